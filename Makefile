@@ -1,0 +1,56 @@
+# `make demo` shows Recollect at work; `make test` checks all of it. Both set up what they need by themselves.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format stubs bench torture build clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+demo: $(READY)  ## see it work: store, search, restart
+	$(BIN)/recollect demo
+
+test: $(READY) check  ## lint, types, layers and all tests
+	$(BIN)/python -m pytest
+
+check: $(READY)  ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## put the code into shape
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+stubs: $(READY)  ## write the types of the blocking face anew
+	$(BIN)/python tools/blocking_types.py
+
+bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
+	$(BIN)/python bench/run.py
+
+torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
+	$(BIN)/python -m pytest tests/torture --torture -s -p no:cacheprovider --timeout=0
+
+build: $(READY)  ## make the wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean:  ## remove everything that was made here
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# uv where it is installed, otherwise plain venv and pip. Remade when the dependencies change.
+$(READY): pyproject.toml constraints.txt
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group dev --editable . ; \
+	else \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable . ; \
+	fi
+	@touch $(READY)

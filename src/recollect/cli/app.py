@@ -1,0 +1,79 @@
+"""Putting the commands together, and what happens when one fails."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from recollect import __version__
+from recollect.cli import care, demo, log
+from recollect.cli.show import complain
+from recollect.errors import InvalidInput, RecollectError
+
+
+class Commands(TyperGroup):
+    """Commands whose expected failures are told in one line, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
+        """Run a command. Exit with 2 when what was typed cannot be accepted, with 1 when it could not be done."""
+        try:
+            return super().invoke(ctx)
+        except RecollectError as error:
+            complain(str(error))
+            raise typer.Exit(2 if isinstance(error, InvalidInput) else 1) from None
+        except KeyboardInterrupt:
+            complain("interrupted; everything that was acknowledged is stored")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            # Whoever read the output has seen enough. Python would complain again at exit, when it flushes.
+            sys.stdout = None
+            raise typer.Exit(0) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="recollect",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=(
+        "Memory is kept in the file that --store or RECOLLECT_STORE names, otherwise in the platform's folder for "
+        "application data. Exit codes: 0 done, 1 could not be done, 2 wrong input, 130 interrupted."
+    ),
+)
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recollect {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_tell_version)
+    ] = False,
+) -> None:
+    """Long-term memory for chat bots and assistants: every message is kept, the right ones come back."""
+    del version  # told by its callback
+
+
+app.command()(log.add)
+app.command()(log.history)
+app.command()(log.search)
+app.command()(care.users)
+app.command()(care.status)
+app.command()(care.verify)
+app.command()(care.backup)
+app.command()(care.restore)
+app.command()(demo.demo)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

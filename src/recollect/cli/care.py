@@ -1,0 +1,130 @@
+"""Commands on the store as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Column, Table
+from rich.text import Text
+
+import recollect
+from recollect.cli.options import AsJson, Store
+from recollect.cli.show import console, harmless, print_json, progress_bar, say
+from recollect.errors import InvalidInput
+from recollect.store import restore_store, sqlite_path
+
+
+def users(
+    store: Store = None,
+    space: Annotated[str | None, typer.Option("--space", help="Only this space.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List everybody who is remembered."""
+    with recollect.open(store) as memory:
+        found = memory.users(space)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say('nobody is remembered here yet; try: recollect add "hello" --user ann')
+        return
+    table = Table(
+        "space", "user", Column("messages", justify="right"), Column("archived", justify="right"), "last activity"
+    )
+    for user in found:
+        last = user.last_activity.astimezone().strftime("%Y-%m-%d %H:%M") if user.last_activity else "-"
+        table.add_row(harmless(user.space), harmless(user.id), f"{user.messages:,}", f"{user.archived:,}", last)
+    console().print(table)
+
+
+def status(store: Store = None, as_json: AsJson = False) -> None:
+    """Show how much is remembered and how each part is doing. Exits with 1 when a part is failing."""
+    with recollect.open(store) as memory:
+        stats, health = memory.stats(), memory.health()
+    if as_json:
+        print_json({"stats": stats, "health": health})
+    else:
+        table = Table(show_header=False, box=None)
+        for name in ("spaces", "users", "threads", "sessions", "messages", "archived", "summaries", "memories"):
+            table.add_row(name, Text(f"{getattr(stats, name):,}", justify="right"))
+        table.add_row("size", Text(f"{stats.bytes / 1_000_000:,.1f} MB", justify="right"))
+        console().print(table)
+        for component in health.components:
+            good = component.status == "active"
+            say(
+                Text.assemble("\n", (component.name, "bold"), ": ", (component.status, "green" if good else "bold red"))
+            )
+            for name, value in component.facts:
+                say(Text.assemble(("  " + name + ": ", "dim"), harmless(value)))
+            for issue in component.issues:
+                say(Text(f"  {harmless(issue)}", style="red"))
+    if health.status == "failing":
+        raise typer.Exit(1)
+
+
+def verify(store: Store = None, as_json: AsJson = False) -> None:
+    """Check everything that is stored: pages, references, index, hashes, counts, archives.
+
+    Reads all of it. Exits with 1 when something is wrong, and says what.
+    """
+    _must_exist(store)
+    with recollect.open(store) as memory, progress_bar("verifying", hidden=as_json) as progress:
+        report = memory.verify(progress)
+    if as_json:
+        print_json({"ok": report.ok, "checks": report.checks})
+    else:
+        for check in report.checks:
+            mark = Text("ok     ", style="green") if check.ok else Text("WRONG  ", style="bold red")
+            detail = "" if check.ok else f"  {harmless(check.detail)}"
+            say(mark, Text.assemble(f"{check.name:<12}", (f"{check.seconds:8.2f} s", "dim"), detail))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(help="The file to make. It must not exist.")],
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the memory as it is now to a new file, also while it is in use. The copy is checked.
+
+    Example:
+        recollect backup backups/2026-03-01.db
+    """
+    _must_exist(store)
+    with recollect.open(store) as memory, progress_bar("copying", hidden=as_json) as progress:
+        memory.backup(target, progress)
+        stats = memory.stats()
+    if as_json:
+        print_json({"backup": str(target.absolute()), "bytes": target.stat().st_size, "messages": stats.messages})
+    else:
+        say(f"copied to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), checked")
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(help="A file that `recollect backup` made.")],
+    store: Store = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Put it in the place of what is there, which is set aside under another name."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a backup back. Nothing is overwritten: what is in its place is set aside, and only with --replace."""
+    aside = restore_store(source, store, replace=replace)
+    target = sqlite_path(store)
+    if as_json:
+        print_json({"store": str(target), "set_aside": None if aside is None else str(aside)})
+        return
+    say(f"restored {target} from {source}")
+    if aside is not None:
+        say(f"what was there is now {aside}")
+
+
+def _must_exist(store: str | None) -> None:
+    """Refuse to check or copy a store that would only now be created."""
+    path = sqlite_path(store)
+    if path is not None and not path.expanduser().exists():
+        raise InvalidInput(f"there is no store at {path}; name one with --store")

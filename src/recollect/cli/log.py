@@ -1,0 +1,120 @@
+"""Commands on one user's log."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+
+import recollect
+from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment
+from recollect.cli.show import harmless, message_line, print_json, say
+from recollect.domain.scope import DEFAULT_SPACE
+from recollect.domain.words import Role
+from recollect.domain.words import Within as WithinWord
+from recollect.errors import InvalidInput
+
+_STDIN = "-"
+
+
+def add(
+    text: Annotated[str, typer.Argument(help="What was said; - reads it from standard input.")],
+    store: Store = None,
+    user: User = ME,
+    role: Annotated[str, typer.Option("--role", "-r", help="user, assistant, system or tool.")] = "user",
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    session: Session = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="When it was said, e.g. 2026-03-01T09:30. Default: now.")
+    ] = None,
+    message_id: Annotated[
+        str | None, typer.Option("--id", help="The platform's id; a repeated id is stored once.")
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option("--author", help="Who said it, if not the user or the assistant.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The name that the author showed.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store a message for good.
+
+    It is on the disk when the command ends. Example:
+
+        recollect add "I moved to Berlin last week." --user ann
+    """
+    said = _read_standard_input() if text == _STDIN else text
+    with recollect.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, session=session)
+        receipt = handle.add(cast("Role", role), said, at=moment(at), id=message_id, author=author, name=name)
+    message = receipt.message
+    if as_json:
+        print_json({"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate})
+        return
+    done = "was stored before as" if receipt.duplicate else "stored as" if receipt.durable else "kept in memory only as"
+    say(f"{done} {harmless(message.id)} in {harmless(message.thread)}, session {harmless(message.session)}")
+
+
+def history(
+    store: Store = None,
+    user: User = ME,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many messages, the newest.")] = 50,
+    before: Annotated[str | None, typer.Option("--before", help="Only messages before the one with this id.")] = None,
+    archived: Annotated[bool, typer.Option(help="Also those that a summary stands for.")] = True,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    session: Session = None,
+    within: Within = "user",
+    as_json: AsJson = False,
+) -> None:
+    """Show what was said, oldest first.
+
+    To read on, pass the id of the first message as --before. Example:
+
+        recollect history --user ann --limit 20
+    """
+    with recollect.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, session=session)
+        messages = handle.history(limit, before=before, archived=archived, within=cast("WithinWord", within))
+    if as_json:
+        print_json(messages)
+    elif not messages:
+        say(f"nothing is stored for {harmless(user)} here")
+    for message in () if as_json else messages:
+        say(message_line(message))
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Words to look for. Anything can be typed; there is no query language.")],
+    store: Store = None,
+    user: User = ME,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits at most.")] = 10,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    session: Session = None,
+    within: Within = "user",
+    as_json: AsJson = False,
+) -> None:
+    """Find messages, best match first.
+
+    Example:
+        recollect search "berlin flat" --user ann
+    """
+    with recollect.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread, session=session)
+        hits = handle.search(query, limit, within=cast("WithinWord", within))
+    if as_json:
+        print_json(hits)
+    elif not hits:
+        say("nothing found")
+    for hit in () if as_json else hits:
+        say(Text(f"{hit.score:6.2f}  ", style="yellow"), message_line(hit.message))
+
+
+def _read_standard_input() -> str:
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"standard input is not UTF-8 (byte {error.start})") from None

@@ -1,0 +1,42 @@
+"""The options that several commands share."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from recollect.errors import InvalidInput
+
+Store = Annotated[
+    str | None,
+    typer.Option(
+        "--store", "-s", metavar="LOCATION", envvar="RECOLLECT_STORE", help="A path, sqlite:PATH or :memory:."
+    ),
+]
+User = Annotated[
+    str, typer.Option("--user", "-u", envvar="RECOLLECT_USER", help="Whose memory it is.", show_default=True)
+]
+Space = Annotated[str, typer.Option("--space", help="The outer wall: a workspace, a guild, a tenant.")]
+Thread = Annotated[
+    str | None, typer.Option("--thread", "-t", help="A channel or a conversation. Default: the direct chat.")
+]
+Session = Annotated[str | None, typer.Option("--session", help="A session by name.")]
+Within = Annotated[str, typer.Option("--within", help="Where to look: user, thread or session.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+ME = "me"
+
+
+def moment(text: str | None) -> datetime | None:
+    """Read a moment as people type it in ISO form. Without a time zone, the local one is meant."""
+    if text is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"cannot read the time {text!r}; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
+        ) from None
+    return read.astimezone() if read.tzinfo is None else read

@@ -1,0 +1,101 @@
+"""Printing for people and for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from recollect.domain.message import Message
+from recollect.store import Progress as ProgressCall
+
+_KEPT: Final = "\n\t"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console on what standard output or error is now. Nothing in a text is taken as markup."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(*parts: str | Text) -> None:
+    """Print a line for a person."""
+    console().print(*parts, sep="")
+
+
+def complain(text: str) -> None:
+    """Print an error where scripts do not read it as output."""
+    console(stderr=True).print(Text.assemble(("recollect: ", "bold red"), harmless(text)))
+
+
+def harmless(text: str) -> str:
+    """Return a text in which control characters can be seen, and cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character in _KEPT or unicodedata.category(character) not in {"Cc", "Cf"}
+        else f"<U+{ord(character):04X}>"
+        for character in text
+    )
+
+
+def message_line(message: Message) -> Text:
+    """Show a message on a line: when, who, what."""
+    when = message.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    who = harmless(message.name or message.author)
+    style = "cyan" if message.role == "user" else "green"
+    return Text.assemble(
+        (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.text), "" if message.active else "dim")
+    )
+
+
+def print_json(value: object) -> None:
+    """Print a value of the domain as JSON."""
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
+    """Turn a value of the domain into what JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+@contextmanager
+def progress_bar(label: str, *, hidden: bool) -> Iterator[ProgressCall]:
+    """Show a bar on standard error while something long goes on. Scripts and pipes see nothing of it."""
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+        disable=hidden or not sys.stderr.isatty(),
+    )
+    with bars:
+        task = bars.add_task(label, total=None)
+
+        def update(what: str, done: int, total: int) -> None:
+            bars.update(task, description=f"{label}: {what}", completed=done, total=total)
+
+        yield update

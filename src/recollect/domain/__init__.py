@@ -1,0 +1,1 @@
+"""The values that every room speaks in: frozen, without I/O."""

@@ -1,0 +1,90 @@
+"""Changes: the only way anything enters a store. A list of them is applied as a whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from recollect.domain import checks
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.message import Draft
+from recollect.domain.scope import Scope
+from recollect.domain.session import SESSION_SILENCE
+from recollect.domain.summary import SummaryDraft
+
+SettingValue: TypeAlias = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class AddMessage:
+    """Append a message. A repeated delivery is recognised and answered with what is stored."""
+
+    draft: Draft
+    silence: int = SESSION_SILENCE
+    """A silence of so many microseconds closes a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Store a summary and archive what it stands for, under the next chunk id where that is messages.
+
+    Raises SourcesChanged when a source is not active any more, NotFound when it is not this user's.
+    """
+
+    draft: SummaryDraft
+    actor: str = "recollect"
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Take an archive back: its sources are active again, its summary is kept and marked as rolled back.
+
+    Raises SourcesChanged when another summary stands on this one: that one has to be rolled back first.
+    """
+
+    scope: Scope
+    summary: int
+    actor: str = "recollect"
+
+
+@dataclass(frozen=True, slots=True)
+class AddMemory:
+    """Store a memory."""
+
+    draft: MemoryDraft
+    actor: str = "recollect"
+
+
+@dataclass(frozen=True, slots=True)
+class PutFacts:
+    """Store the next version of a user's facts; older versions are kept."""
+
+    scope: Scope
+    text: str
+    cause: str
+    """The words that led to this version."""
+    actor: str = "recollect"
+
+    def __post_init__(self) -> None:
+        """Refuse text that cannot be stored."""
+        checks.storable(self.text, "the facts")
+        checks.storable(self.cause, "the cause")
+
+
+@dataclass(frozen=True, slots=True)
+class PutSetting:
+    """Set one setting of a user. None takes it back to the default."""
+
+    scope: Scope
+    key: str
+    value: SettingValue
+    actor: str = "recollect"
+
+    def __post_init__(self) -> None:
+        """Refuse a key or a value that cannot be stored."""
+        checks.identifier(self.key, "the setting's name")
+        if isinstance(self.value, str):
+            checks.storable(self.value, "the setting's value")
+
+
+Change: TypeAlias = AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting

@@ -1,0 +1,118 @@
+"""What a store says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.domain.change import SettingValue
+from recollect.domain.words import ComponentStatus
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user who owns something, with counts."""
+
+    space: str
+    id: str
+    messages: int
+    archived: int
+    created_at: datetime
+    last_activity: datetime | None
+    """The latest time at which a message of theirs was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The counts that policies decide on. They are kept with the messages and survive a restart."""
+
+    messages: int
+    archived: int
+    turns: int
+    """Messages with the role `user`."""
+    open_turns: int
+    """User turns since the last archive."""
+    last_seq: int
+    last_chunk: int
+    active_summaries: tuple[tuple[int, int], ...]
+    """(level, how many are active), lowest level first."""
+    highest_level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A stored setting and when it was changed."""
+
+    key: str
+    value: SettingValue
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Who changed what. It names what was changed and never repeats a message's text."""
+
+    id: int
+    at: datetime
+    space: str
+    user: str
+    actor: str
+    action: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Totals over the whole store."""
+
+    spaces: int
+    users: int
+    threads: int
+    sessions: int
+    messages: int
+    archived: int
+    summaries: int
+    memories: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """The health of one part."""
+
+    name: str
+    status: ComponentStatus
+    last_update: datetime | None
+    issues: tuple[str, ...]
+    facts: tuple[tuple[str, str], ...]
+    """Readable details, such as versions and sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """The health of the whole, and of each part."""
+
+    status: ComponentStatus
+    components: tuple[Component, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was verified."""
+
+    name: str
+    ok: bool
+    detail: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What `verify` found."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return all(check.ok for check in self.checks)

@@ -1,0 +1,83 @@
+"""Every error that Recollect raises on purpose.
+
+    RecollectError
+    ├── InvalidInput            what the caller passed cannot be accepted (also a ValueError)
+    │   └── TooLarge            a text or a name is over its limit
+    ├── NotFound                an id that does not exist in this scope (also a LookupError)
+    ├── SourcesChanged          a change set no longer fits what is stored; read again and retry
+    └── StoreError              the store could not do what was asked
+        ├── StoreUnavailable    it cannot be opened or reached
+        │   └── StoreTooNew     it was written by a newer version of Recollect
+        ├── StoreBusy           another process held it for too long
+        ├── StoreFull           no room is left on the device
+        ├── StoreDamaged        what is on disk contradicts itself
+        └── StoreClosed         it was used after it was closed
+
+A change that raised was not stored: nothing of it is visible, and the same call can be made again.
+Messages say what happened, to what, and what to do next.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "InvalidInput",
+    "NotFound",
+    "RecollectError",
+    "SourcesChanged",
+    "StoreBusy",
+    "StoreClosed",
+    "StoreDamaged",
+    "StoreError",
+    "StoreFull",
+    "StoreTooNew",
+    "StoreUnavailable",
+    "TooLarge",
+]
+
+
+class RecollectError(Exception):
+    """The root of the tree: catch this to catch everything Recollect raises on purpose."""
+
+
+class InvalidInput(RecollectError, ValueError):
+    """What the caller passed cannot be accepted."""
+
+
+class TooLarge(InvalidInput):
+    """A text or a name is over its limit."""
+
+
+class NotFound(RecollectError, LookupError):
+    """An id that does not exist in this scope; another user's id looks the same."""
+
+
+class SourcesChanged(RecollectError):
+    """A change set was planned on a state that is no longer there; nothing of it was stored."""
+
+
+class StoreError(RecollectError):
+    """The store could not do what was asked."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot be opened or reached."""
+
+
+class StoreTooNew(StoreUnavailable):
+    """The store was written by a newer version of Recollect."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store for too long."""
+
+
+class StoreFull(StoreError):
+    """No room is left on the device."""
+
+
+class StoreDamaged(StoreError):
+    """What is on disk contradicts itself; `recollect verify` says where."""
+
+
+class StoreClosed(StoreError):
+    """The store was used after it was closed."""

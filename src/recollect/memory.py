@@ -1,0 +1,221 @@
+"""The front door, for async code. It checks what callers pass and hands on; it decides nothing itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Mapping
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from recollect.domain import checks
+from recollect.domain.change import AddMessage, RollBack
+from recollect.domain.hit import Hit
+from recollect.domain.message import Message, draft
+from recollect.domain.receipt import Receipt
+from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
+from recollect.domain.scope import DEFAULT_SPACE, Scope
+from recollect.domain.session import Session
+from recollect.domain.summary import Summary
+from recollect.domain.words import Role, Within
+from recollect.errors import InvalidInput
+from recollect.profiles import DEFAULT, Profile, load_profile
+from recollect.store import Progress, Store, open_store
+
+MOST_AT_ONCE = 10_000
+"""One call returns at most so many messages or hits."""
+
+
+def connect(
+    location: str | os.PathLike[str] | None = None, *, profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT
+) -> Connecting:
+    """Open a memory for async code, until the end of a block or until it is closed.
+
+        async with recollect.connect("memory.db") as memory: ...
+        memory = await recollect.connect("memory.db")
+
+    `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), or `:memory:`. Without it, memory is
+    kept in the file that RECOLLECT_STORE names, or in the platform's folder for application data.
+    """
+    return Connecting(location, load_profile(profile))
+
+
+class Connecting:
+    """A memory that is about to be opened."""
+
+    def __init__(self, location: str | os.PathLike[str] | None, profile: Profile) -> None:
+        """Use `connect`."""
+        self._location = location
+        self._profile = profile
+        self._memory: Memory | None = None
+
+    def __await__(self) -> Generator[Any, None, Memory]:
+        """Open it."""
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Memory:
+        """Open it until the end of the block."""
+        self._memory = await self._open()
+        return self._memory
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        if self._memory is not None:
+            await self._memory.close()
+
+    async def _open(self) -> Memory:
+        return Memory(await open_store(self._location), self._profile)
+
+
+class Memory:
+    """All that is remembered, of all users."""
+
+    def __init__(self, store: Store, profile: Profile) -> None:
+        """Use `connect` or `open`."""
+        self._store = store
+        self._profile = profile
+
+    def user(
+        self,
+        user: str | int,
+        *,
+        space: str | int = DEFAULT_SPACE,
+        thread: str | int | None = None,
+        session: str | int | None = None,
+    ) -> UserMemory:
+        """Return the memory of one user.
+
+        Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
+        others said there. A session, if named, holds the messages that are added through this handle.
+        """
+        return UserMemory(self._store, self._profile, Scope.of(user, space, thread, session))
+
+    async def users(self, space: str | int | None = None) -> list[User]:
+        """Return everybody who owns something, with counts."""
+        return await self._store.users(None if space is None else checks.identifier(space, "the space"))
+
+    async def stats(self) -> Stats:
+        """Return totals."""
+        return await self._store.stats()
+
+    async def health(self) -> Health:
+        """Say how each part is doing."""
+        store = await self._store.health()
+        return Health(status=store.status, components=(store,))
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+        return await self._store.verify(progress)
+
+    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        """Copy the memory as it is now to a new file, while it is in use."""
+        await self._store.backup(Path(path), progress)
+
+    async def close(self) -> None:
+        """Finish what was handed in and let go of the file. Closing twice is fine."""
+        await self._store.close()
+
+    async def __aenter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+
+class UserMemory:
+    """What is remembered of one user."""
+
+    def __init__(self, store: Store, profile: Profile, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._store = store
+        self._message_bytes = profile.message_bytes
+        self._silence = profile.session_silence
+        self.scope = scope
+
+    async def add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        at: datetime | None = None,
+        id: str | int | None = None,  # noqa: A002 - the platform's id of the message
+        author: str | int | None = None,
+        name: str | None = None,
+    ) -> Receipt:
+        """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
+
+        `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
+        with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
+        `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+        """
+        new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
+        return await self._store.apply([AddMessage(new, self._silence)])
+
+    async def history(
+        self,
+        limit: int = 50,
+        *,
+        before: Message | str | int | None = None,
+        archived: bool = True,
+        within: Within = "user",
+    ) -> list[Message]:
+        """Return the newest `limit` messages, oldest first. To read on, pass the first one as `before`.
+
+        `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
+        """
+        return await self._store.messages(
+            self.scope,
+            within=_within(within),
+            limit=_limit(limit),
+            before=await self._sequence_number(before, within),
+            archived=archived,
+        )
+
+    async def search(self, query: str, limit: int = 10, *, within: Within = "user") -> list[Hit]:
+        """Return the messages that match best, best first. The query may hold anything."""
+        return await self._store.search_text(
+            self.scope, checks.storable(query, "the query"), within=_within(within), limit=_limit(limit)
+        )
+
+    async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
+        """Return the newest sessions, oldest first."""
+        return await self._store.sessions(self.scope, within=_within(within), limit=_limit(limit))
+
+    async def summaries(self, *, active: bool | None = True) -> list[Summary]:
+        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        return await self._store.summaries(self.scope, active=active)
+
+    async def roll_back(self, summary: int) -> Summary:
+        """Make what a summary archived active again. The summary is kept, marked as rolled back."""
+        receipt = await self._store.apply([RollBack(self.scope, checks.at_least(summary, 1, "the summary"))])
+        return receipt.summary
+
+    async def audit(self, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest changes that were made to this user's memory, oldest first."""
+        return await self._store.audit(self.scope, limit=_limit(limit))
+
+    async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
+        if before is None:
+            return None
+        if isinstance(before, Message):
+            return before.seq
+        if isinstance(before, str):
+            return (await self._store.message(self.scope, checks.identifier(before, "before"), within=within)).seq
+        return checks.at_least(before, 1, "before")
+
+
+def _limit(value: object) -> int:
+    return min(checks.at_least(value, 1, "the limit"), MOST_AT_ONCE)
+
+
+def _within(value: Within) -> Within:
+    if value not in ("user", "thread", "session"):
+        raise InvalidInput(f"unknown within={value!r}; use 'user', 'thread' or 'session'")
+    return value

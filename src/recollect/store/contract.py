@@ -1,0 +1,100 @@
+"""What every store promises.
+
+Ordering. Sequence numbers grow strictly in the order in which messages become visible, per space; a reader who has
+seen message n will never see a smaller number appear later. Clocks play no part.
+
+Atomicity. `apply` stores all of its changes or none. When it raises, nothing of it is visible to anybody, and the
+same call can be made again. When it returns with `durable=True`, the changes survive `kill -9` and a power cut.
+Cancelling a caller that waits for `apply` does not take its changes back.
+
+Isolation. Every read names a scope, and what lies outside of it cannot be reached: a foreign id is NotFound, exactly
+like one that does not exist.
+
+Visibility. A message is found by its words as soon as `apply` has returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from recollect.domain.change import Change
+from recollect.domain.hit import Hit
+from recollect.domain.memory import Facts, Memory
+from recollect.domain.message import Message
+from recollect.domain.receipt import Receipt
+from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.scope import Scope
+from recollect.domain.session import Session
+from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+class Store(Protocol):
+    """A place where the log and what is derived from it are kept."""
+
+    async def apply(self, changes: Sequence[Change]) -> Receipt:
+        """Store all changes, or none and raise."""
+
+    async def messages(
+        self,
+        scope: Scope,
+        *,
+        within: Within = "user",
+        limit: int = 50,
+        before: int | None = None,
+        archived: bool = True,
+    ) -> list[Message]:
+        """Return the newest `limit` messages with a sequence number below `before`, oldest first."""
+
+    async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
+        """Return one message by its id, or raise NotFound. Of several threads that use the id, the scope's own wins."""
+
+    async def covered(self, scope: Scope, summary: int) -> list[Message]:
+        """Return the messages below a summary of any level, oldest first."""
+
+    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
+        """Return the user's summaries, highest level first, oldest first within a level; None for every state."""
+
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+        """Return the user's memories, most important first, newest first among equals."""
+
+    async def facts(self, scope: Scope) -> Facts | None:
+        """Return the newest version of the user's facts."""
+
+    async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
+        """Return the newest sessions that the scope has a message in, oldest first by start."""
+
+    async def settings(self, scope: Scope) -> list[Setting]:
+        """Return the user's settings, by name."""
+
+    async def ledger(self, scope: Scope) -> Ledger:
+        """Return the user's counts. A user nobody has heard of has zeros."""
+
+    async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
+        """Return the messages that best match any of the words; newer first among equals. `words` may be anything."""
+
+    async def users(self, space: str | None = None) -> list[User]:
+        """Return the users who own something, by space and id."""
+
+    async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest audit rows about the user, oldest first."""
+
+    async def stats(self) -> Stats:
+        """Return totals."""
+
+    async def health(self) -> Component:
+        """Say how the store is doing. Answers also when the store does not."""
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything that is stored against everything else. Reads all of it."""
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Copy the store as it is now to a new file, while it is in use. Raises InvalidInput if `target` exists."""
+
+    async def close(self) -> None:
+        """Finish what was handed in, then let go of everything. Closing twice is fine."""

@@ -1,0 +1,228 @@
+"""A store in the memory of the process: for tests, for trying things out, and as the last resort of a broken disk.
+
+It behaves exactly like the others except that nothing survives, and its receipts say so. It is written as plainly as
+possible, because the other stores are compared with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from recollect.domain.change import AddMessage, Change
+from recollect.domain.checks import moment
+from recollect.domain.clock import now
+from recollect.domain.hit import Hit
+from recollect.domain.memory import Facts, Memory
+from recollect.domain.message import Message, message_hash
+from recollect.domain.receipt import Receipt
+from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.scope import Scope, is_direct
+from recollect.domain.session import Session
+from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+from recollect.errors import InvalidInput, NotFound, StoreClosed
+from recollect.store.contract import Progress
+from recollect.store.ephemeral.changes import Changes
+from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
+from recollect.store.ranking import best_matches, hit
+from recollect.store.terms import query_terms
+
+
+class EphemeralStore:
+    """The store contract in memory."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._state = State()
+        self._lock = threading.RLock()
+        self._closed = False
+        self._last_update: datetime | None = None
+
+    async def apply(self, changes: Sequence[Change]) -> Receipt:
+        """Keep all changes, or none and raise."""
+        with self._lock:
+            # A single message is checked before anything is touched, and needs no copy to go back to.
+            before = None if len(changes) == 1 and isinstance(changes[0], AddMessage) else self._open.copy()
+            work = Changes(self._open)
+            try:
+                results = tuple(work.carry_out(change) for change in changes)
+            except BaseException:
+                if before is not None:
+                    self._state = before
+                raise
+            self._last_update = moment(now())
+            return Receipt(durable=False, results=results)
+
+    async def messages(
+        self,
+        scope: Scope,
+        *,
+        within: Within = "user",
+        limit: int = 50,
+        before: int | None = None,
+        archived: bool = True,
+    ) -> list[Message]:
+        """Return the newest messages below `before`, oldest first."""
+        found = [
+            entry.message
+            for entry in self._open.inside(scope, within)
+            if (before is None or entry.message.seq < before) and (archived or entry.message.active)
+        ]
+        return found[-limit:]
+
+    async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
+        """Return one message by its id."""
+        found = [entry.message for entry in self._open.inside(scope, within) if entry.message.id == message_id]
+        if not found:
+            raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+        return min(found, key=lambda message: (message.thread != scope.thread, message.seq))
+
+    async def covered(self, scope: Scope, summary: int) -> list[Message]:
+        """Return the messages below a summary."""
+        chunks = self._open.summary(scope, summary).chunks
+        return [entry.message for entry in self._open.inside(scope, "user") if entry.message.chunk in chunks]
+
+    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
+        """Return the user's summaries, highest level first."""
+        found = [
+            summary
+            for summary in self._open.summaries.values()
+            if (summary.space, summary.user) == person(scope) and active in (None, summary.active)
+        ]
+        return sorted(found, key=lambda summary: (-summary.level, summary.id))
+
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+        """Return the user's memories, most important first."""
+        found = [
+            memory
+            for memory in self._open.memories.values()
+            if (memory.space, memory.user) == person(scope) and active in (None, memory.active)
+        ]
+        return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
+
+    async def facts(self, scope: Scope) -> Facts | None:
+        """Return the newest version of the user's facts."""
+        versions = [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
+        return max(versions, key=lambda facts: facts.version, default=None)
+
+    async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
+        """Return the newest sessions of the scope, oldest first."""
+        there = {(entry.message.thread, entry.message.session) for entry in self._open.inside(scope, within)}
+        found = [
+            kept
+            for kept in self._open.sessions.values()
+            if kept.session.space == scope.space and (kept.session.thread, kept.session.id) in there
+        ]
+        found.sort(key=lambda kept: (kept.session.started_at, kept.key))
+        return [kept.session for kept in found[-limit:]]
+
+    async def settings(self, scope: Scope) -> list[Setting]:
+        """Return the user's settings, by name."""
+        found = [setting for (owner, _), setting in self._open.settings.items() if owner == person(scope)]
+        return sorted(found, key=lambda setting: setting.key)
+
+    async def ledger(self, scope: Scope) -> Ledger:
+        """Return the user's counts."""
+        mine = [entry.message for entry in self._open.inside(scope, "user")]
+        turns = [message for message in mine if message.role == "user"]
+        active = Counter(summary.level for summary in await self.summaries(scope))
+        stored = await self.summaries(scope, active=None)
+        return Ledger(
+            messages=len(mine),
+            archived=sum(not message.active for message in mine),
+            turns=len(turns),
+            open_turns=sum(message.chunk is None for message in turns),
+            last_seq=max((message.seq for message in mine), default=0),
+            last_chunk=self._open.chunks.get(person(scope), 0),
+            active_summaries=tuple(sorted(active.items())),
+            highest_level=max((summary.level for summary in stored if not summary.rolled_back), default=0),
+        )
+
+    async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
+        """Return the messages that best match any of the words."""
+        visible = {entry.message.seq: entry for entry in self._open.inside(scope, within)}
+        # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
+        shared = within != "user" and not is_direct(scope.thread)
+        judged = self._open.inside(scope, "thread" if shared else "user")
+        postings: dict[str, list[tuple[int, int]]] = {}
+        for term in query_terms(words):
+            found = [(entry.message.seq, entry.terms[term]) for entry in judged if term in entry.terms]
+            if found:
+                postings[term] = found
+        matches = best_matches(
+            postings,
+            documents=len(judged),
+            average_length=max(sum(entry.length for entry in judged) / max(len(judged), 1), 1.0),
+            lengths=lambda page: {seq: visible[seq].length for seq in page if seq in visible},
+            limit=limit,
+        )
+        return [hit(match, visible[match.seq].message) for match in matches]
+
+    async def users(self, space: str | None = None) -> list[User]:
+        """Return the users who own something."""
+        found = []
+        for (where, name), created_at in sorted(self._open.owners.items()):
+            if space in (None, where):
+                mine = [entry.message for entry in self._open.inside(Scope(where, name, ""), "user")]
+                last = max((message.at for message in mine), default=None)
+                found.append(
+                    User(where, name, len(mine), sum(not message.active for message in mine), created_at, last)
+                )
+        return found
+
+    async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest audit rows about the user."""
+        return [entry for entry in self._open.audit.values() if (entry.space, entry.user) == person(scope)][-limit:]
+
+    async def stats(self) -> Stats:
+        """Return totals."""
+        state = self._open
+        return Stats(
+            spaces=len({space for space, _ in state.owners}),
+            users=len(state.owners),
+            threads=len(state.threads),
+            sessions=len(state.sessions),
+            messages=len(state.log),
+            archived=sum(not entry.message.active for entry in state.log.values()),
+            summaries=len(state.summaries),
+            memories=len(state.memories),
+            bytes=sum(len(entry.message.text.encode()) for entry in state.log.values()),
+        )
+
+    async def health(self) -> Component:
+        """Say how the store is doing."""
+        note = "nothing kept here survives the process"
+        return Component("store", "active", self._last_update, (), (("backend", "memory"), ("note", note)))
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check what is in memory."""
+        changed = [entry.message.id for entry in self._open.log.values() if not _intact(entry)]
+        if progress is not None:
+            progress("hashes", len(self._open.log), len(self._open.log))
+        return Verification((Check("hashes", not changed, "; ".join(changed) or "ok", 0.0),))
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:  # noqa: ARG002 - the contract's
+        """Refuse: there is no file to copy."""
+        raise InvalidInput("a store in memory cannot be backed up; open a file instead of ':memory:'")
+
+    async def close(self) -> None:
+        """Forget everything."""
+        self._closed = True
+        self._state = State()
+
+    @property
+    def _open(self) -> State:
+        if self._closed:
+            raise StoreClosed("this store in memory has been closed")
+        return self._state
+
+
+def _intact(entry: Entry) -> bool:
+    message = entry.message
+    names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
+    times = as_microseconds(message.at), as_microseconds(message.stored_at)
+    return message.hash == message_hash(*names, message.text, *times)

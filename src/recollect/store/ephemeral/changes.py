@@ -1,0 +1,272 @@
+"""Carrying out changes on the store in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+
+from recollect.domain.change import AddMemory, AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.checks import moment
+from recollect.domain.clock import now
+from recollect.domain.memory import Facts, Memory
+from recollect.domain.message import Draft, Message, repeats
+from recollect.domain.receipt import Repeated, Result, Stored
+from recollect.domain.report import AuditEntry, Setting
+from recollect.domain.scope import Scope
+from recollect.domain.session import Session, automatic_name, is_automatic_name, place
+from recollect.domain.summary import Summary
+from recollect.errors import InvalidInput, NotFound, SourcesChanged
+from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
+from recollect.store.terms import terms
+
+
+class Changes:
+    """Changes to one state. A change that raises may leave the state half changed: the caller keeps a copy."""
+
+    def __init__(self, state: State) -> None:
+        """Work on `state`."""
+        self._state = state
+
+    def carry_out(self, change: Change) -> Result:
+        """Carry out one change."""
+        match change:
+            case AddMessage():
+                return self._add_message(change)
+            case Archive():
+                return self._archive(change)
+            case RollBack():
+                return self._roll_back(change)
+            case AddMemory():
+                return self._add_memory(change)
+            case PutFacts():
+                return self._put_facts(change)
+            case PutSetting():
+                self._put_setting(change)
+                return None
+
+    def _add_message(self, change: AddMessage) -> Stored | Repeated:
+        draft, state = change.draft, self._state
+        scope = draft.scope
+        earlier = self._delivered_before(draft)
+        if earlier is not None:
+            return Repeated(earlier)
+        seq = next(reversed(state.log), 0) + 1
+        session = self._session_for(draft, seq, change.silence)
+        self._own(scope)
+        if draft.id is not None:
+            state.by_given_id[thread(scope), draft.id] = seq
+        said_then = thread(scope), draft.at
+        state.by_time[said_then] = (*state.by_time.get(said_then, ()), seq)
+        stored = Stored(draft, seq, session, draft.hash)
+        state.log[seq] = Entry(stored.message, draft.id, Counter(terms(draft.text)))
+        return stored
+
+    def _delivered_before(self, draft: Draft) -> Message | None:
+        state = self._state
+        if draft.id is not None:
+            seq = state.by_given_id.get((thread(draft.scope), draft.id))
+            if seq is not None:
+                return state.log[seq].message
+        for seq in state.by_time.get((thread(draft.scope), draft.at), ()):
+            entry = state.log[seq]
+            if repeats(draft, entry.message, entry.given_id):
+                return entry.message
+        return None
+
+    def _session_for(self, draft: Draft, seq: int, silence: int) -> str:
+        sessions, scope = self._state.sessions, draft.scope
+        here = [sessions[key] for key in self._state.threads.get(thread(scope), ())]
+        if scope.session is not None:
+            named = next((kept for kept in here if kept.session.id == scope.session), None)
+            if named is None and is_automatic_name(scope.session):
+                raise InvalidInput(
+                    f"there is no session {scope.session!r} in this thread; names like it are given by Recollect"
+                )
+            keep, absorb = named, None
+        else:
+            began_before = sorted(
+                (kept.stretch for kept in here if kept.automatic and kept.stretch.started < draft.at + silence),
+                key=lambda stretch: (stretch.started, stretch.key),
+            )
+            placement = place(draft.at, silence, began_before[-2:])
+            keep = None if placement.keep is None else sessions[placement.keep.key]
+            absorb = None if placement.absorb is None else sessions[placement.absorb.key]
+        if keep is None:
+            return self._open_session(draft, seq, silence)
+        if absorb is not None:
+            keep = self._merge(keep, absorb)
+        at = moment(draft.at)
+        old = keep.session
+        grown = replace(
+            old,
+            started_at=min(old.started_at, at),
+            last_activity=max(old.last_activity, at),
+            messages=old.messages + 1,
+        )
+        sessions[keep.key] = replace(keep, session=grown)
+        return grown.id
+
+    def _open_session(self, draft: Draft, seq: int, silence: int) -> str:
+        scope = draft.scope
+        at = moment(draft.at)
+        key = next(reversed(self._state.sessions), 0) + 1
+        name = scope.session or automatic_name(seq)
+        session = Session(name, scope.space, scope.thread, scope.user, at, at, 1, timedelta(microseconds=silence))
+        self._state.sessions[key] = KeptSession(key, session, automatic=scope.session is None)
+        self._state.threads[thread(scope)] = (*self._state.threads.get(thread(scope), ()), key)
+        return name
+
+    def _merge(self, keep: KeptSession, absorb: KeptSession) -> KeptSession:
+        state, old, gone = self._state, keep.session, absorb.session
+        merged = replace(
+            keep,
+            session=replace(
+                old,
+                started_at=min(old.started_at, gone.started_at),
+                last_activity=max(old.last_activity, gone.last_activity),
+                messages=old.messages + gone.messages,
+            ),
+        )
+        for seq, entry in state.log.items():
+            message = entry.message
+            if (message.space, message.thread, message.session) == (gone.space, gone.thread, gone.id):
+                state.log[seq] = replace(entry, message=replace(message, session=old.id))
+        here = gone.space, gone.thread
+        state.threads[here] = tuple(key for key in state.threads[here] if key != absorb.key)
+        state.sessions[keep.key] = merged
+        del state.sessions[absorb.key]
+        return merged
+
+    def _archive(self, change: Archive) -> Summary:
+        draft = change.draft
+        scope, state = draft.scope, self._state
+        self._known(scope)
+        if draft.messages:
+            level, chunks, first, last, below = self._take_messages(scope, draft.messages)
+        else:
+            level, chunks, first, last, below = self._take_summaries(scope, draft.summaries)
+        state.threads.setdefault(thread(scope), ())
+        summary = Summary(
+            id=next(reversed(state.summaries), 0) + 1,
+            space=scope.space,
+            user=scope.user,
+            thread=scope.thread,
+            kind=draft.kind,
+            level=level,
+            text=draft.text,
+            chunks=chunks,
+            sources=tuple(sorted(draft.summaries)),
+            first=first,
+            last=last,
+            messages=below,
+            model=draft.model,
+            prompt=draft.prompt,
+            created_at=moment(now()),
+            active=True,
+            rolled_back=False,
+        )
+        state.summaries[summary.id] = summary
+        self._note(scope, change.actor, "archive", f"summary {summary.id}, level {level}, chunks {list(chunks)}")
+        return summary
+
+    def _take_messages(self, scope: Scope, sources: tuple[int, ...]) -> tuple[int, tuple[int, ...], int, int, int]:
+        log = self._state.log
+        mine = [log[seq] for seq in sources if seq in log and log[seq].owner == person(scope)]
+        if len(mine) != len(sources):
+            raise NotFound("a message to be archived is not one of this user's")
+        if not all(entry.message.active for entry in mine):
+            raise SourcesChanged("a message to be archived has been archived meanwhile")
+        chunk = self._state.chunks[person(scope)] = self._state.chunks.get(person(scope), 0) + 1
+        for entry in mine:
+            log[entry.message.seq] = replace(entry, message=replace(entry.message, active=False, chunk=chunk))
+        return 1, (chunk,), min(sources), max(sources), len(sources)
+
+    def _take_summaries(self, scope: Scope, sources: tuple[int, ...]) -> tuple[int, tuple[int, ...], int, int, int]:
+        try:
+            below = [self._state.summary(scope, source) for source in sources]
+        except NotFound:
+            raise NotFound("a summary to be archived is not one of this user's") from None
+        if not all(summary.active for summary in below):
+            raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
+        for summary in below:
+            self._state.summaries[summary.id] = replace(summary, active=False)
+        return (
+            max(summary.level for summary in below) + 1,
+            tuple(sorted(chunk for summary in below for chunk in summary.chunks)),
+            min(summary.first for summary in below),
+            max(summary.last for summary in below),
+            sum(summary.messages for summary in below),
+        )
+
+    def _roll_back(self, change: RollBack) -> Summary:
+        scope, state = change.scope, self._state
+        self._known(scope)
+        summary = self._state.summary(scope, change.summary)
+        if summary.rolled_back:
+            raise SourcesChanged(f"summary {summary.id} has been rolled back already")
+        for above in state.summaries.values():
+            if summary.id in above.sources and not above.rolled_back:
+                raise SourcesChanged(f"summary {above.id} stands on summary {summary.id}; roll that one back first")
+        for source in summary.sources:
+            state.summaries[source] = replace(state.summaries[source], active=True)
+        if not summary.sources:
+            for entry in self._state.inside(scope, "user"):
+                if entry.message.chunk in summary.chunks:
+                    freed = replace(entry.message, active=True, chunk=None)
+                    state.log[entry.message.seq] = replace(entry, message=freed)
+        done = state.summaries[summary.id] = replace(summary, active=False, rolled_back=True)
+        subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
+        self._note(scope, change.actor, "roll_back", subject)
+        return done
+
+    def _add_memory(self, change: AddMemory) -> Memory:
+        draft, state = change.draft, self._state
+        scope, sources = draft.scope, tuple(sorted(set(draft.sources)))
+        self._own(scope)
+        if any(seq not in state.log or state.log[seq].owner != person(scope) for seq in sources):
+            raise NotFound("a source of the memory is not one of this user's messages")
+        memory = Memory(
+            id=next(reversed(state.memories), 0) + 1,
+            space=scope.space,
+            user=scope.user,
+            category=draft.category,
+            text=draft.text,
+            importance=draft.importance,
+            tags=draft.tags,
+            sources=sources,
+            created_at=moment(now()),
+            active=True,
+        )
+        state.memories[memory.id] = memory
+        self._note(scope, change.actor, "memory.add", f"memory {memory.id}")
+        return memory
+
+    def _put_facts(self, change: PutFacts) -> Facts:
+        scope = change.scope
+        self._own(scope)
+        version = sum(owner == person(scope) for owner, _ in self._state.facts) + 1
+        facts = Facts(scope.space, scope.user, change.text, version, moment(now()))
+        self._state.facts[person(scope), version] = facts
+        self._note(scope, change.actor, "facts.put", f"version {version}")
+        return facts
+
+    def _put_setting(self, change: PutSetting) -> None:
+        scope = change.scope
+        self._own(scope)
+        if change.value is None:
+            self._state.settings.pop((person(scope), change.key), None)
+        else:
+            self._state.settings[person(scope), change.key] = Setting(change.key, change.value, moment(now()))
+        self._note(scope, change.actor, "setting.put", change.key)
+
+    def _known(self, scope: Scope) -> None:
+        if person(scope) not in self._state.owners:
+            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+
+    def _own(self, scope: Scope) -> None:
+        self._state.owners.setdefault(person(scope), moment(now()))
+
+    def _note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
+        number = next(reversed(self._state.audit), 0) + 1
+        self._state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

@@ -1,0 +1,177 @@
+"""The embedded store: one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Self
+
+import apsw
+
+from recollect.domain.change import Change
+from recollect.domain.checks import moment
+from recollect.domain.hit import Hit
+from recollect.domain.memory import Facts, Memory
+from recollect.domain.message import Message
+from recollect.domain.receipt import Receipt
+from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.scope import Scope
+from recollect.domain.session import Session
+from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+from recollect.errors import StoreClosed
+from recollect.store.contract import Progress
+from recollect.store.sqlite import backup, reads, search, verify
+from recollect.store.sqlite.connection import Options, connect_reader, translated
+from recollect.store.sqlite.engine import Engine, acquire, release
+from recollect.store.sqlite.rows import Row
+from recollect.store.sqlite.transaction import prepare
+
+__all__ = ["Options", "SqliteStore"]
+
+
+class SqliteStore:
+    """The store contract over one SQLite file. See `recollect.store.contract` for what it promises."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Use `SqliteStore.open`."""
+        self._shared = engine
+        self._closed = False
+
+    @classmethod
+    async def open(cls, path: Path, options: Options | None = None) -> Self:
+        """Open the file, creating or migrating it as needed."""
+        return cls(await asyncio.to_thread(acquire, path, options or Options()))
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self._shared.path
+
+    @property
+    def _engine(self) -> Engine:
+        if self._closed:
+            raise StoreClosed(f"{self.path} has been closed")
+        return self._shared
+
+    async def apply(self, changes: Sequence[Change]) -> Receipt:
+        """Store all changes, or none and raise."""
+        return await self._engine.write(prepare(changes))
+
+    async def messages(
+        self,
+        scope: Scope,
+        *,
+        within: Within = "user",
+        limit: int = 50,
+        before: int | None = None,
+        archived: bool = True,
+    ) -> list[Message]:
+        """Return the newest messages below `before`, oldest first."""
+        return await self._engine.read(
+            lambda connection: reads.messages(connection, scope, within, limit, before, archived=archived)
+        )
+
+    async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
+        """Return one message by its id."""
+        return await self._engine.read(lambda connection: reads.message(connection, scope, message_id, within))
+
+    async def covered(self, scope: Scope, summary: int) -> list[Message]:
+        """Return the messages below a summary."""
+        return await self._engine.read(lambda connection: reads.covered(connection, scope, summary))
+
+    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
+        """Return the user's summaries."""
+        return await self._engine.read(lambda connection: reads.summaries(connection, scope, active=active))
+
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+        """Return the user's memories."""
+        return await self._engine.read(lambda connection: reads.memories(connection, scope, active=active))
+
+    async def facts(self, scope: Scope) -> Facts | None:
+        """Return the newest version of the user's facts."""
+        return await self._engine.read(lambda connection: reads.facts(connection, scope))
+
+    async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
+        """Return the newest sessions of the scope."""
+        return await self._engine.read(lambda connection: reads.sessions(connection, scope, within, limit))
+
+    async def settings(self, scope: Scope) -> list[Setting]:
+        """Return the user's settings."""
+        return await self._engine.read(lambda connection: reads.settings(connection, scope))
+
+    async def ledger(self, scope: Scope) -> Ledger:
+        """Return the user's counts."""
+        return await self._engine.read(lambda connection: reads.ledger(connection, scope))
+
+    async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
+        """Return the messages that best match any of the words."""
+        return await self._engine.read(lambda connection: search.search(connection, scope, words, within, limit))
+
+    async def users(self, space: str | None = None) -> list[User]:
+        """Return the users who own something."""
+        return await self._engine.read(lambda connection: reads.users(connection, space))
+
+    async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest audit rows about the user."""
+        return await self._engine.read(lambda connection: reads.audit(connection, scope, limit))
+
+    async def stats(self) -> Stats:
+        """Return totals."""
+        return await self._engine.read(reads.stats)
+
+    async def health(self) -> Component:
+        """Say how the store is doing."""
+        state = self._shared.state
+        issues = () if state.last_error is None else (state.last_error,)
+        return Component(
+            name="store",
+            status="failing" if issues else "active",
+            last_update=None if state.last_commit is None else moment(state.last_commit),
+            issues=issues,
+            facts=(
+                ("backend", f"sqlite {apsw.sqlite_lib_version()}"),
+                ("location", str(self.path)),
+                ("waiting writes", str(state.waiting)),
+                ("write-ahead log pages", str(state.wal_pages)),
+            ),
+        )
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything. Other calls go on meanwhile; writes wait while the keyword index is compared."""
+        stats = await self.stats()
+        index = await self._engine.alone(lambda connection: verify.run("index", lambda: verify.check_index(connection)))
+        rest = await asyncio.to_thread(self._verify_by_reading, stats.messages, progress)
+        return Verification((*rest, index))
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Copy the store as it is now to a new file."""
+        await asyncio.to_thread(backup.copy, self.path, target, self._engine.options, progress)
+
+    async def close(self) -> None:
+        """Finish what was handed in, then let go of everything."""
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(release, self._shared)
+
+    def _verify_by_reading(self, messages: int, progress: Progress | None) -> list[Check]:
+        with (
+            translated(self.path, "verifying"),
+            closing(connect_reader(self.path, self._engine.options)) as connection,
+        ):
+
+            def page(query: str, bindings: tuple[int, int]) -> list[Row]:
+                return connection.execute(query, bindings).fetchall()
+
+            def hashes() -> Iterator[str]:
+                return verify.hash_pages(page, messages, progress)
+
+            return [
+                verify.run("database", lambda: verify.check_database(connection)),
+                verify.run("references", lambda: verify.check_references(connection)),
+                verify.run("hashes", hashes),
+                verify.run("counts", lambda: verify.check_counts(connection)),
+                verify.run("archives", lambda: verify.check_archives(connection)),
+            ]

@@ -1,0 +1,123 @@
+"""Archiving: a summary takes the place of what it stands for, and can give it back."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from recollect.domain.change import Archive, RollBack
+from recollect.domain.clock import now
+from recollect.domain.summary import Summary
+from recollect.errors import NotFound, SourcesChanged
+from recollect.store.sqlite import rows
+from recollect.store.sqlite.unit import Unit
+
+_MESSAGES: Final = """
+SELECT count(*), coalesce(sum(active = 1 AND chunk IS NULL), 0), coalesce(sum(role = 'user'), 0), min(seq), max(seq)
+  FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))
+"""
+_TAKE_MESSAGES: Final = "UPDATE log SET active = 0, chunk = ? WHERE seq IN (SELECT value FROM json_each(?))"
+_COUNT_TAKEN: Final = """
+UPDATE person SET last_chunk = ?2, archived = archived + ?3, open_turns = open_turns - ?4 WHERE id = ?1
+"""
+_SUMMARIES: Final = """
+SELECT count(*), coalesce(sum(active), 0), max(level), min(first_seq), max(last_seq), sum(messages)
+  FROM summary WHERE owner = ? AND id IN (SELECT value FROM json_each(?))
+"""
+_CHUNKS: Final = """
+SELECT json_group_array(c.value ORDER BY c.value) FROM summary y, json_each(y.chunks) c
+ WHERE y.id IN (SELECT value FROM json_each(?))
+"""
+_TAKE_SUMMARIES: Final = "UPDATE summary SET active = 0 WHERE id IN (SELECT value FROM json_each(?))"
+_NEW_SUMMARY: Final = """
+INSERT INTO summary (owner, thread, kind, level, text, chunks, first_seq, last_seq, messages, model, prompt, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_STANDS_ON_IT: Final = """
+SELECT y.id FROM summary_source x JOIN summary y ON y.id = x.summary WHERE x.source = ? AND y.rolled_back = 0
+"""
+_IN_CHUNK: Final = "SELECT count(*), coalesce(sum(role = 'user'), 0) FROM log WHERE chunk = ? AND owner = ?"
+_GIVE_MESSAGES_BACK: Final = "UPDATE log SET active = 1, chunk = NULL WHERE chunk = ? AND owner = ?"
+_COUNT_GIVEN_BACK: Final = """
+UPDATE person SET archived = archived - ?2, open_turns = open_turns + ?3 WHERE id = ?1
+"""
+_GIVE_SUMMARIES_BACK: Final = """
+UPDATE summary SET active = 1 WHERE id IN (SELECT source FROM summary_source WHERE summary = ?)
+"""
+
+
+def store_summary(unit: Unit, step: Archive) -> Summary:
+    """Store the summary and archive its sources."""
+    draft, execute = step.draft, unit.connection.execute
+    owner = unit.known_owner(draft.scope)
+    if draft.messages:
+        level, chunks, first, last, below = 1, *_take_messages(unit, owner, draft.messages)
+    else:
+        level, chunks, first, last, below = _take_summaries(unit, owner, draft.summaries)
+    thread = unit.names.thread(draft.scope.space, draft.scope.thread)
+    execute(
+        _NEW_SUMMARY,
+        (owner, thread, draft.kind, level, draft.text, chunks, first, last, below, draft.model, draft.prompt)
+        + (now(),),
+    )
+    number = unit.connection.last_insert_rowid()
+    for source in draft.summaries:
+        execute("INSERT INTO summary_source (summary, source) VALUES (?, ?)", (number, source))
+    unit.audit(draft.scope, step.actor, "archive", f"summary {number}, level {level}, chunks {chunks}")
+    return _read(unit, number)
+
+
+def roll_back(unit: Unit, step: RollBack) -> Summary:
+    """Make the sources of a summary active again."""
+    execute = unit.connection.execute
+    owner = unit.known_owner(step.scope)
+    found = execute(
+        "SELECT level, chunks, rolled_back FROM summary WHERE id = ? AND owner = ?", (step.summary, owner)
+    ).fetchone()
+    if found is None:
+        raise NotFound(f"{step.scope.user!r} has no summary {step.summary}")
+    level, chunks, rolled_back = found
+    if rolled_back:
+        raise SourcesChanged(f"summary {step.summary} has been rolled back already")
+    above = execute(_STANDS_ON_IT, (step.summary,)).get
+    if above is not None:
+        raise SourcesChanged(f"summary {above} stands on summary {step.summary}; roll that one back first")
+    if level == 1:
+        (chunk,) = json.loads(chunks)
+        messages, turns = rows.one(execute(_IN_CHUNK, (chunk, owner)))
+        execute(_GIVE_MESSAGES_BACK, (chunk, owner))
+        execute(_COUNT_GIVEN_BACK, (owner, messages, turns))
+    else:
+        execute(_GIVE_SUMMARIES_BACK, (step.summary,))
+    execute("UPDATE summary SET active = 0, rolled_back = 1 WHERE id = ?", (step.summary,))
+    unit.audit(step.scope, step.actor, "roll_back", f"summary {step.summary}, level {level}, chunks {chunks}")
+    return _read(unit, step.summary)
+
+
+def _take_messages(unit: Unit, owner: int, sources: tuple[int, ...]) -> tuple[str, int, int, int]:
+    execute, wanted = unit.connection.execute, json.dumps(sources)
+    known, free, turns, first, last = rows.one(execute(_MESSAGES, (owner, wanted)))
+    if known != len(sources):
+        raise NotFound("a message to be archived is not one of this user's")
+    if free != len(sources):
+        raise SourcesChanged("a message to be archived has been archived meanwhile")
+    chunk = execute("SELECT last_chunk + 1 FROM person WHERE id = ?", (owner,)).get
+    execute(_TAKE_MESSAGES, (chunk, wanted))
+    execute(_COUNT_TAKEN, (owner, chunk, len(sources), turns))
+    return json.dumps([chunk]), first, last, len(sources)
+
+
+def _take_summaries(unit: Unit, owner: int, sources: tuple[int, ...]) -> tuple[int, str, int, int, int]:
+    execute, wanted = unit.connection.execute, json.dumps(sources)
+    known, active, level, first, last, below = rows.one(execute(_SUMMARIES, (owner, wanted)))
+    if known != len(sources):
+        raise NotFound("a summary to be archived is not one of this user's")
+    if active != len(sources):
+        raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
+    chunks = execute(_CHUNKS, (wanted,)).get
+    execute(_TAKE_SUMMARIES, (wanted,))
+    return level + 1, chunks, first, last, below
+
+
+def _read(unit: Unit, number: int) -> Summary:
+    return rows.summary(rows.one(unit.connection.execute(f"{rows.SUMMARY} WHERE y.id = ?", (number,))))

@@ -1,0 +1,73 @@
+"""Bringing a file to the schema that this version speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from recollect.errors import StoreTooNew, StoreUnavailable
+
+APPLICATION_ID: Final = 0x52436C74
+"""Marks a file as ours in SQLite's header (the letters RClt)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One numbered step. A step that has been released is never edited; a new one follows it."""
+
+    number: int
+    name: str
+    sql: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Return all steps in order."""
+    folder = files("recollect.store.sqlite") / "migrations"
+    found = []
+    for entry in folder.iterdir():
+        number, _, name = entry.name.removesuffix(".sql").partition("_")
+        if number.isdigit():
+            found.append(Migration(int(number), name, entry.read_text(encoding="utf-8")))
+    return tuple(sorted(found, key=lambda step: step.number))
+
+
+def migrate(connection: apsw.Connection, path: Path) -> None:
+    """Apply the steps that the file lacks, all in one transaction. Several processes may try at once."""
+    newest = migrations()[-1].number
+    if schema_version(connection, path) == newest:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        current = schema_version(connection, path)
+        for step in migrations():
+            if step.number > current:
+                connection.execute(step.sql)
+                connection.pragma("user_version", step.number)
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def schema_version(connection: apsw.Connection, path: Path) -> int:
+    """Return the schema of a file of ours, 0 for an empty one. Raises for all others, and for newer ones."""
+    version, mark = int(connection.pragma("user_version")), int(connection.pragma("application_id"))
+    newest = migrations()[-1].number
+    if mark == APPLICATION_ID:
+        if version > newest:
+            raise StoreTooNew(
+                f"{path} was written by a newer Recollect (schema {version}; this version knows {newest}): "
+                "pip install --upgrade recollect"
+            )
+        return version
+    if mark == 0 and version == 0 and connection.execute("SELECT count(*) FROM sqlite_schema").get == 0:
+        return 0
+    raise StoreUnavailable(f"{path} is a SQLite database, but not one of Recollect's; choose another file")

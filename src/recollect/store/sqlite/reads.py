@@ -1,0 +1,214 @@
+"""Typed reads. Each runs inside one short read transaction and cannot leave its scope."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import apsw
+
+from recollect.domain.checks import moment
+from recollect.domain.memory import Facts, Memory
+from recollect.domain.message import Message, sequence_number
+from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
+from recollect.domain.scope import Scope, is_direct
+from recollect.domain.session import Session
+from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+from recollect.errors import InvalidInput, NotFound
+from recollect.store.sqlite import rows
+from recollect.store.sqlite.names import find_person, find_thread
+
+NOBODY: Final = -1
+"""A number that no row has: what a name that was never heard of stands for."""
+
+
+def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, tuple[int, ...]]:
+    """Return the condition on the log that limits a read to the scope, and what to bind to it.
+
+    Each condition is one that an index answers. Whoever reads adds nothing but further limits.
+    """
+    owner = _number(find_person(connection, scope.space, scope.user))
+    if within == "user":
+        return "log.owner = ?", (owner,)
+    thread = _number(find_thread(connection, scope.space, scope.thread))
+    # A direct chat is found through its owner: that index is there anyway.
+    place = (
+        ("log.owner = ? AND log.thread = ?", (owner, thread))
+        if is_direct(scope.thread)
+        else ("log.shared = 1 AND log.thread = ?", (thread,))
+    )
+    if within == "thread":
+        return place
+    if scope.session is None:
+        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+    row = connection.execute(
+        "SELECT id, first_seq, last_seq FROM session WHERE thread = ? AND name = ?", (thread, scope.session)
+    ).fetchone()
+    return f"{place[0]} AND log.session = ? AND log.seq BETWEEN ? AND ?", (*place[1], *(row or (NOBODY,) * 3))
+
+
+def messages(
+    connection: apsw.Connection, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool
+) -> list[Message]:
+    """Return the newest messages below `before`, oldest first."""
+    limit_to_scope, values = inside(connection, scope, within)
+    where = [limit_to_scope]
+    bindings: list[Any] = [*values]
+    if before is not None:
+        where.append("seq < ?")
+        bindings.append(before)
+    if not archived:
+        where.append("active = 1")
+    picked = f"SELECT seq FROM log WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ?"
+    query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
+    return rows.messages(connection.execute(query, (*bindings, limit)))
+
+
+def message(connection: apsw.Connection, scope: Scope, message_id: str, within: Within) -> Message:
+    """Return one message by its id."""
+    limit_to_scope, values = inside(connection, scope, within)
+    limited = f"{rows.MESSAGE} WHERE {limit_to_scope}"
+    seq = sequence_number(message_id)
+    if seq is not None:
+        row = connection.execute(f"{limited} AND log.seq = ? AND log.given_id IS NULL", (*values, seq)).fetchone()
+    else:
+        here = _number(find_thread(connection, scope.space, scope.thread))
+        named = f"{limited} AND log.given_id = ?"
+        row = (
+            connection.execute(f"{named} AND log.thread = ?", (*values, message_id, here)).fetchone()
+            or connection.execute(f"{named} ORDER BY log.seq LIMIT 1", (*values, message_id)).fetchone()
+        )
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+    return rows.message(row)
+
+
+def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
+    """Return the messages below a summary."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    chunks = connection.execute("SELECT chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)).get
+    if chunks is None:
+        raise NotFound(f"{scope.user!r} has no summary {summary}")
+    query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND log.owner = ? ORDER BY log.seq"
+    return rows.messages(connection.execute(query, (chunks, owner)))
+
+
+def summaries(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Summary]:
+    """Return the user's summaries, highest level first."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    query = f"{rows.SUMMARY} WHERE y.owner = ? AND (? IS NULL OR y.active = ?) ORDER BY y.level DESC, y.id"
+    return [rows.summary(row) for row in connection.execute(query, (owner, active, active))]
+
+
+def memories(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Memory]:
+    """Return the user's memories, most important first."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    query = """
+    SELECT id, category, text, importance, tags, created_at, active,
+           (SELECT json_group_array(seq ORDER BY seq) FROM memory_source WHERE memory = memory.id)
+      FROM memory WHERE owner = ? AND (? IS NULL OR active = ?) ORDER BY importance DESC, id DESC
+    """
+    return [
+        Memory(
+            id=row[0],
+            space=scope.space,
+            user=scope.user,
+            category=row[1],
+            text=row[2],
+            importance=row[3],
+            tags=tuple(json.loads(row[4])),
+            sources=tuple(json.loads(row[7])),
+            created_at=moment(row[5]),
+            active=bool(row[6]),
+        )
+        for row in connection.execute(query, (owner, active, active))
+    ]
+
+
+def facts(connection: apsw.Connection, scope: Scope) -> Facts | None:
+    """Return the newest version of the user's facts."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    row = connection.execute(
+        "SELECT text, version, created_at FROM facts WHERE owner = ? ORDER BY version DESC LIMIT 1", (owner,)
+    ).fetchone()
+    return None if row is None else Facts(scope.space, scope.user, row[0], row[1], moment(row[2]))
+
+
+def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: int) -> list[Session]:
+    """Return the newest sessions that hold a message of the scope."""
+    limit_to_scope, values = inside(connection, scope, within)
+    picked = f"SELECT DISTINCT session FROM log WHERE {limit_to_scope}"
+    query = f"{rows.SESSION} WHERE s.id IN ({picked}) ORDER BY s.started_at DESC, s.id DESC LIMIT ?"
+    return [rows.session(row) for row in connection.execute(query, (*values, limit))][::-1]
+
+
+def settings(connection: apsw.Connection, scope: Scope) -> list[Setting]:
+    """Return the user's settings, by name."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    query = "SELECT key, value, updated_at FROM setting WHERE owner = ? ORDER BY key"
+    return [Setting(key, json.loads(value), moment(at)) for key, value, at in connection.execute(query, (owner,))]
+
+
+def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
+    """Return the user's counts."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    counts = connection.execute(
+        "SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE id = ?", (owner,)
+    ).fetchone()
+    messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
+    active = "SELECT level, count(*) FROM summary WHERE owner = ? AND active = 1 GROUP BY level ORDER BY level"
+    highest = "SELECT coalesce(max(level), 0) FROM summary WHERE owner = ? AND rolled_back = 0"
+    return Ledger(
+        messages=messages,
+        archived=archived,
+        turns=turns,
+        open_turns=open_turns,
+        last_seq=last_seq,
+        last_chunk=last_chunk,
+        active_summaries=tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,)))),
+        highest_level=connection.execute(highest, (owner,)).get,
+    )
+
+
+def users(connection: apsw.Connection, space: str | None) -> list[User]:
+    """Return the users who own something."""
+    query = """
+    SELECT space, name, messages, archived, created_at, last_at FROM person
+     WHERE owner = 1 AND (?1 IS NULL OR space = ?1) ORDER BY space, name
+    """
+    return [
+        User(row[0], row[1], row[2], row[3], moment(row[4]), None if row[5] is None else moment(row[5]))
+        for row in connection.execute(query, (space,))
+    ]
+
+
+def audit(connection: apsw.Connection, scope: Scope, limit: int) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    query = """
+    SELECT id, at, space, user, actor, action, subject FROM audit WHERE space = ? AND user = ? ORDER BY id DESC LIMIT ?
+    """
+    found = rows.every(connection.execute(query, (scope.space, scope.user, limit)))
+    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
+
+
+def stats(connection: apsw.Connection) -> Stats:
+    """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
+    spaces, people, messages, archived = rows.one(
+        connection.execute(
+            "SELECT count(DISTINCT space), count(*), coalesce(sum(messages), 0), coalesce(sum(archived), 0) "
+            "FROM person WHERE owner = 1"
+        )
+    )
+    threads, sessions, summaries, memories = rows.one(
+        connection.execute(
+            "SELECT (SELECT count(*) FROM thread), (SELECT count(*) FROM session), "
+            "(SELECT count(*) FROM summary), (SELECT count(*) FROM memory)"
+        )
+    )
+    size = connection.pragma("page_count") * connection.pragma("page_size")
+    return Stats(spaces, people, threads, sessions, messages, archived, summaries, memories, size)
+
+
+def _number(found: int | None) -> int:
+    return NOBODY if found is None else found

@@ -1,0 +1,62 @@
+"""Keyword search over the posting lists of one scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import apsw
+
+from recollect.domain.hit import Hit
+from recollect.domain.scope import Scope, is_direct
+from recollect.domain.words import Within
+from recollect.store.ranking import Match, best_matches, hit
+from recollect.store.sqlite import rows
+from recollect.store.sqlite.connection import owner_prefix, thread_prefix
+from recollect.store.sqlite.names import find_person, find_thread
+from recollect.store.sqlite.reads import NOBODY, inside
+from recollect.store.terms import query_terms
+
+_POSTINGS: Final = "SELECT doc, count(*) FROM log_posting WHERE term = ? GROUP BY doc"
+
+
+def search(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
+    """Return the best matches of any of the words. Terms are looked up one by one: no query language is involved."""
+    limit_to_scope, values = inside(connection, scope, within)
+    if NOBODY in values:
+        return []
+    prefix, documents, total = _posting_lists(connection, scope, within)
+    postings = {term: rows.every(connection.execute(_POSTINGS, (prefix + term,))) for term in query_terms(words)}
+
+    def lengths(page: Sequence[int]) -> Mapping[int, int]:
+        query = f"SELECT seq, words FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"
+        return dict(rows.every(connection.execute(query, (json.dumps(page), *values))))
+
+    found = best_matches(
+        {term: posting for term, posting in postings.items() if posting},
+        documents=documents,
+        average_length=max(total / max(documents, 1), 1.0),
+        lengths=lengths,
+        limit=limit,
+    )
+    return _hits(connection, found)
+
+
+def _posting_lists(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, int, int]:
+    """Return the prefix of the posting lists that hold the whole scope, and how many messages and terms they cover."""
+    shared = within != "user" and not is_direct(scope.thread)
+    if shared:
+        thread = find_thread(connection, scope.space, scope.thread)
+        messages, words = rows.one(connection.execute("SELECT messages, words FROM thread WHERE id = ?", (thread,)))
+        return thread_prefix(thread or NOBODY), messages, words
+    owner = find_person(connection, scope.space, scope.user)
+    messages, words = rows.one(connection.execute("SELECT messages, words FROM person WHERE id = ?", (owner,)))
+    return owner_prefix(owner or NOBODY), messages, words
+
+
+def _hits(connection: apsw.Connection, found: Sequence[Match]) -> list[Hit]:
+    query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?))"
+    wanted = json.dumps([match.seq for match in found])
+    by_seq = {message.seq: message for message in rows.messages(connection.execute(query, (wanted,)))}
+    return [hit(match, by_seq[match.seq]) for match in found]

@@ -1,0 +1,139 @@
+"""Finding the session of each message that is appended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from recollect.domain.message import Draft
+from recollect.domain.session import Stretch, automatic_name, is_automatic_name, place
+from recollect.errors import InvalidInput
+from recollect.store.sqlite import rows
+from recollect.store.sqlite.names import LatestSession
+from recollect.store.sqlite.unit import Unit
+
+_LATEST: Final = """
+SELECT id, name, started_at, last_at FROM session WHERE thread = ? AND automatic = 1
+ ORDER BY started_at DESC, id DESC LIMIT 2
+"""
+_NEAR: Final = """
+SELECT id, started_at, last_at, name FROM session
+ WHERE thread = ? AND automatic = 1 AND started_at < ? ORDER BY started_at DESC, id DESC LIMIT 2
+"""
+_NAMED: Final = "SELECT id FROM session WHERE thread = ? AND name = ?"
+NEW_SESSION: Final = """
+INSERT INTO session (thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
+VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, 1, ?7)
+"""
+GROW: Final = """
+UPDATE session SET started_at = min(started_at, ?2), last_at = max(last_at, ?3), last_seq = ?4, messages = messages + ?5
+ WHERE id = ?1
+"""
+_ABSORB: Final = """
+UPDATE session SET started_at = min(session.started_at, o.started_at), last_at = max(session.last_at, o.last_at),
+       first_seq = min(session.first_seq, o.first_seq), last_seq = max(session.last_seq, o.last_seq),
+       messages = session.messages + o.messages
+  FROM (SELECT * FROM session WHERE id = ?2) o WHERE session.id = ?1
+"""
+_MOVE: Final = """
+UPDATE log SET session = ?1 WHERE session = ?2 AND seq IN (
+    SELECT l.seq FROM log l JOIN session s ON s.id = ?2
+     WHERE l.thread = s.thread AND l.at BETWEEN s.started_at AND s.last_at
+)
+"""
+
+
+class Sessions:
+    """Sessions within one write transaction."""
+
+    def __init__(self, unit: Unit, before_change: Callable[[], None]) -> None:
+        """Start from what the writer remembers. `before_change` writes messages that are still on their way."""
+        self._unit = unit
+        self._before_change = before_change
+        self._grown: set[int] = set()
+
+    def place(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
+        """Return the number and the name of the session that the message belongs to."""
+        if draft.scope.session is not None:
+            self._settle(thread)
+            return self._named(draft, draft.scope.session, silence, thread, owner, seq)
+        latest = self._latest(thread)
+        if latest is not None and _surely_in(latest, draft.at, silence):
+            latest.last = max(latest.last, draft.at)
+            latest.last_seq = seq
+            latest.grown_by += 1
+            self._grown.add(thread)
+            return latest.key, latest.name
+        self._settle(thread)
+        return self._automatic(draft, silence, thread, owner, seq)
+
+    def write(self) -> None:
+        """Bring the stored sessions up to date."""
+        memo = self._unit.names.sessions
+        grown = [memo[thread] for thread in self._grown]
+        self._unit.connection.executemany(
+            GROW, [(latest.key, latest.started, latest.last, latest.last_seq, latest.grown_by) for latest in grown]
+        )
+        for latest in grown:
+            latest.grown_by = 0
+        self._grown.clear()
+        self._unit.names.trim()
+
+    def take_back(self) -> None:
+        """Forget what was noted, after the changes themselves have been taken back."""
+        self._grown.clear()
+
+    def _latest(self, thread: int) -> LatestSession | None:
+        memo = self._unit.names.sessions
+        latest = memo.get(thread)
+        if latest is None:
+            newest = rows.every(self._unit.connection.execute(_LATEST, (thread,)))
+            if not newest:
+                return None
+            key, name, started, last = newest[0]
+            latest = memo[thread] = LatestSession(key, name, started, last, newest[1][3] if newest[1:] else None)
+        return latest
+
+    def _settle(self, thread: int) -> None:
+        """Write and forget what is remembered of a thread, because its sessions are about to be changed."""
+        self._before_change()
+        self.write()
+        self._unit.names.sessions.pop(thread, None)
+
+    def _named(self, draft: Draft, name: str, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
+        execute = self._unit.connection.execute
+        key: int | None = execute(_NAMED, (thread, name)).get
+        if key is None:
+            if is_automatic_name(name):
+                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Recollect")
+            execute(NEW_SESSION, (thread, name, 0, owner, draft.at, seq, silence))
+            return self._unit.connection.last_insert_rowid(), name
+        self._grow(key, draft.at, draft.at, seq, 1)
+        return key, name
+
+    def _automatic(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
+        execute = self._unit.connection.execute
+        near = rows.every(execute(_NEAR, (thread, draft.at + silence)))
+        placement = place(draft.at, silence, [Stretch(key, started, last) for key, started, last, _ in near])
+        if placement.keep is None:
+            name = automatic_name(seq)
+            execute(NEW_SESSION, (thread, name, 1, owner, draft.at, seq, silence))
+            return self._unit.connection.last_insert_rowid(), name
+        keep = placement.keep.key
+        if placement.absorb is not None:
+            gone = placement.absorb.key
+            execute(_MOVE, (keep, gone))
+            execute(_ABSORB, (keep, gone))
+            execute("DELETE FROM session WHERE id = ?", (gone,))
+        self._grow(keep, draft.at, draft.at, seq, 1)
+        return keep, next(name for key, _, _, name in near if key == keep)
+
+    def _grow(self, key: int, first: int, last: int, last_seq: int, messages: int) -> None:
+        self._unit.connection.execute(GROW, (key, first, last, last_seq, messages))
+
+
+def _surely_in(latest: LatestSession, at: int, silence: int) -> bool:
+    """Tell whether the newest session is the only one that is near, without asking the file."""
+    if not latest.started <= at < latest.last + silence:
+        return False
+    return latest.earlier_last is None or at >= latest.earlier_last + silence

@@ -1,0 +1,72 @@
+"""Carrying out change sets inside one write transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from recollect.domain.change import AddMemory, AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.receipt import Result
+from recollect.store.sqlite import append, archive, notes
+from recollect.store.sqlite.names import Names
+from recollect.store.sqlite.unit import Unit
+
+Step = append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
+
+
+def prepare(changes: Sequence[Change]) -> list[Step]:
+    """Do the thinking about a change set that needs no file, before the write lock is held."""
+    return [append.prepare(change) if isinstance(change, AddMessage) else change for change in changes]
+
+
+class Transaction:
+    """One write transaction: many change sets, each of which can be taken back alone."""
+
+    def __init__(self, connection: apsw.Connection, names: Names) -> None:
+        """Start on a connection that holds the write lock."""
+        self._unit = Unit(connection, names)
+        self._appender = append.Appender(self._unit)
+
+    def carry_out(self, steps: Sequence[Step]) -> tuple[Result, ...]:
+        """Carry out one change set. When it raises, the transaction is as it was before."""
+        if len(steps) == 1 and isinstance(steps[0], append.Prepared) and steps[0].draft.scope.session is None:
+            # A message that names no session cannot be refused any more, so there will be nothing to take back.
+            return (self._appender.append(steps[0]),)
+        connection = self._unit.connection
+        self._appender.write()
+        connection.execute("SAVEPOINT change_set")
+        try:
+            results = tuple([self._step(step) for step in steps])
+            self._appender.write()
+        except BaseException:
+            self._unit.names.forget()
+            # Some failures (a full disk) make SQLite give up the whole transaction by itself.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK TO change_set; RELEASE change_set")
+                self._appender.take_back()
+            raise
+        connection.execute("RELEASE change_set")
+        return results
+
+    def finish(self) -> None:
+        """Write what was only counted so far. Comes before the commit."""
+        self._appender.write()
+
+    def _step(self, step: Step) -> Result:
+        match step:
+            case append.Prepared():
+                return self._appender.append(step)
+            case Archive():
+                self._appender.write()
+                return archive.store_summary(self._unit, step)
+            case RollBack():
+                self._appender.write()
+                return archive.roll_back(self._unit, step)
+            case AddMemory():
+                return notes.add_memory(self._unit, step)
+            case PutFacts():
+                return notes.put_facts(self._unit, step)
+            case PutSetting():
+                notes.put_setting(self._unit, step)
+                return None

@@ -1,0 +1,162 @@
+"""Checking everything that is stored against everything else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import apsw
+
+from recollect.domain.message import message_hash
+from recollect.domain.report import Check
+from recollect.store.contract import Progress
+from recollect.store.sqlite.rows import Row
+
+_PAGE: Final = 2_000
+_SHOWN: Final = 5
+"""So many examples are named of each kind of damage."""
+
+_FOR_HASHES: Final = """
+SELECT l.seq, o.space, o.name, t.name, l.given_id, l.role, a.name, l.name, l.text, l.at, l.stored_at, l.hash
+  FROM log l JOIN person o ON o.id = l.owner JOIN person a ON a.id = l.author JOIN thread t ON t.id = l.thread
+ WHERE l.seq > ? ORDER BY l.seq LIMIT ?
+"""
+
+_COUNTS: Final = (
+    (
+        "the counts of user",
+        """
+        SELECT p.space || '/' || p.name FROM person p LEFT JOIN (
+            SELECT owner, count(*) AS messages, sum(active = 0) AS archived, sum(role = 'user') AS turns,
+                   sum(role = 'user' AND chunk IS NULL) AS open_turns, sum(words) AS words, max(seq) AS last_seq,
+                   max(at) AS last_at, max(chunk) AS last_chunk
+              FROM log GROUP BY owner
+        ) l ON l.owner = p.id
+        WHERE (p.messages, p.archived, p.turns, p.open_turns, p.words, p.last_seq)
+              != (coalesce(l.messages, 0), coalesce(l.archived, 0), coalesce(l.turns, 0), coalesce(l.open_turns, 0),
+                  coalesce(l.words, 0), coalesce(l.last_seq, 0))
+           OR p.last_at IS NOT l.last_at OR p.last_chunk < coalesce(l.last_chunk, 0)
+           OR (p.owner = 0 AND coalesce(l.messages, 0) > 0)
+        """,
+    ),
+    (
+        "the counts of thread",
+        """
+        SELECT t.space || '/' || t.name FROM thread t
+          LEFT JOIN (SELECT thread, count(*) AS messages, sum(words) AS words FROM log WHERE shared = 1 GROUP BY thread) l
+                 ON l.thread = t.id
+         WHERE (t.messages, t.words) != (coalesce(l.messages, 0), coalesce(l.words, 0))
+        """,
+    ),
+    (
+        "the counts of session",
+        """
+        SELECT s.name FROM session s
+          LEFT JOIN (SELECT session, count(*) AS messages, min(at) AS started_at, max(at) AS last_at, min(seq) AS first_seq,
+                            max(seq) AS last_seq, min(thread) AS low, max(thread) AS high FROM log GROUP BY session) l
+                 ON l.session = s.id
+         WHERE (s.messages, s.started_at, s.last_at, s.first_seq, s.last_seq, s.thread, s.thread)
+               IS NOT (l.messages, l.started_at, l.last_at, l.first_seq, l.last_seq, l.low, l.high)
+        """,
+    ),
+)
+
+_ARCHIVES: Final = (
+    (
+        "a message is archived without a chunk, or active within one:",
+        "SELECT '#' || seq FROM log WHERE active != (chunk IS NULL)",
+    ),
+    (
+        "a chunk and its summary do not agree: chunk",
+        """
+        SELECT l.chunk || ' of ' || p.name FROM (SELECT owner, chunk, count(*) AS messages, min(seq) AS first, max(seq) AS last
+                   FROM log WHERE chunk IS NOT NULL GROUP BY chunk, owner) l JOIN person p ON p.id = l.owner
+         WHERE (SELECT count(*) FROM summary y WHERE y.owner = l.owner AND y.level = 1 AND y.rolled_back = 0
+                   AND y.chunks = json_array(l.chunk)
+                   AND (y.messages, y.first_seq, y.last_seq) = (l.messages, l.first, l.last)) != 1
+        """,
+    ),
+    (
+        "a summary stands for messages that are not archived: summary",
+        """
+        SELECT y.id FROM summary y WHERE y.level = 1 AND y.rolled_back = 0
+           AND y.messages != (SELECT count(*) FROM log l, json_each(y.chunks) c WHERE l.chunk = c.value AND l.owner = y.owner)
+        """,
+    ),
+    (
+        "a summary is active although another stands for it: summary",
+        """
+        SELECT x.source FROM summary_source x JOIN summary y ON y.id = x.summary JOIN summary z ON z.id = x.source
+         WHERE y.rolled_back = 0 AND z.active = 1
+        """,
+    ),
+    ("a rolled back summary is active: summary", "SELECT id FROM summary WHERE rolled_back = 1 AND active = 1"),
+)
+
+
+def check_database(connection: apsw.Connection) -> Iterator[str]:
+    """Let SQLite check its own pages and indexes."""
+    for (finding,) in connection.execute("PRAGMA integrity_check(20)"):
+        if finding != "ok":
+            yield finding
+
+
+def check_references(connection: apsw.Connection) -> Iterator[str]:
+    """Check that whatever is referred to exists."""
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"row {row} of {table} refers to a missing row of {parent}"
+
+
+def check_index(connection: apsw.Connection) -> Iterator[str]:
+    """Compare the keyword index with the messages. Needs the writing connection."""
+    try:
+        # With rank 1 the content is compared too; without it, drift goes unnoticed.
+        connection.execute("INSERT INTO log_index (log_index, rank) VALUES ('integrity-check', 1)")
+    except apsw.CorruptError:
+        yield "the keyword index does not match the messages"
+
+
+def hash_pages(
+    read: Callable[[str, tuple[int, int]], list[Row]], total: int, progress: Progress | None
+) -> Iterator[str]:
+    """Recompute the hash of every message, a page at a time."""
+    last, done = 0, 0
+    while page := read(_FOR_HASHES, (last, _PAGE)):
+        for row in page:
+            if message_hash(*row[1:11]) != row[11]:
+                yield f"#{row[0]} is not what was stored"
+        last = page[-1][0]
+        done += len(page)
+        if progress is not None:
+            progress("hashes", done, max(total, done))
+
+
+def check_counts(connection: apsw.Connection) -> Iterator[str]:
+    """Compare the counts with the messages that they count."""
+    yield from _findings(connection, _COUNTS, "{what} {name} are wrong")
+
+
+def check_archives(connection: apsw.Connection) -> Iterator[str]:
+    """Check that nothing is archived without a summary, and no summary stands for what is not archived."""
+    yield from _findings(connection, _ARCHIVES, "{what} {name}")
+
+
+def run(name: str, findings: Callable[[], Iterator[str]]) -> Check:
+    """Run one check. A file too damaged to be checked has failed it."""
+    started = time.monotonic()
+    found: list[str] = []
+    try:
+        found.extend(findings())
+    except apsw.Error as error:
+        found.append(f"the check could not finish: {error}")
+    detail = "; ".join(found[:_SHOWN])
+    if len(found) > _SHOWN:
+        detail += f"; and {len(found) - _SHOWN} more"
+    return Check(name=name, ok=not found, detail=detail or "ok", seconds=time.monotonic() - started)
+
+
+def _findings(connection: apsw.Connection, queries: tuple[tuple[str, str], ...], template: str) -> Iterator[str]:
+    for what, query in queries:
+        for (name,) in connection.execute(query):
+            yield template.format(what=what, name=name)

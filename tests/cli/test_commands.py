@@ -1,0 +1,193 @@
+"""The command line as a person and as a script use it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from recollect import __version__
+from recollect.cli import app
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TZ", "UTC")
+
+    def run(*words: str, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, words, input=stdin)
+
+    return run
+
+
+def ok(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def as_json(result: Result) -> Any:  # noqa: ANN401
+    return json.loads(ok(result))
+
+
+def test_add_history_and_search(run: Run) -> None:
+    assert "stored as #1 in direct:ann, session s-1" in ok(run("add", "I moved to Berlin", "--user", "ann"))
+    ok(run("add", "How is it?", "--user", "ann", "--role", "assistant"))
+    lines = ok(run("history", "--user", "ann")).splitlines()
+    assert [line.split("  ", 1)[1] for line in lines] == ["ann: I moved to Berlin", "assistant: How is it?"]
+    assert "I moved to Berlin" in ok(run("search", "berlin", "--user", "ann"))
+    assert ok(run("search", "paris", "--user", "ann")).strip() == "nothing found"
+    assert "nothing is stored for bob" in ok(run("history", "--user", "bob"))
+
+
+def test_scripts_get_json(run: Run) -> None:
+    added = as_json(run("add", "hello", "-u", "ann", "--id", "7", "--at", "2026-03-01T09:30+02:00", "--json"))
+    assert (added["durable"], added["duplicate"], added["message"]["id"]) == (True, False, "7")
+    assert added["message"]["at"] == "2026-03-01T07:30:00+00:00"
+    assert as_json(run("add", "hello", "-u", "ann", "--id", "7", "--json"))["duplicate"] is True
+    assert [message["text"] for message in as_json(run("history", "-u", "ann", "--json"))] == ["hello"]
+    assert [hit["text"] for hit in as_json(run("search", "hello", "-u", "ann", "--json"))] == ["hello"]
+    assert [user["id"] for user in as_json(run("users", "--json"))] == ["ann"]
+    status = as_json(run("status", "--json"))
+    assert (status["stats"]["messages"], status["health"]["status"]) == (1, "active")
+    assert as_json(run("verify", "--json"))["ok"] is True
+    assert as_json(run("history", "-u", "nobody", "--json")) == []
+
+
+def test_text_can_come_from_standard_input(run: Run) -> None:
+    ok(run("add", "-", "-u", "ann", stdin="two\nlines\n"))
+    assert as_json(run("history", "-u", "ann", "--json"))[0]["text"] == "two\nlines"
+    result = run("add", "-", "-u", "ann", stdin=b"\xff\xfe")
+    assert (result.exit_code, "not UTF-8" in result.stderr) == (2, True)
+
+
+def test_threads_sessions_and_paging(run: Run) -> None:
+    for number in range(3):
+        ok(run("add", f"message {number}", "-u", "ann", "-t", "general", "--session", "talk"))
+    ok(run("add", "from bob", "-u", "bob", "-t", "general"))
+    assert "from bob" in ok(run("history", "-u", "ann", "-t", "general", "--within", "thread"))
+    assert "from bob" not in ok(run("history", "-u", "ann", "-t", "general"))
+    page = as_json(run("history", "-u", "ann", "--before", "#3", "-n", "1", "--json"))
+    assert [message["text"] for message in page] == ["message 1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["add", "x", "--role", "king"], 2, "unknown role 'king'"),
+        (["add", ""], 2, "the text is empty"),
+        (["add", "x", "--at", "yesterday"], 2, "cannot read the time 'yesterday'"),
+        (["add", "x", "--store", "mysql://x"], 2, "unknown kind of location 'mysql:'"),
+        (["history", "--within", "everywhere"], 2, "unknown within='everywhere'"),
+        (["history", "--before", "99"], 1, "has no message '99'"),
+        (["history", "--limit", "0"], 2, "at least 1"),
+        (["verify", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
+        (["backup", "x.db", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
+        (["restore", "nothing.db"], 1, "there is no backup"),
+        (["add", "x", "--store", "/proc/no/such/place.db"], 1, "cannot be opened"),
+        (["nonsense"], 2, "nonsense"),
+    ],
+)
+def test_a_failure_is_one_line_on_standard_error_and_an_exit_code(
+    run: Run, words: list[str], code: int, said: str
+) -> None:
+    result = run(*words)
+    assert result.exit_code == code
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+def test_backup_restore_and_verify(run: Run, tmp_path: Path) -> None:
+    ok(run("add", "before the backup", "-u", "ann"))
+    copy = tmp_path / "copy.db"
+    assert "checked" in ok(run("backup", str(copy)))
+    assert run("backup", str(copy)).exit_code == 2
+    ok(run("add", "after the backup", "-u", "ann"))
+    assert run("restore", str(copy)).exit_code == 2
+    assert "what was there is now" in ok(run("restore", str(copy), "--replace"))
+    assert [message["text"] for message in as_json(run("history", "-u", "ann", "--json"))] == ["before the backup"]
+    report = ok(run("verify"))
+    assert report.count("ok") == 6
+    elsewhere = str(tmp_path / "elsewhere.db")
+    assert as_json(run("restore", str(copy), "--store", elsewhere, "--json"))["set_aside"] is None
+
+
+def test_damage_is_reported_with_an_exit_code(run: Run, tmp_path: Path) -> None:
+    import sqlite3  # noqa: PLC0415
+
+    ok(run("add", "hello", "-u", "ann"))
+    with sqlite3.connect(tmp_path / "memory.db") as database:
+        database.execute("UPDATE log SET text = 'hullo'")
+    database.close()
+    result = run("verify")
+    assert result.exit_code == 1
+    assert "WRONG" in result.stdout
+    assert "#1 is not what was stored" in result.stdout
+
+
+def test_what_people_wrote_cannot_steer_the_terminal(run: Run) -> None:
+    ok(run("add", "red \x1b[31m alert [bold]x[/bold] \x07 \u202eevil", "-u", "ann", "--name", "A\x1b]0;title\x07nn"))
+    for output in (ok(run("history", "-u", "ann")), ok(run("search", "alert", "-u", "ann"))):
+        assert "\x1b" not in output
+        assert "\x07" not in output
+        assert "\u202e" not in output
+        assert "[bold]x[/bold]" in output
+        assert "<U+001B>[31m" in output
+
+
+def test_users_and_status_are_readable(run: Run) -> None:
+    assert "nobody is remembered here yet" in ok(run("users"))
+    ok(run("add", "hello", "-u", "ann"))
+    assert "ann" in ok(run("users"))
+    assert "nobody" in ok(run("users", "--space", "other"))
+    page = ok(run("status"))
+    assert "store: active" in page
+    assert "memory.db" in page
+
+
+def test_the_demo_works_and_keeps_what_it_is_told_to_keep(run: Run, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.db"
+    page = ok(run("demo", "--keep", str(kept)))
+    assert "0 lost" in page
+    assert "Senhor Tavares" in page
+    assert "WRONG" not in page
+    assert kept.exists()
+    assert len(as_json(run("history", "-u", "ann", "-n", "10000", "--store", str(kept), "--json"))) >= 244
+
+
+def test_every_command_explains_itself(run: Run) -> None:
+    page = ok(run("--help"))
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__  # type: ignore[union-attr]
+        assert name in page
+        assert len(ok(run(name, "--help"))) > 200
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert ok(run("--version")).strip() == f"recollect {__version__}"
+
+
+def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).with_name("recollect")), "--help"]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stderr == ""
+    store = str(tmp_path / "memory.db")
+    for _ in range(2):
+        subprocess.run([command[0], "add", "x" * 60_000, "-s", store], check=True, capture_output=True)
+    with subprocess.Popen(
+        [command[0], "history", "-s", store], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as reader:
+        assert reader.stdout is not None
+        assert reader.stderr is not None
+        reader.stdout.read(10)
+        reader.stdout.close()
+        assert reader.stderr.read() == ""

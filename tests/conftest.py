@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from recollect.store import Store, open_store
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--torture", action="store_true", help="run the torture scenarios at full size")
+    parser.addoption("--torture-scale", type=float, default=1.0, help="multiplies the rounds of the torture scenarios")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a store, of every kind."""
+    return str(tmp_path / "memory.db") if request.param == "sqlite" else ":memory:"
+
+
+@pytest.fixture
+async def store(location: str) -> AsyncIterator[Store]:
+    """An open store, of every kind."""
+    opened = await open_store(location)
+    yield opened
+    await opened.close()

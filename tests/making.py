@@ -1,0 +1,42 @@
+"""Short ways to make what tests are about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from recollect.domain.change import AddMessage, Archive
+from recollect.domain.message import Message, draft
+from recollect.domain.scope import Scope
+from recollect.domain.summary import Summary, SummaryDraft
+from recollect.store import Store
+
+NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def minutes(count: float) -> datetime:
+    """A moment so many minutes after noon."""
+    return NOON + timedelta(minutes=count)
+
+
+def adding(
+    scope: Scope,
+    text: str,
+    role: str = "user",
+    *,
+    at: datetime | None = None,
+    id: str | None = None,  # noqa: A002
+    author: str | None = None,
+    name: str | None = None,
+) -> AddMessage:
+    return AddMessage(draft(scope, role, text, at=at, id=id, author=author, name=name))
+
+
+async def add(store: Store, scope: Scope, *texts: str, role: str = "user") -> list[Message]:
+    """Store messages one after the other."""
+    return [(await store.apply([adding(scope, text, role)])).message for text in texts]
+
+
+async def archive(store: Store, scope: Scope, messages: list[Message], text: str = "What was said.") -> Summary:
+    """Archive messages under a summary."""
+    draft_ = SummaryDraft(scope, text, messages=tuple(message.seq for message in messages))
+    return (await store.apply([Archive(draft_)])).summary

@@ -1,0 +1,79 @@
+"""The package as a whole: what it shows, what it costs to import, what must agree."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import recollect
+from recollect import errors
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def test_the_public_face_is_small_and_whole() -> None:
+    assert len(recollect.__all__) <= 12
+    for name in recollect.__all__:
+        assert getattr(recollect, name) is not None
+    assert set(recollect.__all__) <= set(dir(recollect))
+
+
+def test_every_error_is_drawn_in_the_tree() -> None:
+    drawing = errors.__doc__ or ""
+    for name in errors.__all__:
+        error = getattr(errors, name)
+        assert issubclass(error, errors.RecollectError)
+        assert re.search(rf"\b{name}\b", drawing), f"{name} is missing in the tree of errors"
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = "import sys, json, recollect; print(json.dumps(sorted(sys.modules)))"
+    output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    loaded = {name.partition(".")[0] for name in json.loads(output)}
+    heavy = {"apsw", "anyio", "asyncio", "numpy", "typer", "rich", "openai", "fastapi", "pydantic", "sqlite3"}
+    assert not loaded & heavy
+
+
+def test_using_it_loads_neither_a_server_nor_the_command_line(tmp_path: Path) -> None:
+    program = (
+        "import sys, json, recollect\n"
+        "with recollect.open(sys.argv[1]) as memory: memory.user('ann').add('user', 'hello')\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "memory.db")], check=True, capture_output=True, text=True
+    ).stdout
+    loaded = {name.partition(".")[0] for name in json.loads(output)}
+    assert not loaded & {"numpy", "typer", "rich", "openai", "fastapi", "pydantic"}
+
+
+def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
+    before = (ROOT / "src/recollect/_blocking_types.pyi").read_text(encoding="utf-8")
+    program = (ROOT / "tools/blocking_types.py").read_text(encoding="utf-8")
+    copy = tmp_path / "tools" / "blocking_types.py"
+    copy.parent.mkdir()
+    copy.write_text(program, encoding="utf-8")
+    package = tmp_path / "src/recollect"
+    package.mkdir(parents=True)
+    (package / "memory.py").write_text((ROOT / "src/recollect/memory.py").read_text(encoding="utf-8"), encoding="utf-8")
+    subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
+    ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
+    made = package / "_blocking_types.pyi"
+    subprocess.run([*ruff, "check", "--fix-only", "--quiet", str(made)], check=False)
+    subprocess.run([*ruff, "format", "--quiet", str(made)], check=True)
+    assert made.read_text(encoding="utf-8") == before, "run: make stubs format"
+
+
+def test_no_migration_was_edited() -> None:
+    """A released migration never changes; files out there already ran it."""
+    import hashlib  # noqa: PLC0415
+
+    folder = ROOT / "src/recollect/store/sqlite/migrations"
+    released: dict[str, str] = {}
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.sql")}
+    assert {name: found.get(name) for name in released} == released
+    numbers = sorted(int(name.partition("_")[0]) for name in found)
+    assert numbers == list(range(1, len(numbers) + 1))

@@ -1,0 +1,72 @@
+"""Memories, facts and settings on every store."""
+
+from __future__ import annotations
+
+import pytest
+
+from making import add
+from recollect.domain.change import AddMemory, PutFacts, PutSetting
+from recollect.domain.memory import Memory, MemoryDraft
+from recollect.domain.scope import Scope
+from recollect.errors import InvalidInput, NotFound
+from recollect.store import Store, open_store
+
+ANN = Scope.of("ann")
+BOB = Scope.of("bob")
+
+
+async def test_memories_come_most_important_first_with_their_sources(store: Store) -> None:
+    (said,) = await add(store, ANN, "The dentist is on Monday at nine.")
+    drafts = [
+        MemoryDraft(ANN, "fact", "Lives in Berlin"),
+        MemoryDraft(ANN, "schedule", "Dentist Monday 9am", importance=8, tags=("health", "zähne"), sources=(said.seq,)),
+        MemoryDraft(ANN, "preference", "Prefers tea"),
+    ]
+    stored = [(await store.apply([AddMemory(draft)])).results[0] for draft in drafts]
+    found = await store.memories(ANN)
+    assert [memory.text for memory in found] == ["Dentist Monday 9am", "Prefers tea", "Lives in Berlin"]
+    assert found == [stored[1], stored[2], stored[0]]
+    assert isinstance(stored[1], Memory)
+    assert (stored[1].sources, stored[1].tags) == ((said.seq,), ("health", "zähne"))
+    assert await store.memories(BOB) == []
+
+
+async def test_a_memory_cannot_rest_on_somebody_elses_message(store: Store) -> None:
+    (theirs,) = await add(store, BOB, "I am Bob")
+    with pytest.raises(NotFound):
+        await store.apply([AddMemory(MemoryDraft(ANN, "fact", "is Bob", sources=(theirs.seq,)))])
+    assert await store.memories(ANN) == []
+
+
+@pytest.mark.parametrize("wrong", [{"importance": 0}, {"importance": 11}, {"category": "gossip"}, {"text": ""}])
+def test_a_memory_outside_the_rules_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        MemoryDraft(**{"scope": ANN, "category": "fact", "text": "x", **wrong})  # type: ignore[arg-type]
+
+
+async def test_facts_have_versions_and_the_newest_is_read(store: Store) -> None:
+    assert await store.facts(ANN) is None
+    await store.apply([PutFacts(ANN, "Ann likes pizza.", cause="remember that I like pizza")])
+    await store.apply([PutFacts(ANN, "Ann likes sushi.", cause="no, sushi")])
+    facts = await store.facts(ANN)
+    assert facts is not None
+    assert (facts.text, facts.version) == ("Ann likes sushi.", 2)
+    assert await store.facts(BOB) is None
+
+
+@pytest.mark.req("A1")
+async def test_settings_are_set_changed_and_taken_back(location: str) -> None:
+    store = await open_store(location)
+    await store.apply([PutSetting(ANN, "summary_every_n", 15), PutSetting(ANN, "memory_enabled", True)])
+    await store.apply([PutSetting(ANN, "summary_every_n", 20), PutSetting(BOB, "memory_enabled", False)])
+    if location != ":memory:":
+        await store.close()
+        store = await open_store(location)
+    assert [(setting.key, setting.value) for setting in await store.settings(ANN)] == [
+        ("memory_enabled", True),
+        ("summary_every_n", 20),
+    ]
+    await store.apply([PutSetting(ANN, "summary_every_n", None)])
+    assert [setting.key for setting in await store.settings(ANN)] == ["memory_enabled"]
+    assert [entry.subject for entry in await store.audit(ANN)][-1] == "summary_every_n"
+    await store.close()

@@ -1,0 +1,170 @@
+"""Keyword search on every store."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from making import add, archive
+from recollect.domain.scope import Scope
+from recollect.store import Store, open_store
+from recollect.store.ephemeral import EphemeralStore
+from recollect.store.terms import terms
+
+ANN = Scope.of("ann")
+
+
+async def found(store: Store, query: str, limit: int = 10) -> list[str]:
+    return [hit.text for hit in await store.search_text(ANN, query, limit=limit)]
+
+
+async def test_a_message_is_found_by_its_words_the_moment_it_is_stored(store: Store) -> None:
+    for number in range(20):
+        await add(store, ANN, f"note number{number} about the garden")
+        assert await found(store, f"number{number}") == [f"note number{number} about the garden"]
+
+
+async def test_both_sides_of_the_conversation_are_found(store: Store) -> None:
+    await add(store, ANN, "which wine goes with fish?")
+    await add(store, ANN, "A dry riesling goes with fish.", role="assistant")
+    assert set(await found(store, "fish")) == {"which wine goes with fish?", "A dry riesling goes with fish."}
+    assert await found(store, "riesling") == ["A dry riesling goes with fish."]
+
+
+async def test_rare_words_count_more_than_common_ones_and_more_matches_more_than_few(store: Store) -> None:
+    await add(store, ANN, *[f"we talked about the house, part {number}" for number in range(10)])
+    await add(store, ANN, "we painted the house turquoise", "turquoise is a colour")
+    assert (await found(store, "the turquoise house"))[:2] == [
+        "we painted the house turquoise",
+        "turquoise is a colour",
+    ]
+
+
+async def test_among_equals_the_newer_comes_first(store: Store) -> None:
+    first, second = await add(store, ANN, "milk and bread", "milk and bread")
+    assert [hit.message.seq for hit in await store.search_text(ANN, "bread")] == [second.seq, first.seq]
+
+
+async def test_a_hit_says_what_it_is_and_why_it_was_found(store: Store) -> None:
+    (message,) = await add(store, ANN, "Berlin in Spring")
+    (hit,) = await store.search_text(ANN, "spring in PARIS?")
+    assert (hit.kind, hit.id, hit.text, hit.at, hit.sources) == (
+        "message",
+        message.id,
+        message.text,
+        message.at,
+        (message.id,),
+    )
+    assert hit.terms == ("spring", "in")
+    assert hit.message == message
+    assert hit.score > 0
+
+
+async def test_the_limit_is_kept_and_the_best_are_within_it(store: Store) -> None:
+    await add(store, ANN, *["apple " + "filler " * (number % 7) for number in range(300)])
+    hits = await store.search_text(ANN, "apple", limit=5)
+    assert [hit.text for hit in hits] == ["apple "] * 5
+    everything = await store.search_text(ANN, "apple", limit=1000)
+    assert len(everything) == 300
+    assert [hit.message.seq for hit in everything[:5]] == [hit.message.seq for hit in hits]
+    assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
+
+
+async def test_archived_messages_are_found_like_all_others(store: Store) -> None:
+    messages = await add(store, ANN, "the vault code is in the drawer", "something else")
+    await archive(store, ANN, messages)
+    assert await found(store, "vault") == ["the vault code is in the drawer"]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Ich wohne in der Straße am Fluss", "strasse"),
+        ("Nos vemos en el CAFÉ mañana", "cafe manana"),
+        ("Мы переехали в Москву вчера", "москву"),
+        ("我昨天搬到了柏林", "柏林"),
+        ("昨日、東京に引っ越しました", "東京"),
+        ("انتقلت إلى برلين الأسبوع الماضي", "برلين"),
+        ("어제 서울로 이사했어요", "서울로"),
+        ("ฉันย้ายไปกรุงเทพ", "กรุงเทพ"),
+        ("the file is called report_2026-v2.pdf", "report_2026"),
+        ("I 💜 turtles", "turtles 💜"),
+    ],
+)
+async def test_any_script_is_found_in_the_form_it_was_written(store: Store, said: str, asked: str) -> None:
+    await add(store, ANN, "something entirely different", said, "yet another line")
+    assert (await found(store, asked))[0] == said
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        " ",
+        "\n\t",
+        '"',
+        '""',
+        "'",
+        "*",
+        "a*",
+        "-",
+        "NOT",
+        "AND OR NOT",
+        "NEAR(a b, 2)",
+        "^x",
+        "(",
+        "a AND (b",
+        "terms:x",
+    ]
+    + [
+        "{a b}:c",
+        "u1.secret",
+        "t1.secret",
+        "; DROP TABLE log; --",
+        "%",
+        "_",
+        "🙂",
+        "\u202e",
+        "a" * 5000,
+        "? " * 2000,
+        "\x01\x02",
+    ],
+)
+async def test_a_query_may_hold_anything(store: Store, query: str) -> None:
+    await add(store, ANN, "a plain message about nothing")
+    await add(store, Scope.of("bob", thread="general"), "a secret of somebody else")
+    hits = await store.search_text(ANN, query)
+    assert all(hit.message.user == "ann" for hit in hits)
+
+
+def test_terms_keep_what_people_search_for() -> None:
+    assert terms("Hello, WORLD! It's 3.5°C") == ["hello", "world", "it", "s", "3", "5", "c"]
+    assert terms("北京大学") == ["北", "京", "大", "学", "北京", "京大", "大学"]
+    assert terms("日本語とEnglish") == ["日", "本", "語", "と", "日本", "本語", "語と", "english"]
+    assert terms("한국어") == ["한국어"]
+    assert terms("x" * 100) == ["x" * 64]
+    assert terms("🙂 !?") == []
+
+
+@given(texts=st.lists(st.text(max_size=40), max_size=12), query=st.text(max_size=20), seed=st.integers(0, 9))
+async def test_every_message_that_shares_a_term_is_found_and_no_other(texts: list[str], query: str, seed: int) -> None:
+    store = EphemeralStore()
+    usable = [text for text in texts if text and "\0" not in text and text.isprintable()]
+    await add(store, ANN, *usable)
+    random.Random(seed).shuffle(usable)
+    hits = await store.search_text(ANN, query, limit=100)
+    expected = [text for text in usable if set(terms(text)) & set(terms(query))]
+    assert sorted(hit.text for hit in hits) == sorted(expected)
+
+
+async def test_search_survives_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("restart") / "memory.db"
+    store = await open_store(path)
+    await add(store, ANN, "an unforgettable hippopotamus")
+    await store.close()
+    store = await open_store(path)
+    assert await found(store, "hippopotamus") == ["an unforgettable hippopotamus"]
+    await store.close()

@@ -1,0 +1,124 @@
+"""Sessions on every store, and the property that makes late messages harmless."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from making import NOON, adding, minutes
+from recollect.domain.change import AddMessage
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.domain.session import Session
+from recollect.errors import InvalidInput
+from recollect.store import Store
+from recollect.store.ephemeral import EphemeralStore
+
+ANN = Scope.of("ann")
+
+
+def times(sessions: list[Session]) -> list[tuple[float, float, int]]:
+    """Sessions as (start, end, messages), in minutes after noon."""
+
+    def after_noon(session: Session) -> tuple[float, float, int]:
+        start = (session.started_at - NOON) / timedelta(minutes=1)
+        return start, (session.last_activity - NOON) / timedelta(minutes=1), session.messages
+
+    return [after_noon(session) for session in sessions]
+
+
+async def say_at(store: Store, *moments: float, scope: Scope = ANN) -> None:
+    for number, moment in enumerate(moments):
+        await store.apply([adding(scope, f"message {number}", at=minutes(moment))])
+
+
+@pytest.mark.req("D4")
+async def test_a_session_opens_with_the_first_message_and_closes_after_thirty_minutes_of_silence(store: Store) -> None:
+    await say_at(store, 0, 10, 39.9, 69.9, 100)
+    sessions = await store.sessions(ANN)
+    assert times(sessions) == [(0, 39.9, 3), (69.9, 69.9, 1), (100, 100, 1)]
+    first = sessions[0]
+    assert (first.id, first.user, first.thread, first.space) == ("s-1", "ann", "direct:ann", "default")
+    assert [first.state(minutes(at)) for at in (39.9, 49.8, 49.9, 69.8, 69.9)] == [
+        "active",
+        "active",
+        "idle",
+        "idle",
+        "closed",
+    ]
+    assert [message.session for message in await store.messages(ANN)] == ["s-1", "s-1", "s-1", "s-4", "s-5"]
+
+
+@pytest.mark.req("D4")
+async def test_a_late_message_joins_the_session_it_was_said_in(store: Store) -> None:
+    await say_at(store, 0, 20, 200, 210, 5)
+    assert times(await store.sessions(ANN)) == [(0, 20, 3), (200, 210, 2)]
+    assert [message.session for message in await store.messages(ANN)] == ["s-1", "s-1", "s-3", "s-3", "s-1"]
+
+
+@pytest.mark.req("D4")
+async def test_a_late_message_that_ends_the_silence_makes_two_sessions_one(store: Store) -> None:
+    await say_at(store, 40, 0, 20)
+    assert times(await store.sessions(ANN)) == [(0, 40, 3)]
+    assert {message.session for message in await store.messages(ANN)} == {"s-2"}
+    assert (await store.stats()).sessions == 1
+    assert (await store.verify()).ok
+
+
+async def test_threads_have_sessions_of_their_own(store: Store) -> None:
+    general = Scope.of("ann", thread="general")
+    await say_at(store, 0, 5)
+    await say_at(store, 1, scope=general)
+    await say_at(store, 2, scope=Scope.of("bob", thread="general"))
+    assert times(await store.sessions(ANN)) == [(0, 5, 2), (1, 2, 2)]
+    assert times(await store.sessions(general, within="thread")) == [(1, 2, 2)]
+    assert times(await store.sessions(Scope.of("bob"))) == [(1, 2, 2)]
+
+
+async def test_a_named_session_lasts_as_long_as_its_name_is_used(store: Store) -> None:
+    work = Scope.of("ann", session="work")
+    await say_at(store, 0, 500, scope=work)
+    await say_at(store, 1)
+    sessions = await store.sessions(ANN)
+    assert times(sessions) == [(0, 500, 2), (1, 1, 1)]
+    assert [session.id for session in sessions] == ["work", "s-3"]
+
+
+async def test_a_session_that_the_log_opened_can_be_continued_by_name_but_not_invented(store: Store) -> None:
+    await say_at(store, 0)
+    await say_at(store, 300, scope=Scope.of("ann", session="s-1"))
+    assert times(await store.sessions(ANN)) == [(0, 300, 2)]
+    with pytest.raises(InvalidInput, match="s-77"):
+        await say_at(store, 400, scope=Scope.of("ann", session="s-77"))
+
+
+async def test_the_timeout_can_be_chosen(store: Store) -> None:
+    for moment in (0, 3, 9):
+        new = draft(ANN, "user", "hello", at=minutes(moment))
+        await store.apply([AddMessage(new, silence=5 * 60 * 1_000_000)])
+    sessions = await store.sessions(ANN)
+    assert times(sessions) == [(0, 3, 2), (9, 9, 1)]
+    assert sessions[0].timeout == timedelta(minutes=5)
+
+
+@given(moments=st.lists(st.integers(0, 300), min_size=1, max_size=25, unique=True), seed=st.randoms())
+async def test_any_order_of_arrival_gives_the_same_sessions(moments: list[int], seed: random.Random) -> None:
+    expected: list[list[int]] = [[min(moments)]]
+    for earlier, later in pairwise(sorted(moments)):
+        if later - earlier < 30:
+            expected[-1].append(later)
+        else:
+            expected.append([later])
+    seed.shuffle(moments)
+    store = EphemeralStore()
+    await say_at(store, *moments)
+    assert times(await store.sessions(ANN)) == [(part[0], part[-1], len(part)) for part in expected]
+    by_name: dict[str, set[float]] = {}
+    for message in await store.messages(ANN):
+        by_name.setdefault(message.session, set()).add((message.at - NOON) / timedelta(minutes=1))
+    assert sorted(by_name.values(), key=min) == [set(part) for part in expected]
