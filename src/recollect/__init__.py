@@ -11,8 +11,8 @@ print(ann.search("Berlin")[0].text)
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers know it; importing `typing` would cost more than all the rest
 if TYPE_CHECKING:
     from recollect.blocking import open  # noqa: A004 - reads as recollect.open
     from recollect.domain.hit import Hit
@@ -52,7 +52,7 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - as many types as there are names
+def __getattr__(name: str) -> object:
     # Names are loaded when they are first used, so that importing the package costs next to nothing.
     if name not in _HOME:
         raise AttributeError(f"module 'recollect' has no attribute {name!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from recollect.domain import checks
 from recollect.domain.memory import MemoryDraft
@@ -15,8 +15,7 @@ from recollect.domain.summary import SummaryDraft
 SettingValue: TypeAlias = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class AddMessage:
+class AddMessage(NamedTuple):
     """Append a message. A repeated delivery is recognised and answered with what is stored."""
 
     draft: Draft

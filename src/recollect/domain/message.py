@@ -34,9 +34,8 @@ class Draft(NamedTuple):
     @property
     def hash(self) -> bytes:
         """The hash of everything about the message that never changes."""
-        scope = self.scope
-        names = scope.space, scope.user, scope.thread, self.id, self.role, self.author, self.name
-        return message_hash(*names, self.text, self.at, self.stored_at)
+        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id = self
+        return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
 
 
 @dataclass(frozen=True, slots=True)

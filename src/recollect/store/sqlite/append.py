@@ -50,8 +50,8 @@ class _Counts:
 
 def prepare(change: AddMessage) -> Prepared:
     """Do the thinking about a message that needs no file."""
-    draft = change.draft
-    return Prepared(draft, change.silence, terms(draft.text), draft.hash)
+    draft, silence = change
+    return Prepared(draft, silence, terms(draft.text), draft.hash)
 
 
 class Appender:

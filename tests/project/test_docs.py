@@ -1,0 +1,94 @@
+"""What is documented is true: examples run, links lead somewhere, nothing is left out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from recollect import errors
+from recollect.cli import app
+from recollect.memory import Memory, UserMemory
+from recollect.profiles import BUILT_IN, Profile
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def page_name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "default.db"))
+    command = Path(sys.executable).with_name("recollect")
+    for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "python":
+            ran = subprocess.run(
+                [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            assert ran.returncode == 0, f"{code}\n{ran.stderr}"
+            continue
+        assert language == "sh", f"nothing runs {language} blocks"
+        for line in code.splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["recollect"]:
+                ran = subprocess.run([command, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
+                assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+            else:
+                recipe = re.compile(rf"^{words[1]}:.*##", re.MULTILINE)
+                assert words[0] == "make", line
+                assert recipe.search((ROOT / "Makefile").read_text(encoding="utf-8")), line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_page_of_the_docs_is_linked() -> None:
+    linked = set()
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            linked.add((page.parent / target).resolve())
+    assert not [page_name(page) for page in PAGES[3:] if page not in linked]
+
+
+def reference(name: str) -> str:
+    return (ROOT / "docs/reference" / name).read_text(encoding="utf-8")
+
+
+def test_every_command_is_documented() -> None:
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__  # type: ignore[union-attr]
+        assert f"`recollect {name}" in reference("command-line.md"), name
+
+
+def test_every_method_and_every_error_is_documented() -> None:
+    page = reference("api.md")
+    for owner in (Memory, UserMemory):
+        for name in vars(owner):
+            if not name.startswith("_"):
+                assert f"`{name}(" in page, name
+    for name in errors.__all__:
+        assert f"`{name}`" in page, name
+
+
+def test_every_key_of_a_profile_is_documented() -> None:
+    page = reference("profiles.md")
+    for name in [field.name for field in fields(Profile)] + list(BUILT_IN):
+        assert f"`{name}`" in page, name
+
+
+def test_every_recipe_explains_itself() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for recipe in re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)[1].split():  # type: ignore[index]
+        assert re.search(rf"^{recipe}:.*## \S", makefile, re.MULTILINE), recipe
