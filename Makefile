@@ -34,7 +34,7 @@ bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py
 
 torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
-	$(BIN)/python -m pytest tests/torture --torture -s -p no:cacheprovider --timeout=0
+	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py --torture -s -p no:cacheprovider --timeout=0
 
 build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from recollect.store import Store, open_store
 
@@ -11,6 +12,12 @@ from recollect.store import Store, open_store
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the torture scenarios at full size")
     parser.addoption("--torture-scale", type=float, default=1.0, help="multiplies the rounds of the torture scenarios")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("thorough", max_examples=round(1_000 * config.getoption("--torture-scale")))
+    settings.register_profile("quick", max_examples=40)
+    settings.load_profile("thorough" if config.getoption("--torture") else "quick")
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@
         ├── StoreDamaged        what is on disk contradicts itself
         └── StoreClosed         it was used after it was closed
 
-A change that raised was not stored: nothing of it is visible, and the same call can be made again.
+A change that raised was not stored: nothing of it is visible, and the same call can be made again. (One exception is
+beyond anybody's reach: a disk that fails during a commit, goes on failing, and a process that dies before it works
+again. Then the change may turn out to be there; a message that has an id is recognised when it is sent again.)
 Messages say what happened, to what, and what to do next.
 """
 

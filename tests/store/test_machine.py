@@ -179,7 +179,6 @@ class BothStores(RuleBasedStateMachine):
 
 
 BothStores.TestCase.settings = settings(
-    max_examples=40,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import pytest
 
 from making import add, adding, archive
 from recollect.domain.change import PutSetting
+from recollect.domain.receipt import Receipt
 from recollect.domain.scope import Scope
 from recollect.errors import (
     InvalidInput,
@@ -30,6 +32,7 @@ from recollect.store import Store, default_location, open_store, restore_store, 
 from recollect.store.sqlite import Options, SqliteStore, connection
 from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
+from recollect.store.sqlite.transaction import Step
 
 ANN = Scope.of("ann")
 
@@ -182,13 +185,70 @@ async def test_a_cancelled_caller_does_not_take_its_message_back(path: Path) -> 
 
 async def test_closing_finishes_what_was_handed_in(path: Path) -> None:
     store = await open_store(path)
-    waiting = [asyncio.create_task(store.apply([adding(ANN, f"message {number}")])) for number in range(50)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    for turn in range(6):
+        waiting = [asyncio.create_task(store.apply([adding(ANN, f"message {number}")])) for number in range(50)]
+        for _ in range(turn % 3 + 1):
+            await asyncio.sleep(0)
+        await store.close()
+        await asyncio.gather(*waiting)
+        store = await open_store(path)
+        assert (await store.ledger(ANN)).messages == 50 * (turn + 1)
     await store.close()
-    await asyncio.gather(*waiting)
+
+
+BAD_SYNC = """
+import asyncio, os, sys
+from pathlib import Path
+import apsw
+from making import add
+from recollect.domain.scope import Scope
+from recollect.errors import StoreError
+from recollect.store.sqlite import Options, SqliteStore
+
+failing = False
+
+class File(apsw.VFSFile):
+    def __init__(self, name, flags):
+        super().__init__("unix", name, flags)
+    def xSync(self, flags):
+        global failing
+        if failing:
+            failing = False
+            raise apsw.exception_for(apsw.SQLITE_IOERR_FSYNC)
+        super().xSync(flags)
+
+class Disk(apsw.VFS):
+    def __init__(self):
+        super().__init__("bad", "unix")
+    def xOpen(self, name, flags):
+        return File(name, flags)
+
+disk = Disk()
+
+async def main():
+    global failing
+    store = await SqliteStore.open(Path(sys.argv[1]), Options(vfs="bad"))
+    await add(store, Scope.of("ann"), "before")
+    failing = True
+    try:
+        await add(store, Scope.of("ann"), "refused")
+    except StoreError as error:
+        assert "disk failed" in str(error)
+        os._exit(9)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_refused_message_does_not_come_back_when_the_process_dies(path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    died = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", BAD_SYNC, str(path)], check=False, env=environment, capture_output=True
+    )
+    assert died.returncode == 9, died.stderr
     store = await open_store(path)
-    assert len(await store.messages(ANN)) == 50
+    assert [message.text for message in await store.messages(ANN)] == ["before"]
+    assert (await store.verify()).ok
     await store.close()
 
 
@@ -257,8 +317,7 @@ def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 async def test_a_new_file_is_ours_and_every_commit_is_synced(path: Path) -> None:
     store = await SqliteStore.open(path)
-    writer = store._engine._connection
-    assert writer is not None
+    writer = store._engine.writer._connection
     settings = {name: writer.pragma(name) for name in ("application_id", "journal_mode", "synchronous", "foreign_keys")}
     assert settings == {"application_id": APPLICATION_ID, "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     await store.close()
@@ -389,17 +448,17 @@ def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.req("D12")
-async def test_many_callers_share_few_commits(path: Path) -> None:
+async def test_many_callers_share_few_commits(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await SqliteStore.open(path)
     commits = 0
-    commit = store._engine._commit
+    commit = store._engine.writer.commit
 
-    def counted(jobs: object) -> object:
+    def counted(change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
         nonlocal commits
         commits += 1
-        return commit(jobs)  # type: ignore[arg-type]
+        return commit(change_sets)
 
-    store._engine._commit = counted  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(store._engine.writer, "commit", counted)
     await asyncio.gather(*[store.apply([adding(ANN, f"message {number}")]) for number in range(200)])
     assert commits <= 3
     await store.close()

@@ -25,8 +25,9 @@ from recollect.errors import StoreClosed
 from recollect.store.contract import Progress
 from recollect.store.sqlite import backup, reads, search, verify
 from recollect.store.sqlite.connection import Options, connect_reader, translated
-from recollect.store.sqlite.engine import Engine, acquire, release
+from recollect.store.sqlite.engine import Engine
 from recollect.store.sqlite.rows import Row
+from recollect.store.sqlite.sharing import acquire, release
 from recollect.store.sqlite.transaction import prepare
 
 __all__ = ["Options", "SqliteStore"]
@@ -124,18 +125,18 @@ class SqliteStore:
 
     async def health(self) -> Component:
         """Say how the store is doing."""
-        state = self._shared.state
-        issues = () if state.last_error is None else (state.last_error,)
+        writer = self._shared.writer
+        issues = () if writer.last_error is None else (writer.last_error,)
         return Component(
             name="store",
             status="failing" if issues else "active",
-            last_update=None if state.last_commit is None else moment(state.last_commit),
+            last_update=None if writer.last_commit is None else moment(writer.last_commit),
             issues=issues,
             facts=(
                 ("backend", f"sqlite {apsw.sqlite_lib_version()}"),
                 ("location", str(self.path)),
-                ("waiting writes", str(state.waiting)),
-                ("write-ahead log pages", str(state.wal_pages)),
+                ("waiting writes", str(self._shared.waiting)),
+                ("write-ahead log pages", str(writer.wal_pages)),
             ),
         )
 
@@ -154,6 +155,7 @@ class SqliteStore:
         """Finish what was handed in, then let go of everything."""
         if not self._closed:
             self._closed = True
+            self._shared.hand_over()
             await asyncio.to_thread(release, self._shared)
 
     def _verify_by_reading(self, messages: int, progress: Progress | None) -> list[Check]:

@@ -81,11 +81,11 @@ class Appender:
         """Store a message, or return the one it repeats."""
         draft, names = step.draft, self._unit.names
         scope = draft.scope
-        owner, thread = names.place(scope, draft.stored_at)
         if draft.at_given or draft.id is not None:
-            earlier = self._delivered_before(draft, thread)
+            earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
             if earlier is not None:
                 return Repeated(earlier)
+        owner, thread = names.place(scope, draft.stored_at)
         author = owner if draft.author == scope.user else names.author(scope.space, draft.author, draft.stored_at)
         seq = self._next_seq
         session, session_name = self._sessions.place(draft, step.silence, thread, owner, seq)

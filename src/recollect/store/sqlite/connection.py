@@ -170,8 +170,11 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     """Turn SQLite's errors into ours, saying what was being done to which file."""
     try:
         yield
-    except apsw.FullError as error:
-        raise StoreFull(f"no room left while {doing} {path}; free some space and try again") from error
+    except (apsw.FullError, apsw.IOError) as error:
+        # SQLite reports a file of shared memory that cannot grow as an I/O error.
+        if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+            raise StoreFull(f"no room left while {doing} {path}; free some space and try again") from error
+        raise StoreError(f"the disk failed while {doing} {path}: {error}") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise StoreBusy(f"another process kept {path} locked while {doing} it; try again") from error
     except apsw.NotADBError as error:
@@ -183,7 +186,7 @@ def translated(path: Path, doing: str) -> Iterator[None]:
             f"{path} cannot be opened for writing ({error}); check the folder and its rights"
         ) from error
     except apsw.Error as error:
-        raise StoreError(f"the disk failed while {doing} {path}: {error}") from error
+        raise StoreError(f"SQLite failed while {doing} {path}: {error}") from error
 
 
 def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) -> None:

@@ -1,0 +1,178 @@
+"""The one connection that writes. A single thread uses it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import apsw
+
+from recollect.domain.clock import now
+from recollect.domain.receipt import Receipt
+from recollect.errors import RecollectError, SourcesChanged, StoreError
+from recollect.store.sqlite.connection import Options, connect, patience, translated
+from recollect.store.sqlite.migrate import migrate
+from recollect.store.sqlite.names import Names
+from recollect.store.sqlite.transaction import Step, Transaction
+
+_log: Final = logging.getLogger("recollect.store")
+
+T = TypeVar("T")
+
+CHECKPOINT_PAGES: Final = 2_000
+"""From this size on, the write-ahead log is copied back whenever nobody is waiting (8 MB)."""
+OVERDUE_PAGES: Final = 6_000
+"""From this size on, it is copied back even while callers wait (24 MB)."""
+_CHECKPOINT_PATIENCE_MS: Final = 250
+_CHECKPOINT_REST_SECONDS: Final = 2.0
+"""After readers were in the way for so long, they are left alone for a while."""
+
+_FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NoMemError, apsw.ReadOnlyError)
+
+
+class Writer:
+    """Stores change sets, many in one transaction, and keeps the write-ahead log small."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        """Open the file, creating or migrating it as needed."""
+        self.wal_pages = 0
+        self.last_commit: int | None = None
+        self.last_error: str | None = None
+        self._path = path
+        self._options = options
+        self._data_version = 0
+        self._rest_until = 0.0
+        with translated(path, "opening"):
+            self._connection, self._names = self._open(create=True)
+
+    def commit(self, change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
+        """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
+        committing = False
+        try:
+            with translated(self._path, "writing to"):
+                connection = self._connection
+                connection.execute("BEGIN IMMEDIATE")
+                self._notice_other_writers()
+                transaction = Transaction(connection, self._names)
+                outcomes = [self._carry_out(transaction, steps) for steps in change_sets]
+                transaction.finish()
+                committing = True
+                connection.execute("COMMIT")
+        except Exception as error:
+            self._note(error)
+            self._take_back(bury=committing)
+            return [error] * len(change_sets)
+        self.last_commit, self.last_error = now(), None
+        return outcomes
+
+    def alone(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run something that needs the connection for itself."""
+        with translated(self._path, "working on"):
+            return work(self._connection)
+
+    def checkpoint_when_due(self, *, waiting: bool) -> None:
+        """Copy the write-ahead log back in a gap, or when it has grown too large."""
+        overdue = self.wal_pages >= OVERDUE_PAGES and time.monotonic() >= self._rest_until
+        if not overdue and (waiting or self.wal_pages < CHECKPOINT_PAGES):
+            return
+        connection = self._connection
+        try:
+            if overdue:
+                # Waits for the readers of old pages, so that the next commit starts the log from its beginning.
+                connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            else:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self.wal_pages = 0
+        except apsw.BusyError:
+            self._rest_until = time.monotonic() + _CHECKPOINT_REST_SECONDS
+            _log.debug("the write-ahead log of %s is in use; it is copied back later", self._path)
+        except apsw.Error as error:
+            # Nothing is lost: what is in the write-ahead log is durable there.
+            self._note(StoreError(f"copying the write-ahead log of {self._path} back failed: {error}"))
+        finally:
+            if overdue:
+                connection.set_busy_handler(patience(self._options.busy_seconds))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        close_quietly(self._connection, self._path)
+
+    def _carry_out(self, transaction: Transaction, steps: Sequence[Step]) -> Receipt | Exception:
+        try:
+            return Receipt(True, transaction.carry_out(steps))
+        except _FAILS_THE_GROUP:
+            raise
+        except apsw.ConstraintError as error:
+            changed = SourcesChanged(f"somebody else stored the same thing first ({error})")
+            changed.__cause__ = error
+            return changed
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise
+            return error
+
+    def _open(self, *, create: bool) -> tuple[apsw.Connection, Names]:
+        connection = connect(self._path, self._options, create=create)
+        try:
+            migrate(connection, self._path)
+            # Checkpoints are made in the gaps between groups, never inside a caller's commit.
+            connection.wal_autocheckpoint(0)
+            connection.set_wal_hook(self._saw_wal)
+        except BaseException:
+            connection.close()
+            raise
+        return connection, Names(connection)
+
+    def _note(self, error: Exception) -> None:
+        _log.error("%s", error, exc_info=None if isinstance(error, RecollectError) else error)
+        self.last_error = str(error)
+
+    def _take_back(self, *, bury: bool) -> None:
+        """Make sure that nothing of a failed transaction remains."""
+        self._names.forget()
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if bury:
+                # A commit whose sync failed lies complete in the write-ahead log, out of sight of every connection,
+                # and would come back if the process died now. The next commit is written over it: this one.
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.pragma("user_version", self._connection.pragma("user_version"))
+                self._connection.execute("COMMIT")
+        except apsw.Error as second:
+            _log.warning("cleaning up after a failed commit to %s failed too: %s", self._path, second)
+            if self._connection.in_transaction:
+                self._start_over()
+
+    def _start_over(self) -> None:
+        try:
+            fresh = self._open(create=False)
+        except (apsw.Error, RecollectError) as error:
+            _log.warning("opening %s again failed: %s", self._path, error)
+            return
+        # In this order: a file that nobody has open would be recovered, and what was refused with it.
+        close_quietly(self._connection, self._path)
+        self._connection, self._names = fresh
+        self._data_version = 0
+
+    def _notice_other_writers(self) -> None:
+        version = int(self._connection.pragma("data_version"))
+        if version != self._data_version:
+            self._names.forget()
+            self._data_version = version
+
+    def _saw_wal(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+
+def close_quietly(connection: apsw.Connection, path: Path) -> None:
+    """Close a connection. A failure is worth a line in the log and no more: what was acknowledged is on the disk."""
+    try:
+        connection.close()
+    except apsw.Error as error:
+        _log.warning("closing %s failed: %s", path, error)

@@ -1,0 +1,257 @@
+"""Disks that watch, and disks that fail: SQLite file systems laid over the real one."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+import apsw
+
+_JOURNALS: Final = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL
+
+
+class Write(NamedTuple):
+    """Bytes were written to a file."""
+
+    file: int
+    offset: int
+    data: bytes
+
+
+class Truncate(NamedTuple):
+    """A file was cut."""
+
+    file: int
+    size: int
+
+
+class Sync(NamedTuple):
+    """Everything written to a file so far is certain to be there."""
+
+    file: int
+
+
+class Create(NamedTuple):
+    """A name was given to a new file."""
+
+    name: str
+    file: int
+
+
+class Delete(NamedTuple):
+    """A name was taken away."""
+
+    name: str
+
+
+class SyncFolder(NamedTuple):
+    """The names given and taken away so far are certain."""
+
+
+Operation: TypeAlias = Write | Truncate | Sync | Create | Delete | SyncFolder
+
+
+class Disk(apsw.VFS):
+    """A file system that lets everything through. Subclasses watch it or make it fail."""
+
+    def __init__(self, name: str) -> None:
+        """Register under a name, for `Options(vfs=name)`."""
+        super().__init__(name, "unix")
+        self.vfs = name
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802 - SQLite's name
+        """Open a file; those without a name are temporary and nobody's business."""
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name
+        return apsw.VFSFile("unix", name, flags) if path is None else self.open(Path(path), name, flags)
+
+    def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        """Open a file that has a name."""
+        raise NotImplementedError
+
+    @contextmanager
+    def registered(self) -> Iterator[str]:
+        """Give its name, and let go of it at the end."""
+        try:
+            yield self.vfs
+        finally:
+            self.unregister()
+
+
+class RecordingDisk(Disk):
+    """Writes down everything that a power cut could tear apart, in order."""
+
+    def __init__(self, name: str) -> None:
+        """Start with an empty record."""
+        super().__init__(name)
+        self.record: list[Operation] = []
+        self.lock = threading.RLock()
+        self._files: dict[str, int] = {}
+        self._made = 0
+        self._news: tuple[asyncio.AbstractEventLoop, threading.Event] | None = None
+
+    def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        """Open a file and give it a number of its own if it is new."""
+        with self.lock:
+            created = not path.exists()
+            opened = _RecordedFile(self, name, flags)
+            if created:
+                self._made += 1
+                self._files[path.name] = self._made
+                self.record.append(Create(path.name, self._made))
+            opened.number = self._files[path.name]
+            opened.syncs_folder = created and bool(flags[0] & _JOURNALS)
+            return opened
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802 - SQLite's signature
+        """Delete a file."""
+        self.let_callers_hear()
+        with self.lock:
+            super().xDelete(filename, syncdir)
+            self.record.append(Delete(Path(filename).name))
+            if syncdir:
+                self.record.append(SyncFolder())
+
+    def tell_callers(self) -> None:
+        """Note the running loop: whoever is owed an acknowledgement will hear it before the disk moves on."""
+        self._news = asyncio.get_running_loop(), threading.Event()
+        self._news[1].set()
+
+    def something_was_synced(self) -> None:
+        """After a sync acknowledgements may be on their way."""
+        if self._news is not None:
+            self._news[1].clear()
+
+    def let_callers_hear(self) -> None:
+        """Wait until the loop has passed on every acknowledgement, so that its place in the record is exact."""
+        if self._news is None or self._news[1].is_set():
+            return
+        loop, heard = self._news
+        try:
+            # Settling a future only schedules the one who waits for it; the second hop comes after that one.
+            loop.call_soon_threadsafe(loop.call_soon, heard.set)
+        except RuntimeError:
+            return  # the loop is closed, and nobody is waiting
+        heard.wait()
+
+
+class _RecordedFile(apsw.VFSFile):
+    number: int
+    syncs_folder: bool
+
+    def __init__(self, disk: RecordingDisk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self._disk = disk
+
+    def xWrite(self, data: object, offset: int) -> None:  # noqa: N802
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            written = bytes(data)  # type: ignore[call-overload]
+            super().xWrite(written, offset)
+            self._disk.record.append(Write(self.number, offset, written))
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            super().xTruncate(newsize)
+            self._disk.record.append(Truncate(self.number, newsize))
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._disk.let_callers_hear()
+        with self._disk.lock:
+            super().xSync(flags)
+            self._disk.record.append(Sync(self.number))
+            if self.syncs_folder:
+                # SQLite's own code for Unix does this once for every journal that it has made.
+                self._disk.record.append(SyncFolder())
+                self.syncs_folder = False
+        self._disk.something_was_synced()
+
+
+class FailingDisk(Disk):
+    """Asks before every write and every sync whether it should fail."""
+
+    def __init__(self, name: str, verdict: Callable[[str, Path], Exception | None]) -> None:
+        """`verdict` gets "write" or "sync" and the file, and returns the error to raise, if any."""
+        super().__init__(name)
+        self.verdict = verdict
+
+    def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        """Open a file that may fail later."""
+        return _FailingFile(self, path, name, flags)
+
+
+class _FailingFile(apsw.VFSFile):
+    def __init__(self, disk: FailingDisk, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self._disk = disk
+        self._path = path
+
+    def xWrite(self, data: object, offset: int) -> None:  # noqa: N802
+        self._fail_if_told("write")
+        super().xWrite(bytes(data), offset)  # type: ignore[call-overload]
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        self._fail_if_told("sync")
+        super().xSync(flags)
+
+    def _fail_if_told(self, what: str) -> None:
+        error = self._disk.verdict(what, self._path)
+        if error is not None:
+            raise error
+
+
+class SmallDisk(Disk):
+    """Has room for so many bytes."""
+
+    def __init__(self, name: str) -> None:
+        """Start empty, and without any room."""
+        super().__init__(name)
+        self._room = 0
+        self.lock = threading.RLock()
+        self._sizes: dict[Path, int] = {}
+
+    def open(self, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        """Open a file that takes up room as it grows."""
+        return _SmallFile(self, path, name, flags)
+
+    def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001, N802
+        """Delete a file and have its room back."""
+        with self.lock:
+            super().xDelete(filename, syncdir)
+            self._sizes.pop(Path(filename), None)
+
+    def set_room(self, size: int) -> None:
+        """Say how many bytes there are in all."""
+        self._room = size
+
+    def resize(self, path: Path, size: int) -> None:
+        """Take up room, or fail."""
+        with self.lock:
+            growth = size - self._sizes.get(path, 0)
+            if growth > 0 and sum(self._sizes.values()) + growth > self._room:
+                raise apsw.FullError("the small disk is full")
+            self._sizes[path] = size
+
+    def size(self, path: Path) -> int:
+        """Return how much room a file takes up."""
+        return self._sizes.get(path, 0)
+
+
+class _SmallFile(apsw.VFSFile):
+    def __init__(self, disk: SmallDisk, path: Path, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        super().__init__("unix", name, flags)
+        self._disk = disk
+        self._path = path
+
+    def xWrite(self, data: object, offset: int) -> None:  # noqa: N802
+        written = bytes(data)  # type: ignore[call-overload]
+        self._disk.resize(self._path, max(self._disk.size(self._path), offset + len(written)))
+        super().xWrite(written, offset)
+
+    def xTruncate(self, newsize: int) -> None:  # noqa: N802
+        super().xTruncate(newsize)
+        self._disk.resize(self._path, newsize)

@@ -1,0 +1,65 @@
+"""What every scenario needs: its size, an open store, and one line that says what came out of it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect.store.sqlite import Options, SqliteStore
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How often a scenario goes round."""
+
+    full: bool
+    scale: float
+
+    def of(self, *, small: int, full: int) -> int:
+        """Return `small` in the plain test run, and `full` times the scale when torture was asked for."""
+        return max(small, round(full * self.scale)) if self.full else small
+
+    def step(self, *, small: int) -> int:
+        """Return how many cases to go on at a time where each is to be tried once: every one when it counts."""
+        return max(1, min(small, round(1 / self.scale))) if self.full else small
+
+
+@asynccontextmanager
+async def opened(path: Path, options: Options | None = None) -> AsyncIterator[SqliteStore]:
+    """Open a store until the end of the block."""
+    store = await SqliteStore.open(path, options)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+class Figures:
+    """What a scenario counted, printed as one line at its end."""
+
+    def __init__(self, scenario: str, *counted: str) -> None:
+        """Name what is counted, in the order in which it is to be read."""
+        self._scenario = scenario
+        self._counts = dict.fromkeys(counted, 0)
+        self._started = time.monotonic()
+
+    def __getitem__(self, what: str) -> int:
+        return self._counts[what]
+
+    def add(self, what: str, number: int = 1) -> None:
+        """Count something."""
+        self._counts[what] += number
+
+    def highest(self, what: str, number: int) -> None:
+        """Keep the highest value of something."""
+        self._counts[what] = max(self._counts[what], number)
+
+    def show(self) -> None:
+        """Print the line. Seen with `pytest -s`, which is how `make torture` runs."""
+        counted = ", ".join(f"{number:,} {what}" for what, number in self._counts.items())
+        sys.stdout.write(f"\n[torture] {self._scenario}: {counted}, {time.monotonic() - self._started:.1f} s\n")
+        sys.stdout.flush()

@@ -1,0 +1,198 @@
+"""The disk fills up: every caller is told so, nothing acknowledged is false, and writing resumes once there is room."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from recollect.domain.change import AddMessage, Archive
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.domain.summary import SummaryDraft
+from recollect.errors import StoreFull
+from recollect.store import Store
+from recollect.store.sqlite import Options, SqliteStore
+from torture.disk import SmallDisk
+from torture.support import Figures, Size, opened
+from torture.witness import Archived, Witness
+from torture.workload import say
+
+SMALLEST, LARGEST = 1 << 20, 6 << 20
+ENOUGH = 4
+"""So many times the room is enough to copy the log back and go on."""
+WRITERS = 8
+REFUSALS = 6
+"""Every writer is turned away so often before there is room again."""
+
+COUNTED = (
+    "rounds",
+    "acknowledged messages",
+    "acknowledged archives",
+    "refused messages",
+    "refused archives",
+    "losses",
+)
+
+SetRoom = Callable[[int], None]
+
+
+def test_on_a_real_file_system_without_room(tmp_path: Path, size: Size) -> None:
+    figures, chance = Figures("full disk (tmpfs)", *COUNTED), Random(3)
+    for number in range(size.of(small=2, full=60)):
+        with mounted(tmp_path / f"small-{number}") as (folder, set_room):
+            room = chance.randrange(SMALLEST, LARGEST)
+            fill_it_up(folder / "memory.db", Options(), set_room, room, figures)
+    figures.show()
+
+
+def test_on_a_disk_that_says_it_is_full(tmp_path: Path, size: Size) -> None:
+    figures, chance = Figures("full disk (VFS)", *COUNTED), Random(4)
+    for number in range(size.of(small=2, full=60)):
+        disk = SmallDisk(f"small-disk-{number}")
+        with disk.registered() as vfs:
+            room = chance.randrange(SMALLEST, LARGEST)
+            fill_it_up(tmp_path / f"memory-{number}.db", Options(vfs=vfs), disk.set_room, room, figures)
+    figures.show()
+
+
+def test_opening_a_file_on_a_full_disk_says_that_it_is_full(tmp_path: Path) -> None:
+    """Even reading needs a little room: the shared memory beside the file."""
+
+    async def add(path: Path, text: str) -> None:
+        async with opened(path) as store:
+            await say(store, witness.hear, "ann", [AddMessage(draft(Scope.of("ann"), "user", text))])
+            assert await store._engine.read(witness.findings) == []
+
+    witness = Witness()
+    with mounted(tmp_path / "small") as (folder, _):
+        asyncio.run(add(folder / "memory.db", "there is room"))
+        fill_to_the_last_byte(folder / "ballast")
+        with pytest.raises(StoreFull):
+            asyncio.run(add(folder / "memory.db", "there is none"))
+        (folder / "ballast").unlink()
+        asyncio.run(add(folder / "memory.db", "there is room again"))
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[tuple[Path, SetRoom]]:
+    """Mount a small file system, whose size can be set."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    folder.mkdir()
+    try:
+        _run("mount", "-t", "tmpfs", "-o", f"size={SMALLEST}", "tmpfs", str(folder))
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"a small file system cannot be mounted here: {error.stderr!r}")
+    try:
+        yield folder, lambda size: _run("mount", "-o", f"remount,size={size}", str(folder))
+    finally:
+        _run("umount", str(folder))
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def fill_to_the_last_byte(path: Path) -> None:
+    """Leave no room at all."""
+    with path.open("wb", buffering=0) as ballast:
+        for piece in (1 << 16, 1 << 12, 1):
+            try:
+                while ballast.write(bytes(piece)):
+                    pass
+            except OSError:
+                continue
+
+
+def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figures: Figures) -> None:
+    """Write until there is no room, make some, go on; in the end everything is there exactly once."""
+    witness = Witness()
+
+    async def run() -> None:
+        set_room(room)
+        async with opened(path, options) as store:
+            refused = await write_until_refused(store, witness, figures)
+            await check_while_full(store, witness, refused)
+            set_room(room * ENOUGH)
+            await store_what_was_refused(store, witness, refused)
+        async with opened(path, options) as store:
+            assert await store._engine.read(witness.findings) == []
+            verification = await store.verify()
+            assert verification.ok, verification
+            assert (await store.stats()).messages == len(witness.said)
+
+    asyncio.run(run())
+    figures.add("rounds")
+    figures.add("acknowledged messages", len(witness.said))
+    figures.add("acknowledged archives", len(witness.archives))
+
+
+async def write_until_refused(store: Store, witness: Witness, figures: Figures) -> list[AddMessage]:
+    """Let many write until each has been refused a few times; return what was refused."""
+    refused: list[AddMessage] = []
+
+    async def writer(name: str) -> None:
+        chance, scope, refusals = Random(name), Scope.of(name), 0
+        for turn in itertools.count():
+            words = chance.choices(("tea", "rain", "Berlin", "dentist", "train"), k=chance.randrange(20, 400))
+            id_ = f"id-{name}-{turn}" if chance.random() < 0.5 else None
+            message = AddMessage(draft(scope, "user", " ".join((f"{name}.{turn}", *words)), id=id_))
+            try:
+                await say(store, witness.hear, name, [message])
+            except StoreFull:
+                refused.append(message)
+                figures.add("refused messages")
+                refusals += 1
+                if refusals == REFUSALS:
+                    return
+
+    async with asyncio.TaskGroup() as tasks:
+        writers = [tasks.create_task(writer(f"w{number}")) for number in range(WRITERS)]
+        tasks.create_task(archive_until_they_stop(store, witness, figures, writers))
+    return refused
+
+
+async def archive_until_they_stop(
+    store: Store, witness: Witness, figures: Figures, writers: list[asyncio.Task[None]]
+) -> None:
+    """Archive what was written, over and over; an archive can be refused as well."""
+    for turn in itertools.count():
+        if all(writer.done() for writer in writers):
+            return
+        scope = Scope.of(f"w{turn % WRITERS}")
+        sources = tuple(message.seq for message in await store.messages(scope, limit=10, archived=False))
+        if sources:
+            try:
+                summary = (await store.apply([Archive(SummaryDraft(scope, "In short. " * 500, sources))])).summary
+            except StoreFull:
+                figures.add("refused archives")
+            else:
+                witness.hear(Archived(summary.id, scope.user, sources, ()))
+
+
+async def check_while_full(store: SqliteStore, witness: Witness, refused: list[AddMessage]) -> None:
+    """A full disk can still be read, and nothing that was refused is visible."""
+    assert await store._engine.read(witness.findings) == []
+    assert (await store.stats()).messages == len(witness.said)
+    assert not await store._engine.read(
+        lambda connection: [
+            message.draft.text[:40]
+            for message in refused
+            if connection.execute("SELECT 1 FROM log WHERE text = ?", (message.draft.text,)).get is not None
+        ]
+    )
+
+
+async def store_what_was_refused(store: Store, witness: Witness, refused: list[AddMessage]) -> None:
+    """Hand in the very same again, on the store that is still open."""
+    for message in refused:
+        await say(store, witness.hear, message.draft.scope.user, [message])
+    assert (await store.health()).status == "active"
