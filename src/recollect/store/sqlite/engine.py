@@ -11,8 +11,9 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -30,6 +31,8 @@ T = TypeVar("T")
 
 GROUP: Final = 512
 """At most so many change sets share a transaction."""
+_DRAIN_SECONDS: Final = 0.25
+"""So long readers may take to finish before the log is copied back without waiting for them."""
 
 
 class _Job(NamedTuple):
@@ -37,6 +40,39 @@ class _Job(NamedTuple):
     """A change set, or something that needs the writing connection for itself."""
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+
+
+class _Gate:
+    """What readers pass through, so that all of them can be kept out for a moment."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._shut = False
+
+    @contextmanager
+    def passed(self) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: not self._shut)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._inside -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        with self._changed:
+            self._shut = True
+            self._changed.wait_for(lambda: self._inside == 0, timeout=_DRAIN_SECONDS)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._shut = False
+                self._changed.notify_all()
 
 
 class Engine:
@@ -54,6 +90,7 @@ class Engine:
         self._pending: deque[_Job] = deque()
         self._something = threading.Condition()
         self._closing = False
+        self._gate = _Gate()
         self._local = threading.local()
         self._reader_connections: list[apsw.Connection] = []
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
@@ -123,7 +160,7 @@ class Engine:
             self._something.notify()
 
     def _read(self, work: Callable[[apsw.Connection], T]) -> T:
-        with translated(self.path, "reading"):
+        with translated(self.path, "reading"), self._gate.passed():
             connection = getattr(self._local, "connection", None)
             if connection is None:
                 connection = self._local.connection = connect_reader(self.path, self.options)
@@ -141,7 +178,7 @@ class Engine:
                 self._deliver(jobs, [self._alone(jobs[0].work)])
             else:
                 self._deliver(jobs, self.writer.commit([cast("Sequence[Step]", job.work) for job in jobs]))
-            self.writer.checkpoint_when_due(waiting=bool(self._pending))
+            self.writer.checkpoint_when_due(waiting=bool(self._pending), quiet=self._gate.closed)
 
     def _next_group(self) -> list[_Job]:
         """Wait for work. Returns nothing only when the engine is closing and all is done."""

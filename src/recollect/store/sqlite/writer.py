@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -24,11 +24,13 @@ T = TypeVar("T")
 
 CHECKPOINT_PAGES: Final = 2_000
 """From this size on, the write-ahead log is copied back whenever nobody is waiting (8 MB)."""
-OVERDUE_PAGES: Final = 6_000
-"""From this size on, it is copied back even while callers wait (24 MB)."""
-_CHECKPOINT_PATIENCE_MS: Final = 250
-_CHECKPOINT_REST_SECONDS: Final = 2.0
-"""After readers were in the way for so long, they are left alone for a while."""
+OVERDUE_PAGES: Final = 4_000
+"""From this size on, it is copied back even while callers wait (16 MB)."""
+_RETRY_PAGES: Final = 500
+"""When readers were in the way, the next attempt comes after so many more pages (2 MB)."""
+_PATIENCE_MS: Final = 250
+_LAST_PATIENCE_MS: Final = 2_000
+"""How long to wait for readers, and how long once the log has twice the size at which it was overdue."""
 
 _FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NoMemError, apsw.ReadOnlyError)
 
@@ -44,7 +46,7 @@ class Writer:
         self._path = path
         self._options = options
         self._data_version = 0
-        self._rest_until = 0.0
+        self._not_before = OVERDUE_PAGES
         with translated(path, "opening"):
             self._connection, self._names = self._open(create=True)
 
@@ -73,22 +75,29 @@ class Writer:
         with translated(self._path, "working on"):
             return work(self._connection)
 
-    def checkpoint_when_due(self, *, waiting: bool) -> None:
-        """Copy the write-ahead log back in a gap, or when it has grown too large."""
-        overdue = self.wal_pages >= OVERDUE_PAGES and time.monotonic() >= self._rest_until
+    def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+        """Copy the write-ahead log back in a gap, or when it has grown too large.
+
+        `quiet` keeps the readers of this process away for a moment. Without it, readers that overlap without end would
+        hand the old pages on to one another, and the log could never start from its beginning.
+        """
+        if self.wal_pages < OVERDUE_PAGES:
+            self._not_before = OVERDUE_PAGES
+        overdue = self.wal_pages >= self._not_before
         if not overdue and (waiting or self.wal_pages < CHECKPOINT_PAGES):
             return
         connection = self._connection
         try:
             if overdue:
                 # Waits for the readers of old pages, so that the next commit starts the log from its beginning.
-                connection.set_busy_timeout(_CHECKPOINT_PATIENCE_MS)
-                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+                connection.set_busy_timeout(_PATIENCE_MS if self.wal_pages < 2 * OVERDUE_PAGES else _LAST_PATIENCE_MS)
+                with quiet():
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
             else:
                 connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
             self.wal_pages = 0
         except apsw.BusyError:
-            self._rest_until = time.monotonic() + _CHECKPOINT_REST_SECONDS
+            self._not_before = self.wal_pages + _RETRY_PAGES
             _log.debug("the write-ahead log of %s is in use; it is copied back later", self._path)
         except apsw.Error as error:
             # Nothing is lost: what is in the write-ahead log is durable there.
