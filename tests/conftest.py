@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.register_profile("thorough", max_examples=round(1_000 * config.getoption("--torture-scale")))
+    settings.register_profile("thorough", max_examples=round(500 * config.getoption("--torture-scale")))
     settings.register_profile("quick", max_examples=40)
     settings.load_profile("thorough" if config.getoption("--torture") else "quick")
 

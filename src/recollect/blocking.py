@@ -46,6 +46,8 @@ class _Loop:
     """An event loop in a thread of its own."""
 
     def __init__(self) -> None:
+        self._stopping = threading.Lock()
+        self._closed = False
         started: Future[BlockingPortal] = Future()
 
         async def serve() -> None:
@@ -63,13 +65,27 @@ class _Loop:
         return self._thread.is_alive()
 
     def run(self, call: Callable[[], Awaitable[T]]) -> T:
-        if not self.running:
-            raise StoreClosed("this memory has been closed")
-        return self._portal.call(call)
+        try:
+            return self._portal.call(call)
+        except RuntimeError as error:
+            if self._closed or not self.running:
+                raise StoreClosed(
+                    "this memory has been closed, or was opened before this process was forked"
+                ) from error
+            raise
 
-    def stop(self) -> None:
-        self._portal.start_task_soon(self._portal.stop)
-        self._thread.join()
+    def stop(self, before: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Stop once, whoever asks first; the others wait until it has stopped."""
+        with self._stopping:
+            if self._closed or not self.running:
+                return
+            try:
+                if before is not None:
+                    self._portal.call(before)
+            finally:
+                self._closed = True
+                self._portal.start_task_soon(self._portal.stop)
+                self._thread.join()
 
 
 class _Facade:
@@ -107,11 +123,7 @@ class _Memory(_Facade):
     """The memory itself, which also owns the loop that everything runs on."""
 
     def close(self) -> None:
-        if self._loop.running:
-            try:
-                self._loop.run(cast("Memory", self._target).close)
-            finally:
-                self._loop.stop()
+        self._loop.stop(before=cast("Memory", self._target).close)
 
     def __enter__(self) -> Self:
         return self

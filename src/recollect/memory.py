@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Mapping
 from datetime import datetime
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -112,7 +111,7 @@ class Memory:
 
     async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
         """Copy the memory as it is now to a new file, while it is in use."""
-        await self._store.backup(Path(path), progress)
+        await self._store.backup(checks.file_path(path, "the backup's path"), progress)
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
@@ -181,7 +180,7 @@ class UserMemory:
     async def search(self, query: str, limit: int = 10, *, within: Within = "user") -> list[Hit]:
         """Return the messages that match best, best first. The query may hold anything."""
         return await self._store.search_text(
-            self.scope, checks.storable(query, "the query"), within=_within(within), limit=_limit(limit)
+            self.scope, checks.query_text(query), within=_within(within), limit=_limit(limit)
         )
 
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
@@ -190,6 +189,8 @@ class UserMemory:
 
     async def summaries(self, *, active: bool | None = True) -> list[Summary]:
         """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        if active is not None and not isinstance(active, bool):
+            raise InvalidInput(f"active must be True, False or None, not {active!r}")
         return await self._store.summaries(self.scope, active=active)
 
     async def roll_back(self, summary: int) -> Summary:

@@ -8,7 +8,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,6 +140,7 @@ def test_bad_input_gets_a_clear_error_and_stores_nothing(
         {"user": "ann", "thread": "direct:bob"},
         {"user": "ann", "session": ""},
         {"user": True},
+        {"user": 10**5000},
     ],
 )
 def test_bad_names_are_refused_before_anything_is_read(memory: BlockingMemory, wrong: dict[str, object]) -> None:
@@ -158,10 +161,17 @@ def test_bad_limits_and_places_are_refused(memory: BlockingMemory) -> None:
             ann.history(within=within)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="must be a string"):
         ann.search(None)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInput, match="surrogate"):
-        ann.search("\ud800")
+    assert [hit.text for hit in ann.search("\ud800 hello \0")] == ["hello"]
+    for before in (0, 10**30, "#" + "9" * 30):
+        with pytest.raises((InvalidInput, NotFound)):
+            ann.history(before=before)
     with pytest.raises(InvalidInput):
-        ann.history(before=0)
+        ann.roll_back(10**30)
+    with pytest.raises(InvalidInput):
+        ann.summaries(active=object())  # type: ignore[arg-type]
+    for target in (None, "", "a\0b", 5):
+        with pytest.raises(InvalidInput):
+            memory.backup(target)  # type: ignore[arg-type]
     assert len(ann.history(limit=10**9)) == 1
 
 
@@ -239,3 +249,58 @@ def test_event_time_is_separate_from_storing_time(memory: BlockingMemory) -> Non
     message = memory.user("ann").add("user", "long ago", at=NOON).message
     assert message.at == NOON
     assert before <= message.stored_at <= datetime.now(UTC)
+
+
+class Word(str, Enum):  # noqa: UP042 - what people have in their code
+    user = "user"
+    bob = "bob"
+
+
+def test_a_string_that_is_more_than_a_string_is_stored_as_the_text_it_is(memory: BlockingMemory) -> None:
+    memory.user(Word.bob).add(Word.user, "hello", author=Word.bob)  # type: ignore[arg-type]
+    (message,) = memory.user("bob").history()
+    assert (message.role, message.thread, message.author) == ("user", "direct:bob", "bob")
+    assert memory.verify().ok
+
+
+def test_closing_from_many_threads_at_once_closes_once(tmp_path: Path) -> None:
+    memory = recollect.open(tmp_path / "memory.db")
+
+    def use(number: int) -> None:
+        with suppress(StoreClosed):
+            memory.user("ann").add("user", f"message {number}")
+        memory.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(16)))
+    with pytest.raises(StoreClosed):
+        memory.stats()
+
+
+def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
+    with recollect.open(":memory:") as first, recollect.open(":memory:") as second:
+        second._target._store = first._target._store  # type: ignore[attr-defined]
+
+        def write() -> None:
+            for number in range(200):
+                first.user(f"user{number}").add("user", "hello")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while writer.is_alive():
+            second.users()
+            second.stats()
+        writer.join()
+        assert second.stats().messages == 200
+
+
+@pytest.mark.parametrize("wrong", [None, 5, ["archive"], b"archive", {1: 2}, "a\0b.toml"])
+def test_a_profile_of_the_wrong_kind_is_refused(tmp_path: Path, wrong: object) -> None:
+    with pytest.raises(InvalidInput):
+        recollect.open(tmp_path / "memory.db", profile=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [5, b"x", "\ud800.db", "a\0b", Path("a\0b"), "~nobody-has-this-name/x.db"])
+def test_a_location_of_the_wrong_kind_is_refused(wrong: object) -> None:
+    with pytest.raises(RecollectError):
+        recollect.open(wrong)  # type: ignore[arg-type]

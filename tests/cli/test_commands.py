@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -87,12 +89,12 @@ def test_threads_sessions_and_paging(run: Run) -> None:
         (["add", ""], 2, "the text is empty"),
         (["add", "x", "--at", "yesterday"], 2, "cannot read the time 'yesterday'"),
         (["add", "x", "--store", "mysql://x"], 2, "unknown kind of location 'mysql:'"),
-        (["history", "--within", "everywhere"], 2, "unknown within='everywhere'"),
-        (["history", "--before", "99"], 1, "has no message '99'"),
-        (["history", "--limit", "0"], 2, "at least 1"),
         (["verify", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
         (["backup", "x.db", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
         (["restore", "nothing.db"], 1, "there is no backup"),
+        (["history"], 2, "there is no store at"),
+        (["search", "x", "--store", "a/b/typo.db"], 2, "there is no store at a/b/typo.db"),
+        (["add", "x", "--at", "0001-01-01T00:00"], 2, "outside the"),
         (["add", "x", "--store", "/proc/no/such/place.db"], 1, "cannot be opened"),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -105,6 +107,31 @@ def test_a_failure_is_one_line_on_standard_error_and_an_exit_code(
     assert said in result.stderr
     assert "Traceback" not in result.output
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["--before", "99"], 1, "has no message '99'"),
+        (["--before", "#" + "9" * 30], 1, "has no message"),
+        (["--within", "everywhere"], 2, "unknown within='everywhere'"),
+        (["--limit", "0"], 2, "at least 1"),
+    ],
+)
+def test_reading_fails_as_clearly(run: Run, words: list[str], code: int, said: str) -> None:
+    ok(run("add", "hello"))
+    result = run("history", *words)
+    assert (result.exit_code, said in result.stderr, result.stdout) == (code, True, "")
+
+
+def test_the_last_day_of_the_calendar_can_be_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    ok(run("add", "the end", "--at", "9999-12-31T23:59+00:00"))
+    assert "the end" in ok(run("history"))
+    assert "9999-12-31" in ok(run("users"))
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_backup_restore_and_verify(run: Run, tmp_path: Path) -> None:
@@ -146,7 +173,6 @@ def test_what_people_wrote_cannot_steer_the_terminal(run: Run) -> None:
 
 
 def test_users_and_status_are_readable(run: Run) -> None:
-    assert "nobody is remembered here yet" in ok(run("users"))
     ok(run("add", "hello", "-u", "ann"))
     assert "ann" in ok(run("users"))
     assert "nobody" in ok(run("users", "--space", "other"))
@@ -162,6 +188,7 @@ def test_the_demo_works_and_keeps_what_it_is_told_to_keep(run: Run, tmp_path: Pa
     assert "Senhor Tavares" in page
     assert "WRONG" not in page
     assert kept.exists()
+    assert run("demo", "--keep", str(kept)).exit_code == 2
     assert len(as_json(run("history", "-u", "ann", "-n", "10000", "--store", str(kept), "--json"))) >= 244
 
 
@@ -191,3 +218,14 @@ def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_p
         reader.stdout.read(10)
         reader.stdout.close()
         assert reader.stderr.read() == ""
+        assert reader.wait() == 0
+
+
+def test_a_terminal_without_the_characters_still_shows_the_message(tmp_path: Path) -> None:
+    command, store = str(Path(sys.executable).with_name("recollect")), str(tmp_path / "memory.db")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    subprocess.run([command, "add", "naïve", "-s", store], check=True, env=environment, capture_output=True)
+    shown = subprocess.run(
+        [command, "history", "-s", store], check=True, env=environment, capture_output=True, text=True
+    )
+    assert "na\\xefve" in shown.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -12,6 +13,7 @@ import recollect
 from recollect import errors
 
 ROOT = Path(__file__).parent.parent.parent
+MIGRATIONS = {"0001_the_log.sql": "00bc2386b60d657c"}
 
 
 def test_the_public_face_is_small_and_whole() -> None:
@@ -68,12 +70,9 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
 
 
 def test_no_migration_was_edited() -> None:
-    """A released migration never changes; files out there already ran it."""
-    import hashlib  # noqa: PLC0415
-
+    """A migration that files out there have run never changes; what comes later is a new one."""
     folder = ROOT / "src/recollect/store/sqlite/migrations"
-    released: dict[str, str] = {}
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.sql")}
-    assert {name: found.get(name) for name in released} == released
+    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in folder.glob("*.sql")}
+    assert found == MIGRATIONS
     numbers = sorted(int(name.partition("_")[0]) for name in found)
     assert numbers == list(range(1, len(numbers) + 1))

@@ -99,6 +99,12 @@ async def test_two_platform_ids_are_two_messages_even_within_one_second(store: S
     assert (await store.apply([adding(ANN, "yes", at=NOON, id="3")])).duplicate
 
 
+async def test_the_assistant_may_say_the_same_to_two_people_at_one_moment(store: Store) -> None:
+    for scope in (ANN_IN_GENERAL, BOB_IN_GENERAL):
+        assert not (await store.apply([adding(scope, "Done.", "assistant", at=NOON)])).duplicate
+        assert (await store.apply([adding(scope, "Done.", "assistant", at=NOON)])).duplicate
+
+
 @pytest.mark.req("A17")
 async def test_users_are_isolated_from_one_another(store: Store) -> None:
     mine = (await add(store, ANN, "my secret plan"))[0]

@@ -30,7 +30,7 @@ SCOPES = [
     for user in ("ann", "bob")
     for space in ("home", "work")
     for thread in (None, "general")
-    for session in (None, "named")
+    for session in (None, "named", "s-1")
 ]
 WORDS = ["tea", "coffee", "Berlin", "Café", "柏林", "москва", "the", "the the the", "!!", "2026"]
 NOT_COMPARED = {"created_at", "stored_at", "updated_at", "hash", "bytes", "last_update", "seconds"}
@@ -135,6 +135,16 @@ class BothStores(RuleBasedStateMachine):
     def change(self, change_set: list[Change]) -> None:
         async def apply(store: Store) -> Any:  # noqa: ANN401
             return (await store.apply(change_set)).results
+
+        self.both(apply)
+
+    @rule(change_sets=st.lists(st.lists(changes, min_size=1, max_size=3), min_size=2, max_size=5))
+    def change_together(self, change_sets: list[list[Change]]) -> None:
+        """Several callers at once: the SQLite store puts all of them into one transaction."""
+
+        async def apply(store: Store) -> Any:  # noqa: ANN401
+            outcomes = await asyncio.gather(*[store.apply(each) for each in change_sets], return_exceptions=True)
+            return [repr(outcome) if isinstance(outcome, Exception) else outcome.results for outcome in outcomes]  # type: ignore[union-attr]
 
         self.both(apply)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from making import add
+from making import add, adding
 from recollect.domain.change import AddMemory, PutFacts, PutSetting
 from recollect.domain.memory import Memory, MemoryDraft
 from recollect.domain.scope import Scope
@@ -29,6 +29,14 @@ async def test_memories_come_most_important_first_with_their_sources(store: Stor
     assert isinstance(stored[1], Memory)
     assert (stored[1].sources, stored[1].tags) == ((said.seq,), ("health", "zähne"))
     assert await store.memories(BOB) == []
+
+
+async def test_a_message_and_a_memory_that_cites_it_can_be_one_change_set(store: Store) -> None:
+    receipt = await store.apply(
+        [adding(ANN, "I like tea"), AddMemory(MemoryDraft(ANN, "fact", "likes tea", sources=(1,)))]
+    )
+    assert receipt.message.seq == 1
+    assert [memory.sources for memory in await store.memories(ANN)] == [(1,)]
 
 
 async def test_a_memory_cannot_rest_on_somebody_elses_message(store: Store) -> None:

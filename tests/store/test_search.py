@@ -145,6 +145,8 @@ def test_terms_keep_what_people_search_for() -> None:
     assert terms("北京大学") == ["北", "京", "大", "学", "北京", "京大", "大学"]
     assert terms("日本語とEnglish") == ["日", "本", "語", "と", "日本", "本語", "語と", "english"]
     assert terms("한국어") == ["한국어"]
+    assert terms("हिन्दी में।") == ["हिन्दी", "में"]
+    assert terms("தமிழ்") == ["தமிழ்"]
     assert terms("x" * 100) == ["x" * 64]
     assert terms("🙂 !?") == []
 

@@ -97,6 +97,21 @@ async def test_a_session_that_the_log_opened_can_be_continued_by_name_but_not_in
         await say_at(store, 400, scope=Scope.of("ann", session="s-77"))
 
 
+async def test_the_name_of_a_session_stays_good_when_it_becomes_part_of_another(store: Store) -> None:
+    await say_at(store, 40, 0, 20)
+    assert [session.id for session in await store.sessions(ANN)] == ["s-2"]
+    await say_at(store, 50, scope=Scope.of("ann", session="s-1"))
+    assert [(session.id, session.messages) for session in await store.sessions(ANN)] == [("s-2", 4)]
+    assert (await store.verify()).ok
+
+
+async def test_a_session_that_is_continued_by_name_no_longer_follows_the_silences(store: Store) -> None:
+    await say_at(store, 0)
+    await say_at(store, 500, scope=Scope.of("ann", session="s-1"))
+    await say_at(store, 100, 505)
+    assert times(await store.sessions(ANN)) == [(0, 500, 2), (100, 100, 1), (505, 505, 1)]
+
+
 async def test_the_timeout_can_be_chosen(store: Store) -> None:
     for moment in (0, 3, 9):
         new = draft(ANN, "user", "hello", at=minutes(moment))

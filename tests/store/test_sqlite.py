@@ -25,11 +25,12 @@ from recollect.errors import (
     StoreBusy,
     StoreClosed,
     StoreDamaged,
+    StoreError,
     StoreTooNew,
     StoreUnavailable,
 )
 from recollect.store import Store, default_location, open_store, restore_store, sqlite_path
-from recollect.store.sqlite import Options, SqliteStore, connection
+from recollect.store.sqlite import Options, SqliteStore, connection, sharing
 from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
 from recollect.store.sqlite.transaction import Step
@@ -150,25 +151,156 @@ async def test_a_writer_that_waits_too_long_for_another_process_is_told(path: Pa
     await store.close()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-async def test_a_store_opened_before_a_fork_is_refused_in_the_child(path: Path) -> None:
-    store = await open_store(path)
-    await add(store, ANN, "from the parent")
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            coroutine = store.apply([adding(ANN, "from the child")])
-            coroutine.send(None)
-        except StoreClosed as error:
-            status = 0 if "fork" in str(error) else 2
-        finally:
-            os._exit(status)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    await add(store, ANN, "the parent goes on")
-    assert len(await store.messages(ANN)) == 2
+FORKED = """
+import asyncio, os, sys
+from making import add, adding
+from recollect.domain.scope import Scope
+from recollect.errors import StoreClosed, StoreUnavailable
+from recollect.store import open_store
+
+ann = Scope.of("ann")
+
+async def refused(call, error, said):
+    try:
+        await call
+    except error as raised:
+        assert said in str(raised), raised
+    else:
+        raise AssertionError("was not refused")
+
+async def child(store, path):
+    await refused(store.apply([adding(ann, "from the child")]), StoreClosed, "forked")
+    await refused(open_store(path), StoreUnavailable, "forked")
     await store.close()
+    other = await open_store(path + ".other")
+    await add(other, ann, "another file is fine")
+    await other.close()
+
+async def parent(path):
+    store = await open_store(path)
+    await add(store, ann, "before")
+    return store
+
+loop = asyncio.new_event_loop()
+store = loop.run_until_complete(parent(sys.argv[1]))
+pid = os.fork()
+if pid == 0:
+    asyncio.run(child(store, sys.argv[1]))
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+loop.run_until_complete(add(store, ann, "after"))
+assert len(loop.run_until_complete(store.messages(ann))) == 2
+loop.run_until_complete(store.close())
+"""
+
+
+async def run_program(program: str, path: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a program that may use the tests' helpers."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program, str(path)]
+    return await asyncio.to_thread(
+        subprocess.run, command, check=False, env=environment, capture_output=True, timeout=60
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+async def test_a_file_that_was_open_at_a_fork_is_refused_in_the_child(path: Path) -> None:
+    done = await run_program(FORKED, path)
+    assert done.returncode == 0, done.stderr
+
+
+async def test_a_file_that_is_removed_while_it_is_open_is_noticed_before_anything_is_acknowledged(path: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "before")
+    path.unlink()
+    path.with_name("memory.db-wal").unlink()
+    with pytest.raises(StoreError):
+        await add(store, ANN, "into the void")
+    assert (await store.health()).status == "failing"
+    await store.close()
+
+
+async def test_whoever_opens_a_replaced_file_gets_the_new_one(path: Path) -> None:
+    old = await SqliteStore.open(path)
+    await add(old, ANN, "old")
+    path.rename(path.with_name("moved.db"))
+    path.with_name("memory.db-wal").rename(path.with_name("moved.db-wal"))
+    new = await SqliteStore.open(path)
+    assert new._engine is not old._engine
+    await add(new, ANN, "new")
+    assert [message.text for message in await new.messages(ANN)] == ["new"]
+    await new.close()
+    await old.close()
+
+
+async def test_another_sqlite_library_in_this_process_cannot_make_us_acknowledge_what_is_lost(path: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "before")
+    # Closing this connection drops every lock of the process on the file; the next process then tidies the log away.
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("SELECT count(*) FROM messages").fetchone()
+    tidied = await run_program("import recollect, sys; recollect.open(sys.argv[1]).close()", path)
+    assert tidied.returncode == 0, tidied.stderr
+    for number in range(3):
+        with pytest.raises(StoreError, match="Close it and open it again"):
+            await add(store, ANN, f"into the void {number}")
+    await store.close()
+    store = await open_store(path)
+    await add(store, ANN, "after")
+    await store.close()
+    assert (await run_program(COUNT, path)).stdout.decode().splitlines() == ["before", "after"]
+
+
+COUNT = """
+import recollect, sys
+with recollect.open(sys.argv[1]) as memory:
+    print(*[message.text for message in memory.user("ann").history()], sep="\\n")
+"""
+
+
+async def test_one_unexpected_error_does_not_stop_the_writer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await SqliteStore.open(path)
+    for broken in ("commit", "checkpoint_when_due"):
+
+        def fail(*_args: object, **_kwargs: object) -> None:
+            raise MemoryError("injected")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store._engine.writer, broken, fail)
+            try:
+                await asyncio.wait_for(add(store, ANN, f"while {broken} is broken"), 10)
+            except MemoryError:
+                assert broken == "commit"
+        await asyncio.wait_for(add(store, ANN, f"after {broken}"), 10)
+    texts = [message.text for message in await store.messages(ANN)]
+    assert texts == ["after commit", "while checkpoint_when_due is broken", "after checkpoint_when_due"]
+    await store.close()
+
+
+async def test_opening_that_nobody_waits_for_lets_go_of_the_file_again(path: Path) -> None:
+    await (await open_store(path)).close()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(open_store(path), 0)
+    await asyncio.sleep(0)
+    for _ in range(500):
+        slot = sharing._slots.get((path.resolve(), None))
+        if slot is None or slot.engine is None:
+            break
+        await asyncio.sleep(0.01)
+    else:
+        pytest.fail("the file is still open")
+
+
+async def test_a_locked_file_does_not_keep_others_from_being_opened(path: Path, tmp_path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as other:
+        other.pragma("journal_mode", "wal")
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(SqliteStore.open(path, Options(busy_seconds=5)))
+        await asyncio.sleep(0.05)
+        store = await asyncio.wait_for(open_store(tmp_path / "other.db"), 4)
+        await store.close()
+        other.execute("ROLLBACK")
+    await (await waiting).close()
 
 
 async def test_a_cancelled_caller_does_not_take_its_message_back(path: Path) -> None:
@@ -241,10 +373,7 @@ asyncio.run(main())
 
 
 async def test_a_refused_message_does_not_come_back_when_the_process_dies(path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
-    died = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", BAD_SYNC, str(path)], check=False, env=environment, capture_output=True
-    )
+    died = await run_program(BAD_SYNC, path)
     assert died.returncode == 9, died.stderr
     store = await open_store(path)
     assert [message.text for message in await store.messages(ANN)] == ["before"]
@@ -265,10 +394,10 @@ async def test_a_database_of_somebody_else_is_refused_and_left_alone(path: Path)
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content TEXT)")
         database.commit()
+    before = path.read_bytes()
     with pytest.raises(StoreUnavailable, match="not one of Recollect's"):
         await open_store(path)
-    with closing(sqlite3.connect(path)) as database:
-        assert [row[0] for row in database.execute("SELECT name FROM sqlite_master")] == ["messages"]
+    assert path.read_bytes() == before
 
 
 async def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
@@ -304,9 +433,17 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert file_system_of(Path("/mnt/team share/memory.db"), mounts) == "nfs4"
     assert file_system_of(Path("/mnt/team share/local/memory.db"), mounts) == "xfs"
     refuse_unsafe_places(tmp_path / "memory.db")
-    monkeypatch.setattr(connection, "file_system_of", lambda _path, _mounts: "nfs4")
-    with pytest.raises(StoreUnavailable, match=r"network file system \(nfs4\)"):
-        refuse_unsafe_places(tmp_path / "memory.db")
+    shared = tmp_path / "share"
+    shared.mkdir()
+    (tmp_path / "link.db").symlink_to(shared / "memory.db")
+
+    def kind(place: Path, _mounts: str) -> str:
+        return "nfs4" if place.is_relative_to(shared) else "ext4"
+
+    monkeypatch.setattr(connection, "file_system_of", kind)
+    for place in (shared / "memory.db", tmp_path / "link.db"):
+        with pytest.raises(StoreUnavailable, match=r"network file system \(nfs4\)"):
+            sharing.acquire(place, Options())
 
 
 def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,6 +502,18 @@ async def test_verify_finds_silent_damage(path: Path, sql: str, check: str) -> N
     await store.close()
 
 
+async def test_verify_survives_text_that_is_no_text(path: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "one", "two", "three")
+    await damage(path, "UPDATE log SET text = CAST(x'ff00fe' AS TEXT) WHERE seq = 2")
+    report = await store.verify()
+    found = {check.name: check.detail for check in report.checks if not check.ok}
+    assert found["hashes"] == "#2 is not what was stored"
+    with pytest.raises(StoreDamaged, match="not valid Unicode"):
+        await store.messages(ANN)
+    await store.close()
+
+
 async def test_verify_reports_its_progress(path: Path) -> None:
     store = await open_store(path)
     await add(store, ANN, "one", "two")
@@ -406,6 +555,95 @@ async def test_a_backup_made_while_writing_is_complete_and_can_be_restored(path:
     await set_aside.close()
 
 
+async def backed_up(path: Path, target: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "in the backup")
+    await store.backup(target)
+    await add(store, ANN, "later")
+    await store.close()
+
+
+async def test_a_log_left_by_a_crash_never_meets_the_restored_file(path: Path, tmp_path: Path) -> None:
+    await backed_up(path, tmp_path / "copy.db")
+    await run_program(KILLED, path)
+    assert path.with_name("memory.db-wal").exists()
+    path.unlink()
+    restore_store(tmp_path / "copy.db", path, replace=False)
+    store = await open_store(path)
+    assert [message.text for message in await store.messages(ANN)] == ["in the backup"]
+    assert (await store.verify()).ok
+    await store.close()
+    assert [entry for entry in tmp_path.iterdir() if entry.name.endswith("-wal")]
+
+
+@pytest.mark.parametrize("rubbish", [b"not a database at all " * 100, b""])
+async def test_what_is_damaged_can_be_replaced_by_a_backup(path: Path, tmp_path: Path, rubbish: bytes) -> None:
+    await backed_up(path, tmp_path / "copy.db")
+    path.write_bytes(rubbish)
+    aside = restore_store(tmp_path / "copy.db", path, replace=True)
+    assert aside is not None
+    assert aside.read_bytes() == rubbish
+    store = await open_store(path)
+    assert [message.text for message in await store.messages(ANN)] == ["in the backup"]
+    await store.close()
+
+
+async def test_restoring_leaves_the_backup_as_it_is(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    await backed_up(path, copy)
+    before = copy.read_bytes()
+    copy.chmod(0o400)
+    restore_store(copy, path, replace=True)
+    assert copy.read_bytes() == before
+
+
+async def test_a_restore_that_fails_leaves_the_store_where_it_is(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await backed_up(path, tmp_path / "copy.db")
+
+    def fail(*_args: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(StoreUnavailable):
+        restore_store(tmp_path / "copy.db", path, replace=True)
+    monkeypatch.undo()
+    store = await open_store(path)
+    assert [message.text for message in await store.messages(ANN)] == ["in the backup", "later"]
+    await store.close()
+
+
+async def test_of_many_backups_to_one_name_one_wins_and_is_whole(path: Path, tmp_path: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, *["some text"] * 50)
+    copy = tmp_path / "copies" / "copy.db"
+    outcomes = await asyncio.gather(*[store.backup(copy) for _ in range(4)], return_exceptions=True)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["InvalidInput"] * 3 + ["NoneType"]
+    assert [entry.name for entry in copy.parent.iterdir()] == ["copy.db"]
+    restore_store(copy, tmp_path / "again.db", replace=False)
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        await store.backup(Path("/proc/no/such/place.db"))
+    await store.close()
+
+
+async def test_a_file_system_without_links_can_hold_backups(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "some text")
+
+    def fail(*_args: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", fail)
+    await store.backup(tmp_path / "copy.db")
+    with pytest.raises(InvalidInput, match="exists already"):
+        await store.backup(tmp_path / "copy.db")
+    await store.close()
+    assert restore_store(tmp_path / "copy.db", path, replace=True) is not None
+
+
 async def test_what_is_no_backup_is_not_restored(path: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         restore_store(tmp_path / "missing.db", path, replace=False)
@@ -434,8 +672,10 @@ def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch
     for wrong in ("", "mysql://host/db", "nul\0", 5):
         with pytest.raises(InvalidInput):
             sqlite_path(wrong)  # type: ignore[arg-type]
-    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "chosen.db"))
+    monkeypatch.setenv("RECOLLECT_STORE", f"sqlite:{tmp_path / 'chosen.db'}")
     assert sqlite_path(None) == tmp_path / "chosen.db"
+    monkeypatch.setenv("RECOLLECT_STORE", ":memory:")
+    assert sqlite_path(None) is None
     monkeypatch.delenv("RECOLLECT_STORE")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")

@@ -10,9 +10,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import recollect
-from recollect.cli.options import AsJson, Store
-from recollect.cli.show import console, harmless, print_json, progress_bar, say
-from recollect.errors import InvalidInput
+from recollect.cli.options import AsJson, Store, must_exist
+from recollect.cli.show import console, harmless, local_time, print_json, progress_bar, say
 from recollect.store import restore_store, sqlite_path
 
 
@@ -22,6 +21,7 @@ def users(
     as_json: AsJson = False,
 ) -> None:
     """List everybody who is remembered."""
+    must_exist(store)
     with recollect.open(store) as memory:
         found = memory.users(space)
     if as_json:
@@ -34,13 +34,14 @@ def users(
         "space", "user", Column("messages", justify="right"), Column("archived", justify="right"), "last activity"
     )
     for user in found:
-        last = user.last_activity.astimezone().strftime("%Y-%m-%d %H:%M") if user.last_activity else "-"
+        last = local_time(user.last_activity) if user.last_activity else "-"
         table.add_row(harmless(user.space), harmless(user.id), f"{user.messages:,}", f"{user.archived:,}", last)
     console().print(table)
 
 
 def status(store: Store = None, as_json: AsJson = False) -> None:
     """Show how much is remembered and how each part is doing. Exits with 1 when a part is failing."""
+    must_exist(store)
     with recollect.open(store) as memory:
         stats, health = memory.stats(), memory.health()
     if as_json:
@@ -69,7 +70,7 @@ def verify(store: Store = None, as_json: AsJson = False) -> None:
 
     Reads all of it. Exits with 1 when something is wrong, and says what.
     """
-    _must_exist(store)
+    must_exist(store)
     with recollect.open(store) as memory, progress_bar("verifying", hidden=as_json) as progress:
         report = memory.verify(progress)
     if as_json:
@@ -93,7 +94,7 @@ def backup(
     Example:
         recollect backup backups/2026-03-01.db
     """
-    _must_exist(store)
+    must_exist(store)
     with recollect.open(store) as memory, progress_bar("copying", hidden=as_json) as progress:
         memory.backup(target, progress)
         stats = memory.stats()
@@ -121,10 +122,3 @@ def restore(
     say(f"restored {target} from {source}")
     if aside is not None:
         say(f"what was there is now {aside}")
-
-
-def _must_exist(store: str | None) -> None:
-    """Refuse to check or copy a store that would only now be created."""
-    path = sqlite_path(store)
-    if path is not None and not path.expanduser().exists():
-        raise InvalidInput(f"there is no store at {path}; name one with --store")

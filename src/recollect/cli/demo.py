@@ -19,6 +19,7 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.show import message_line, say
+from recollect.errors import InvalidInput
 
 _SEARCHES: Final = ("allergic", "landlord phone", "código consigna", "clocks")
 _WRITER: Final = """
@@ -112,6 +113,8 @@ def conversation() -> Iterator[tuple[str, str, datetime]]:
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
+        if keep.exists():
+            raise InvalidInput(f"{keep} exists already; the demo writes only to a file of its own")
         yield keep
         return
     with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:

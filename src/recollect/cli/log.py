@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 import recollect
-from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment
+from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment, must_exist
 from recollect.cli.show import harmless, message_line, print_json, say
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.words import Role
@@ -75,6 +75,7 @@ def history(
 
         recollect history --user ann --limit 20
     """
+    must_exist(store)
     with recollect.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
         messages = handle.history(limit, before=before, archived=archived, within=cast("WithinWord", within))
@@ -102,6 +103,7 @@ def search(
     Example:
         recollect search "berlin flat" --user ann
     """
+    must_exist(store)
     with recollect.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
         hits = handle.search(query, limit, within=cast("WithinWord", within))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.errors import InvalidInput
+from recollect.store import sqlite_path
 
 Store = Annotated[
     str | None,
@@ -29,6 +30,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 ME = "me"
 
 
+def must_exist(store: str | None) -> None:
+    """Refuse to read a store that would only now be created: its name was probably mistyped."""
+    path = sqlite_path(store)
+    if path is not None and not path.expanduser().exists():
+        raise InvalidInput(f"there is no store at {path} yet; name another with --store, or add a message first")
+
+
 def moment(text: str | None) -> datetime | None:
     """Read a moment as people type it in ISO form. Without a time zone, the local one is meant."""
     if text is None:
@@ -39,4 +47,7 @@ def moment(text: str | None) -> datetime | None:
         raise InvalidInput(
             f"cannot read the time {text!r}; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
         ) from None
-    return read.astimezone() if read.tzinfo is None else read
+    try:
+        return read.astimezone() if read.tzinfo is None else read
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"the time {text!r} lies outside the calendar") from None

@@ -21,9 +21,16 @@ from recollect.store import Progress as ProgressCall
 _KEPT: Final = "\n\t"
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Whoever read the output has seen enough: that is no failure.
+        sys.stdout = None
+        raise SystemExit(0)
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console on what standard output or error is now. Nothing in a text is taken as markup."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def say(*parts: str | Text) -> None:
@@ -48,9 +55,17 @@ def harmless(text: str) -> str:
     )
 
 
+def local_time(at: datetime) -> str:
+    """Show a moment in the time zone of this machine."""
+    try:
+        return at.astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError):  # the first and the last day of the calendar
+        return at.strftime("%Y-%m-%d %H:%M")
+
+
 def message_line(message: Message) -> Text:
     """Show a message on a line: when, who, what."""
-    when = message.at.astimezone().strftime("%Y-%m-%d %H:%M")
+    when = local_time(message.at)
     who = harmless(message.name or message.author)
     style = "cyan" if message.role == "user" else "green"
     return Text.assemble(

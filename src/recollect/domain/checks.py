@@ -6,7 +6,9 @@ Text that is accepted comes back byte for byte on every backend, so what some ba
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final, cast, get_args
 from unicodedata import category
 
@@ -14,6 +16,8 @@ from recollect.domain.words import Role
 from recollect.errors import InvalidInput, TooLarge
 
 IDENTIFIER_CHARACTERS: Final = 255
+LARGEST: Final = 2**63 - 1
+"""Every store can hold whole numbers up to here."""
 MESSAGE_BYTES: Final = 64 * 1024
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,22 +33,24 @@ def storable(value: object, what: str) -> str:
         raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
     if "\0" in value:
         raise InvalidInput(f"{what} has a NUL character at position {value.index(chr(0))}; remove it and try again")
-    if value.isascii():
-        return value
+    # An enum member that is a string too would be stored as one text and hashed as another.
+    text = value if type(value) is str else str.__str__(value)
+    if text.isascii():
+        return text
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{what} has half of a surrogate pair at position {error.start}, which is not valid Unicode; "
             "decode the text with errors='replace' before you pass it"
         ) from None
-    return value
+    return text
 
 
 def identifier(value: object, what: str) -> str:
     """Return `value` as the text of an id. Whole numbers, as platforms hand them out, are taken too."""
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
+        value = str(at_most(value, LARGEST, what))
     text = storable(value, what)
     if not text:
         raise InvalidInput(f"{what} is empty")
@@ -74,11 +80,28 @@ def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
     return text
 
 
+def query_text(value: object) -> str:
+    """Return the text of a query. It may hold anything: what cannot be in a message cannot be found either."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"the query must be a string, not {type(value).__name__}")
+    return value.encode(errors="ignore").decode().replace("\0", " ")
+
+
+def file_path(value: object, what: str) -> Path:
+    """Return a path that the file system can be asked about."""
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidInput(f"{what} must be a path, not {type(value).__name__}")
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInput(f"{what} is not a path: {value!r}")
+    return Path(text)
+
+
 def role(value: object) -> Role:
     """Return one of the roles a message can have."""
     if not isinstance(value, str) or value not in _ROLES:
         raise InvalidInput(f"unknown role {value!r}; use one of {', '.join(sorted(_ROLES))}")
-    return cast("Role", value)
+    return cast("Role", str.__str__(value))
 
 
 def microseconds(value: object, what: str) -> int:
@@ -104,4 +127,11 @@ def at_least(value: object, minimum: int, what: str) -> int:
         raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}")
     if value < minimum:
         raise InvalidInput(f"{what} must be at least {minimum}, not {value}")
-    return value
+    return at_most(value, LARGEST, what)
+
+
+def at_most(value: int, maximum: int, what: str) -> int:
+    """Return a whole number that is not above `maximum`."""
+    if value > maximum:
+        raise TooLarge(f"{what} must be at most {maximum:,}")
+    return int(value)

@@ -13,7 +13,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.words import Role
 from recollect.errors import InvalidInput
 
-_GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]+")
+_GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
 
 
 class Draft(NamedTuple):
@@ -96,7 +96,7 @@ def draft(
 def platform_id(value: object) -> str:
     """Check an id that a platform gave to a message."""
     text = checks.identifier(value, "the message id")
-    if _GIVEN_BY_THE_LOG.fullmatch(text):
+    if text[0] == "#" and text[1:].isdecimal():
         raise InvalidInput(f"the message id {text!r} looks like one that Recollect gives out itself; use another form")
     return text
 
@@ -122,6 +122,8 @@ def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
         and new.text == stored.text
         and new.author == stored.author
         and new.role == stored.role
+        # The assistant may say the same to two people in a channel at one moment.
+        and (new.role == "user" or new.scope.user == stored.user)
         and new.scope.thread == stored.thread
         and new.scope.space == stored.space
         and new.at == checks.microseconds(stored.at, "at")

@@ -18,7 +18,7 @@ SESSION_SILENCE: Final = 30 * 60 * 1_000_000
 """A silence of 30 minutes, in microseconds, closes a session."""
 _IDLE_AFTER: Final = 3
 """A session is idle once it has been quiet for this part (one third) of its timeout."""
-_AUTOMATIC: Final = re.compile(r"s-[0-9]+")
+_AUTOMATIC: Final = re.compile(r"s-([0-9]{1,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ def automatic_name(seq: int) -> str:
     return f"s-{seq}"
 
 
-def is_automatic_name(name: str) -> bool:
-    """Tell whether a name is of the form that only the log gives out."""
-    return _AUTOMATIC.fullmatch(name) is not None
+def opening_message(name: str) -> int | None:
+    """Read the sequence number out of a name that the log gave out; None for a name that a caller chose."""
+    match = _AUTOMATIC.fullmatch(name)
+    return None if match is None else int(match[1])

@@ -11,11 +11,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain.checks import at_least
+from recollect.domain import checks
 from recollect.errors import InvalidInput
 
 DEFAULT: Final = "default"
 BUILT_IN: Final = (DEFAULT, "archive", "community", "account", "companion", "session")
+
+
+_LARGEST: Final = {"session_minutes": 10 * 365 * 24 * 60, "message_bytes": 16 * 1024 * 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,11 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
     """
     if isinstance(profile, Mapping):
         return _extend(profile, "the profile")
+    if not isinstance(profile, str | os.PathLike):
+        raise InvalidInput(f"the profile must be a name, a path or a mapping, not {type(profile).__name__}")
     if profile in BUILT_IN:
         return _built_in(str(profile))
-    path = Path(profile)
+    path = Path(checks.storable(str(profile), "the profile"))
     if path.suffix != ".toml" and not path.exists():
         raise InvalidInput(
             f"there is no profile {str(profile)!r}; use one of {', '.join(BUILT_IN)}, or the path of a .toml file"
@@ -68,8 +73,13 @@ def _extend(keys: Mapping[str, Any], where: str) -> Profile:
     names = [field.name for field in fields(Profile)]
     for key in keys:
         if key not in names and key != "extends":
-            raise InvalidInput(f"{where} has the unknown key {key!r}" + _nearest(key, names))
-    return Profile(**{name: at_least(keys.get(name, getattr(start, name)), 1, f"{where}: {name}") for name in names})
+            raise InvalidInput(f"{where} has the unknown key {key!r}" + _nearest(str(key), names))
+    values = {}
+    for name in names:
+        what = f"{where}: {name}"
+        value = checks.at_least(keys.get(name, getattr(start, name)), 1, what)
+        values[name] = checks.at_most(value, _LARGEST[name], what)
+    return Profile(**values)
 
 
 def _nearest(wrong: str, known: list[str] | tuple[str, ...]) -> str:

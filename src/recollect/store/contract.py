@@ -67,7 +67,7 @@ class Store(Protocol):
         """Return the newest version of the user's facts."""
 
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
-        """Return the newest sessions that the scope has a message in, oldest first by start."""
+        """Return the sessions that the scope's newest messages are in, oldest first by start."""
 
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings, by name."""

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from recollect.domain import checks
 from recollect.errors import InvalidInput
 from recollect.store.contract import Store
 
@@ -16,11 +17,11 @@ _SQLITE: Final = "sqlite:"
 MEMORY: Final = ":memory:"
 
 
-def default_location() -> Path:
+def default_location() -> str | Path:
     """Return where memory is kept when nobody says: RECOLLECT_STORE, or the platform's folder for application data."""
     chosen = os.environ.get("RECOLLECT_STORE")
     if chosen:
-        return Path(chosen)
+        return chosen
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -37,12 +38,13 @@ def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
     """
     if location is None:
         location = default_location()
-    if isinstance(location, os.PathLike):
-        return Path(location)
-    if not isinstance(location, str):
+    if not isinstance(location, str | Path):
         raise InvalidInput(f"the location must be a path or a string, not {type(location).__name__}")
-    if not location or "\0" in location:
-        raise InvalidInput("the location is empty" if not location else "the location has a NUL character")
+    checks.storable(str(location), "the location")
+    if isinstance(location, Path):
+        return location
+    if not location:
+        raise InvalidInput("the location is empty")
     if location in (MEMORY, f"{_SQLITE}{MEMORY}"):
         return None
     scheme = _SCHEME.match(location)

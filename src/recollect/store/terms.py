@@ -24,7 +24,10 @@ _UNSPACED: Final = (
 _ASCII_FOLD: Final = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(128)
 ).ljust(256)
-_RUN: Final = re.compile(rf"([{_UNSPACED}]+)|([^\W{_UNSPACED}]+)")
+# Vowel signs and the like, which Python does not count as word characters: the scripts of India, without their stops.
+_SIGNS: Final = "\u0900-\u0963\u0966-\u0dff"
+_RUN: Final = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W{_UNSPACED}]|[{_SIGNS}])+)")
+_IS_SIGN: Final = re.compile(f"[{_SIGNS}]")
 
 
 def terms(text: str) -> list[str]:
@@ -52,5 +55,6 @@ def query_terms(words: str) -> list[str]:
 def _fold(text: str) -> str:
     """Take away what people leave out when they type: case, accents, width."""
     # Accents go, so that "cafe" finds "café"; composing again keeps Korean syllables whole.
-    bare = "".join([character for character in normalize("NFKD", text.casefold()) if not combining(character)])
+    folded = normalize("NFKD", text.casefold())
+    bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])
     return normalize("NFC", bare).casefold()

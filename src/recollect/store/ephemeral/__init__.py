@@ -6,11 +6,13 @@ possible, because the other stores are compared with it.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from recollect.domain.change import AddMessage, Change
 from recollect.domain.checks import moment
@@ -30,6 +32,22 @@ from recollect.store.ephemeral.changes import Changes
 from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
 from recollect.store.ranking import best_matches, hit
 from recollect.store.terms import query_terms
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _locked(
+    read: Callable[Concatenate[EphemeralStore, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[EphemeralStore, P], Coroutine[Any, Any, T]]:
+    """Keep other threads from changing what is being read. Reads never wait for anything while they hold the lock."""
+
+    @functools.wraps(read)
+    async def locked(self: EphemeralStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return await read(self, *args, **kwargs)
+
+    return locked
 
 
 class EphemeralStore:
@@ -57,6 +75,7 @@ class EphemeralStore:
             self._last_update = moment(now())
             return Receipt(durable=False, results=results)
 
+    @_locked
     async def messages(
         self,
         scope: Scope,
@@ -74,6 +93,7 @@ class EphemeralStore:
         ]
         return found[-limit:]
 
+    @_locked
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
         """Return one message by its id."""
         found = [entry.message for entry in self._open.inside(scope, within) if entry.message.id == message_id]
@@ -81,11 +101,13 @@ class EphemeralStore:
             raise NotFound(f"{scope.user!r} has no message {message_id!r}")
         return min(found, key=lambda message: (message.thread != scope.thread, message.seq))
 
+    @_locked
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary."""
         chunks = self._open.summary(scope, summary).chunks
         return [entry.message for entry in self._open.inside(scope, "user") if entry.message.chunk in chunks]
 
+    @_locked
     async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
         """Return the user's summaries, highest level first."""
         found = [
@@ -95,6 +117,7 @@ class EphemeralStore:
         ]
         return sorted(found, key=lambda summary: (-summary.level, summary.id))
 
+    @_locked
     async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
         """Return the user's memories, most important first."""
         found = [
@@ -104,27 +127,32 @@ class EphemeralStore:
         ]
         return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
 
+    @_locked
     async def facts(self, scope: Scope) -> Facts | None:
         """Return the newest version of the user's facts."""
         versions = [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
         return max(versions, key=lambda facts: facts.version, default=None)
 
+    @_locked
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
-        """Return the newest sessions of the scope, oldest first."""
-        there = {(entry.message.thread, entry.message.session) for entry in self._open.inside(scope, within)}
+        """Return the sessions that the scope's newest messages are in, oldest first by start."""
+        newest_first = reversed(self._open.inside(scope, within))
+        names = dict.fromkeys((entry.message.thread, entry.message.session) for entry in newest_first)
+        wanted = set(list(names)[:limit])
         found = [
             kept
             for kept in self._open.sessions.values()
-            if kept.session.space == scope.space and (kept.session.thread, kept.session.id) in there
+            if kept.session.space == scope.space and (kept.session.thread, kept.session.id) in wanted
         ]
-        found.sort(key=lambda kept: (kept.session.started_at, kept.key))
-        return [kept.session for kept in found[-limit:]]
+        return [kept.session for kept in sorted(found, key=lambda kept: (kept.session.started_at, kept.key))]
 
+    @_locked
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings, by name."""
         found = [setting for (owner, _), setting in self._open.settings.items() if owner == person(scope)]
         return sorted(found, key=lambda setting: setting.key)
 
+    @_locked
     async def ledger(self, scope: Scope) -> Ledger:
         """Return the user's counts."""
         mine = [entry.message for entry in self._open.inside(scope, "user")]
@@ -142,6 +170,7 @@ class EphemeralStore:
             highest_level=max((summary.level for summary in stored if not summary.rolled_back), default=0),
         )
 
+    @_locked
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
         visible = {entry.message.seq: entry for entry in self._open.inside(scope, within)}
@@ -162,6 +191,7 @@ class EphemeralStore:
         )
         return [hit(match, visible[match.seq].message) for match in matches]
 
+    @_locked
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""
         found = []
@@ -174,10 +204,12 @@ class EphemeralStore:
                 )
         return found
 
+    @_locked
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows about the user."""
         return [entry for entry in self._open.audit.values() if (entry.space, entry.user) == person(scope)][-limit:]
 
+    @_locked
     async def stats(self) -> Stats:
         """Return totals."""
         state = self._open
@@ -198,6 +230,7 @@ class EphemeralStore:
         note = "nothing kept here survives the process"
         return Component("store", "active", self._last_update, (), (("backend", "memory"), ("note", note)))
 
+    @_locked
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check what is in memory."""
         changed = [entry.message.id for entry in self._open.log.values() if not _intact(entry)]

@@ -14,7 +14,7 @@ from recollect.domain.message import Draft, Message, repeats
 from recollect.domain.receipt import Repeated, Result, Stored
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
-from recollect.domain.session import Session, automatic_name, is_automatic_name, place
+from recollect.domain.session import Session, automatic_name, opening_message, place
 from recollect.domain.summary import Summary
 from recollect.errors import InvalidInput, NotFound, SourcesChanged
 from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
@@ -78,12 +78,7 @@ class Changes:
         sessions, scope = self._state.sessions, draft.scope
         here = [sessions[key] for key in self._state.threads.get(thread(scope), ())]
         if scope.session is not None:
-            named = next((kept for kept in here if kept.session.id == scope.session), None)
-            if named is None and is_automatic_name(scope.session):
-                raise InvalidInput(
-                    f"there is no session {scope.session!r} in this thread; names like it are given by Recollect"
-                )
-            keep, absorb = named, None
+            keep, absorb = self._session_named(scope, scope.session, here), None
         else:
             began_before = sorted(
                 (kept.stretch for kept in here if kept.automatic and kept.stretch.started < draft.at + silence),
@@ -106,6 +101,16 @@ class Changes:
         )
         sessions[keep.key] = replace(keep, session=grown)
         return grown.id
+
+    def _session_named(self, scope: Scope, name: str, here: list[KeptSession]) -> KeptSession | None:
+        named = next((kept for kept in here if kept.session.id == name), None)
+        opened_by = opening_message(name)
+        if named is None and opened_by is not None:
+            entry = self._state.log.get(opened_by)
+            if entry is None or (entry.message.space, entry.message.thread) != thread(scope):
+                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Recollect")
+            named = next(kept for kept in here if kept.session.id == entry.message.session)
+        return None if named is None else replace(named, automatic=False)
 
     def _open_session(self, draft: Draft, seq: int, silence: int) -> str:
         scope = draft.scope

@@ -44,7 +44,12 @@ class SqliteStore:
     @classmethod
     async def open(cls, path: Path, options: Options | None = None) -> Self:
         """Open the file, creating or migrating it as needed."""
-        return cls(await asyncio.to_thread(acquire, path, options or Options()))
+        opening = asyncio.ensure_future(asyncio.to_thread(acquire, path, options or Options()))
+        try:
+            return cls(await asyncio.shield(opening))
+        except asyncio.CancelledError:
+            opening.add_done_callback(_give_back)
+            raise
 
     @property
     def path(self) -> Path:
@@ -126,7 +131,7 @@ class SqliteStore:
     async def health(self) -> Component:
         """Say how the store is doing."""
         writer = self._shared.writer
-        issues = () if writer.last_error is None else (writer.last_error,)
+        issues = tuple(issue for issue in (writer.last_error, "closed" if self._closed else None) if issue)
         return Component(
             name="store",
             status="failing" if issues else "active",
@@ -177,3 +182,9 @@ class SqliteStore:
                 verify.run("counts", lambda: verify.check_counts(connection)),
                 verify.run("archives", lambda: verify.check_archives(connection)),
             ]
+
+
+def _give_back(opening: asyncio.Future[Engine]) -> None:
+    """Let go of a file that was opened for somebody who did not wait for it."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.get_loop().run_in_executor(None, release, opening.result())

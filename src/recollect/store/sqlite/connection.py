@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import apsw
 
 from recollect.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from recollect.store.sqlite.migrate import schema_version
 from recollect.store.terms import terms
 
 OLDEST_SQLITE: Final = (3, 51, 3)
@@ -91,6 +92,18 @@ def file_system_of(path: Path, mountinfo: str) -> str:
     return kind
 
 
+Identity: TypeAlias = tuple[int, int] | None
+
+
+def identity(path: Path) -> Identity:
+    """Return what tells a file from another that has got its name meanwhile; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def make_folder(folder: Path) -> None:
     """Create a folder and its parents such that they survive a power cut."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
@@ -116,6 +129,8 @@ def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=flags, vfs=options.vfs)
     try:
         connection.set_busy_handler(patience(options.busy_seconds))
+        # Before anything is changed: a file of somebody else stays as it is.
+        schema_version(connection, path)
         _settle_in_wal(connection, path, options)
         connection.pragma("synchronous", "FULL")
         connection.pragma("foreign_keys", 1)
@@ -135,6 +150,8 @@ def connect_reader(path: Path, options: Options) -> apsw.Connection:
     """Open one connection that cannot change anything."""
     connection = connect(path, options, create=False)
     connection.pragma("query_only", 1)
+    # Only the writer copies the write-ahead log back: it knows whether that is still the right one.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     return connection
 
 
@@ -170,23 +187,40 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     """Turn SQLite's errors into ours, saying what was being done to which file."""
     try:
         yield
-    except (apsw.FullError, apsw.IOError) as error:
-        # SQLite reports a file of shared memory that cannot grow as an I/O error.
-        if isinstance(error, apsw.FullError) or getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
-            raise StoreFull(f"no room left while {doing} {path}; free some space and try again") from error
-        raise StoreError(f"the disk failed while {doing} {path}: {error}") from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusy(f"another process kept {path} locked while {doing} it; try again") from error
-    except apsw.NotADBError as error:
-        raise StoreUnavailable(f"{path} is not a SQLite database (or it is encrypted)") from error
-    except apsw.CorruptError as error:
-        raise StoreDamaged(f"{path} is damaged ({error}); run: recollect verify --store {path}") from error
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError) as error:
-        raise StoreUnavailable(
-            f"{path} cannot be opened for writing ({error}); check the folder and its rights"
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(
+            f"{path} holds text that is not valid Unicode; run: recollect verify --store {path}"
         ) from error
     except apsw.Error as error:
-        raise StoreError(f"SQLite failed while {doing} {path}: {error}") from error
+        raise _translation(error, path, doing) from error
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{path} cannot be opened ({error.strerror or error}) while {doing} it; check the folder and its rights"
+        ) from error
+    except RuntimeError as error:
+        # What pathlib says of homes that do not exist and of links that lead to themselves.
+        raise StoreUnavailable(f"{path} cannot be found: {error}") from error
+
+
+def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
+    match error:
+        case apsw.FullError():
+            return StoreFull(f"no room left while {doing} {path}; free some space and try again")
+        case apsw.IOError():
+            # SQLite reports a file of shared memory that cannot grow as an I/O error.
+            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+                return StoreFull(f"no room left while {doing} {path}; free some space and try again")
+            return StoreError(f"the disk failed while {doing} {path}: {error}")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"another process kept {path} locked while {doing} it; try again")
+        case apsw.NotADBError():
+            return StoreUnavailable(f"{path} is not a SQLite database (or it is encrypted)")
+        case apsw.CorruptError():
+            return StoreDamaged(f"{path} is damaged ({error}); restore a backup: recollect restore BACKUP --replace")
+        case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return StoreUnavailable(f"{path} cannot be opened for writing ({error}); check the folder and its rights")
+        case _:
+            return StoreError(f"SQLite failed while {doing} {path}: {error}")
 
 
 def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) -> None:

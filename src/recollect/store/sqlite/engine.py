@@ -21,7 +21,7 @@ import apsw
 
 from recollect.domain.receipt import Receipt
 from recollect.errors import StoreClosed
-from recollect.store.sqlite.connection import Options, connect_reader, translated
+from recollect.store.sqlite.connection import Options, connect_reader, identity, translated
 from recollect.store.sqlite.transaction import Step
 from recollect.store.sqlite.writer import Writer, close_quietly
 
@@ -86,6 +86,7 @@ class Engine:
         self.is_orphan = False
         """True in a forked child, where the threads of the engine do not exist."""
         self.writer = Writer(path, options)
+        self.identity = identity(path)
         self._mailboxes: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._pending: deque[_Job] = deque()
         self._something = threading.Condition()
@@ -96,6 +97,11 @@ class Engine:
         self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
         self._thread = threading.Thread(target=self._run, name="recollect-writer", daemon=True)
         self._thread.start()
+
+    @property
+    def holds_its_file(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
+        return identity(self.path) == self.identity
 
     @property
     def waiting(self) -> int:
@@ -174,11 +180,17 @@ class Engine:
 
     def _run(self) -> None:
         while jobs := self._next_group():
-            if callable(jobs[0].work):
-                self._deliver(jobs, [self._alone(jobs[0].work)])
-            else:
-                self._deliver(jobs, self.writer.commit([cast("Sequence[Step]", job.work) for job in jobs]))
-            self.writer.checkpoint_when_due(waiting=bool(self._pending), quiet=self._gate.closed)
+            # Whatever happens, the callers hear of it, and the thread goes on: without it they would wait forever.
+            try:
+                outcomes = self._carry_out(jobs)
+            except Exception as error:
+                self.writer.note(error)
+                outcomes = [error] * len(jobs)
+            self._deliver(jobs, outcomes)
+            try:
+                self.writer.checkpoint_when_due(waiting=bool(self._pending), quiet=self._gate.closed)
+            except Exception as error:
+                self.writer.note(error)
 
     def _next_group(self) -> list[_Job]:
         """Wait for work. Returns nothing only when the engine is closing and all is done."""
@@ -192,11 +204,10 @@ class Engine:
                 group.append(self._pending.popleft())
             return group
 
-    def _alone(self, work: Callable[[apsw.Connection], Any]) -> Any:  # noqa: ANN401 - what the work returns
-        try:
-            return self.writer.alone(work)
-        except Exception as error:
-            return error
+    def _carry_out(self, jobs: list[_Job]) -> Sequence[Any]:
+        if callable(jobs[0].work):
+            return [self.writer.alone(jobs[0].work)]
+        return self.writer.commit([cast("Sequence[Step]", job.work) for job in jobs])
 
     def _deliver(self, jobs: list[_Job], outcomes: Sequence[Any]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
@@ -206,9 +217,7 @@ class Engine:
             try:
                 loop.call_soon_threadsafe(_settle, settled)
             except RuntimeError:
-                _log.warning(
-                    "%d results came after their event loop had closed; the changes themselves are stored", len(settled)
-                )
+                _log.warning("%d results came after their event loop had closed; nobody heard them", len(settled))
 
 
 def _settle(settled: list[tuple[asyncio.Future[Any], Any]]) -> None:

@@ -59,7 +59,7 @@ def migrate(connection: apsw.Connection, path: Path) -> None:
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:
     """Return the schema of a file of ours, 0 for an empty one. Raises for all others, and for newer ones."""
-    version, mark = int(connection.pragma("user_version")), int(connection.pragma("application_id"))
+    version, mark, tables = _read_header(connection)
     newest = migrations()[-1].number
     if mark == APPLICATION_ID:
         if version > newest:
@@ -68,6 +68,19 @@ def schema_version(connection: apsw.Connection, path: Path) -> int:
                 "pip install --upgrade recollect"
             )
         return version
-    if mark == 0 and version == 0 and connection.execute("SELECT count(*) FROM sqlite_schema").get == 0:
+    if mark == version == tables == 0:
         return 0
     raise StoreUnavailable(f"{path} is a SQLite database, but not one of Recollect's; choose another file")
+
+
+def _read_header(connection: apsw.Connection) -> tuple[int, int, int]:
+    """Return version, mark and number of tables, all of one moment: another process may be creating them."""
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")
+    try:
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+        return int(connection.pragma("user_version")), int(connection.pragma("application_id")), int(tables)
+    finally:
+        if alone and connection.in_transaction:
+            connection.execute("ROLLBACK")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -18,7 +19,7 @@ from recollect.store.sqlite.names import find_person, find_thread
 from recollect.store.sqlite.reads import NOBODY, inside
 from recollect.store.terms import query_terms
 
-_POSTINGS: Final = "SELECT doc, count(*) FROM log_posting WHERE term = ? GROUP BY doc"
+_POSTINGS: Final = "SELECT doc FROM log_posting WHERE term = ?"
 
 
 def search(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
@@ -27,7 +28,11 @@ def search(connection: apsw.Connection, scope: Scope, words: str, within: Within
     if NOBODY in values:
         return []
     prefix, documents, total = _posting_lists(connection, scope, within)
-    postings = {term: rows.every(connection.execute(_POSTINGS, (prefix + term,))) for term in query_terms(words)}
+    # Counted here, because SQLite would sort what the index has in order already.
+    postings = {
+        term: list(Counter(seq for (seq,) in connection.execute(_POSTINGS, (prefix + term,))).items())
+        for term in query_terms(words)
+    }
 
     def lengths(page: Sequence[int]) -> Mapping[int, int]:
         query = f"SELECT seq, words FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"

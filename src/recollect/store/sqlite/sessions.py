@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from recollect.domain.message import Draft
-from recollect.domain.session import Stretch, automatic_name, is_automatic_name, place
+from recollect.domain.session import Stretch, automatic_name, opening_message, place
 from recollect.errors import InvalidInput
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.names import LatestSession
@@ -20,7 +20,10 @@ _NEAR: Final = """
 SELECT id, started_at, last_at, name FROM session
  WHERE thread = ? AND automatic = 1 AND started_at < ? ORDER BY started_at DESC, id DESC LIMIT 2
 """
-_NAMED: Final = "SELECT id FROM session WHERE thread = ? AND name = ?"
+_NAMED: Final = "SELECT id, name FROM session WHERE thread = ? AND name = ?"
+_OF_MESSAGE: Final = """
+SELECT s.id, s.name FROM log JOIN session s ON s.id = log.session WHERE log.seq = ? AND log.thread = ?
+"""
 NEW_SESSION: Final = """
 INSERT INTO session (thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
 VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, 1, ?7)
@@ -102,14 +105,21 @@ class Sessions:
 
     def _named(self, draft: Draft, name: str, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
         execute = self._unit.connection.execute
-        key: int | None = execute(_NAMED, (thread, name)).get
-        if key is None:
-            if is_automatic_name(name):
+        found = execute(_NAMED, (thread, name)).fetchone()
+        opened_by = opening_message(name)
+        if found is None and opened_by is not None:
+            # A name that the log gave out stays good when its session has become part of another.
+            found = execute(_OF_MESSAGE, (opened_by, thread)).fetchone()
+            if found is None:
                 raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Recollect")
+        if found is None:
             execute(NEW_SESSION, (thread, name, 0, owner, draft.at, seq, silence))
             return self._unit.connection.last_insert_rowid(), name
+        key, current = found
+        # Whoever continues a session by name decides how long it lasts; the silences no longer do.
+        execute("UPDATE session SET automatic = 0 WHERE id = ? AND automatic = 1", (key,))
         self._grow(key, draft.at, draft.at, seq, 1)
-        return key, name
+        return key, current
 
     def _automatic(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
         execute = self._unit.connection.execute

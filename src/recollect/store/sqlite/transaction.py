@@ -64,6 +64,7 @@ class Transaction:
                 self._appender.write()
                 return archive.roll_back(self._unit, step)
             case AddMemory():
+                self._appender.write()
                 return notes.add_memory(self._unit, step)
             case PutFacts():
                 return notes.put_facts(self._unit, step)

@@ -18,7 +18,8 @@ _SHOWN: Final = 5
 """So many examples are named of each kind of damage."""
 
 _FOR_HASHES: Final = """
-SELECT l.seq, o.space, o.name, t.name, l.given_id, l.role, a.name, l.name, l.text, l.at, l.stored_at, l.hash
+SELECT l.seq, CAST(o.space AS BLOB), CAST(o.name AS BLOB), CAST(t.name AS BLOB), CAST(l.given_id AS BLOB), CAST(l.role AS BLOB),
+       CAST(a.name AS BLOB), CAST(l.name AS BLOB), CAST(l.text AS BLOB), l.at, l.stored_at, l.hash
   FROM log l JOIN person o ON o.id = l.owner JOIN person a ON a.id = l.author JOIN thread t ON t.id = l.thread
  WHERE l.seq > ? ORDER BY l.seq LIMIT ?
 """
@@ -59,6 +60,13 @@ _COUNTS: Final = (
          WHERE (s.messages, s.started_at, s.last_at, s.first_seq, s.last_seq, s.thread, s.thread)
                IS NOT (l.messages, l.started_at, l.last_at, l.first_seq, l.last_seq, l.low, l.high)
         """,
+    ),
+)
+
+_SESSIONS: Final = (
+    (
+        "a message is in a session that does not exist: message",
+        "SELECT '#' || seq FROM log WHERE session NOT IN (SELECT id FROM session)",
     ),
 )
 
@@ -106,6 +114,7 @@ def check_references(connection: apsw.Connection) -> Iterator[str]:
     """Check that whatever is referred to exists."""
     for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
         yield f"row {row} of {table} refers to a missing row of {parent}"
+    yield from _findings(connection, _SESSIONS, "{what} {name}")
 
 
 def check_index(connection: apsw.Connection) -> Iterator[str]:
@@ -124,12 +133,23 @@ def hash_pages(
     last, done = 0, 0
     while page := read(_FOR_HASHES, (last, _PAGE)):
         for row in page:
-            if message_hash(*row[1:11]) != row[11]:
+            if not _intact(row):
                 yield f"#{row[0]} is not what was stored"
         last = page[-1][0]
         done += len(page)
         if progress is not None:
             progress("hashes", done, max(total, done))
+
+
+def _intact(row: Row) -> bool:
+    try:
+        texts = [None if text is None else bytes(text).decode() for text in row[1:9]]
+    except UnicodeDecodeError:
+        return False
+    space, user, thread, given_id, role, author, name, text = texts
+    if space is None or user is None or thread is None or role is None or author is None or text is None:
+        return False
+    return bool(message_hash(space, user, thread, given_id, role, author, name, text, row[9], row[10]) == row[11])
 
 
 def check_counts(connection: apsw.Connection) -> Iterator[str]:
@@ -148,7 +168,8 @@ def run(name: str, findings: Callable[[], Iterator[str]]) -> Check:
     found: list[str] = []
     try:
         found.extend(findings())
-    except apsw.Error as error:
+    except Exception as error:
+        # Whatever damage does to a check, the others still say what they find.
         found.append(f"the check could not finish: {error}")
     detail = "; ".join(found[:_SHOWN])
     if len(found) > _SHOWN:

@@ -13,7 +13,7 @@ import apsw
 from recollect.domain.clock import now
 from recollect.domain.receipt import Receipt
 from recollect.errors import RecollectError, SourcesChanged, StoreError
-from recollect.store.sqlite.connection import Options, connect, patience, translated
+from recollect.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.transaction import Step, Transaction
@@ -46,12 +46,16 @@ class Writer:
         self._path = path
         self._options = options
         self._data_version = 0
+        self._files: tuple[Identity, Identity] | None = None
+        self._lost: StoreError | None = None
         self._not_before = OVERDUE_PAGES
         with translated(path, "opening"):
             self._connection, self._names = self._open(create=True)
 
     def commit(self, change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
         """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
+        if self._lost is not None:
+            return [self._lost] * len(change_sets)
         committing = False
         try:
             with translated(self._path, "writing to"):
@@ -63,9 +67,10 @@ class Writer:
                 transaction.finish()
                 committing = True
                 connection.execute("COMMIT")
+                self._check_files()
         except Exception as error:
-            self._note(error)
-            self._take_back(bury=committing)
+            self.note(error)
+            self._take_back(bury=committing and self._lost is None)
             return [error] * len(change_sets)
         self.last_commit, self.last_error = now(), None
         return outcomes
@@ -81,6 +86,8 @@ class Writer:
         `quiet` keeps the readers of this process away for a moment. Without it, readers that overlap without end would
         hand the old pages on to one another, and the log could never start from its beginning.
         """
+        if self._lost is not None:
+            return
         if self.wal_pages < OVERDUE_PAGES:
             self._not_before = OVERDUE_PAGES
         overdue = self.wal_pages >= self._not_before
@@ -101,7 +108,7 @@ class Writer:
             _log.debug("the write-ahead log of %s is in use; it is copied back later", self._path)
         except apsw.Error as error:
             # Nothing is lost: what is in the write-ahead log is durable there.
-            self._note(StoreError(f"copying the write-ahead log of {self._path} back failed: {error}"))
+            self.note(StoreError(f"copying the write-ahead log of {self._path} back failed: {error}"))
         finally:
             if overdue:
                 connection.set_busy_handler(patience(self._options.busy_seconds))
@@ -109,6 +116,24 @@ class Writer:
     def close(self) -> None:
         """Let go of the file."""
         close_quietly(self._connection, self._path)
+
+    def _check_files(self) -> None:
+        """Make sure that what was committed lies in the files that others will open.
+
+        They can be lost while they are in use: when somebody removes or replaces them, or when another SQLite library
+        in this process closes the file, which drops our locks, and another process then tidies up.
+        """
+        files = identity(self._path), identity(self._path.with_name(self._path.name + "-wal"))
+        if self._files is None:
+            self._files = files
+        elif files != self._files:
+            # What was just written must not be copied into a file that others are using.
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._lost = StoreError(
+                f"{self._path} was removed or replaced while it was in use; nothing was stored. "
+                "Close it and open it again"
+            )
+            raise self._lost
 
     def _carry_out(self, transaction: Transaction, steps: Sequence[Step]) -> Receipt | Exception:
         try:
@@ -136,7 +161,8 @@ class Writer:
             raise
         return connection, Names(connection)
 
-    def _note(self, error: Exception) -> None:
+    def note(self, error: Exception) -> None:
+        """Keep an error for health and for the administrator."""
         _log.error("%s", error, exc_info=None if isinstance(error, RecollectError) else error)
         self.last_error = str(error)
 
@@ -154,8 +180,8 @@ class Writer:
                 self._connection.execute("COMMIT")
         except apsw.Error as second:
             _log.warning("cleaning up after a failed commit to %s failed too: %s", self._path, second)
-            if self._connection.in_transaction:
-                self._start_over()
+        if self._connection.in_transaction:
+            self._start_over()
 
     def _start_over(self) -> None:
         try:
@@ -167,6 +193,7 @@ class Writer:
         close_quietly(self._connection, self._path)
         self._connection, self._names = fresh
         self._data_version = 0
+        self._files = None
 
     def _notice_other_writers(self) -> None:
         version = int(self._connection.pragma("data_version"))

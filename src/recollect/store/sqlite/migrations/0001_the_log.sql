@@ -45,13 +45,15 @@ CREATE TABLE session (
     UNIQUE (thread, name)
 );
 CREATE INDEX session_by_start ON session (thread, automatic, started_at);
+CREATE INDEX session_by_name ON session (name);
+CREATE INDEX session_by_person ON session (opened_by);
 
 CREATE TABLE log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     owner INTEGER NOT NULL REFERENCES person (id),
     thread INTEGER NOT NULL REFERENCES thread (id),
     shared INTEGER NOT NULL,                   -- 0 in a direct chat, where thread and owner say the same
-    session INTEGER NOT NULL REFERENCES session (id),
+    session INTEGER NOT NULL,                  -- of table session; checked by verify, as sessions merge and go
     author INTEGER NOT NULL REFERENCES person (id),
     role TEXT NOT NULL,
     name TEXT,
@@ -71,7 +73,7 @@ CREATE INDEX log_by_thread ON log (thread, seq) WHERE shared = 1;
 CREATE INDEX log_by_time ON log (thread, at);
 CREATE INDEX log_by_other_author ON log (author, at) WHERE author != owner;
 CREATE INDEX log_by_chunk ON log (chunk, owner) WHERE chunk IS NOT NULL;
-CREATE UNIQUE INDEX log_by_given_id ON log (thread, given_id) WHERE given_id IS NOT NULL;
+CREATE UNIQUE INDEX log_by_given_id ON log (given_id, thread) WHERE given_id IS NOT NULL;
 
 -- The keyword index. A term is written with the number of its owner (and of its thread, where others can read along)
 -- in front, so that a search touches the posting lists of its own scope and no others. index_terms() is the
@@ -243,7 +245,9 @@ CREATE VIEW conversation_history AS
            0.5 AS importance_score,
            strftime('%Y-%m-%d %H:%M:%f', l.at / 1000000.0, 'unixepoch') AS timestamp,
            p.space AS space
-      FROM log l JOIN person p ON p.id = l.owner JOIN session s ON s.id = l.session;
+      FROM log l JOIN person p ON p.id = l.owner
+      -- The thread and the times say nothing new, but they let an index find a session's messages.
+      JOIN session s ON s.id = l.session AND s.thread = l.thread AND l.at BETWEEN s.started_at AND s.last_at;
 
 CREATE VIEW persistent_memories AS
     SELECT m.id AS id,
