@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format stubs bench torture build clean
+.PHONY: help demo test check format stubs bench torture eval build clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 
 torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
 	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py --torture -s -p no:cacheprovider --timeout=0
+
+eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
+	$(BIN)/recollect eval $(DATA) --baseline like
 
 build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

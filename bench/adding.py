@@ -43,7 +43,7 @@ class Rate:
 
 async def ours(path: Path, callers: int, texts: Sequence[str]) -> float:
     """Add messages through the public API, from so many callers at once."""
-    async with connect(path) as memory:
+    async with connect(path, embedder="none") as memory:
         users = [memory.user(f"user{number}") for number in range(USERS)]
         for user in users:
             await user.add("user", "hello")

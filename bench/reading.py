@@ -41,7 +41,7 @@ async def opening(path: Path, rounds: int = 15) -> float:
     taken = []
     for number in range(rounds):
         start = time.perf_counter()
-        memory = await connect(path)
+        memory = await connect(path, embedder="none")
         await memory.user(f"user{number}").history(1)
         taken.append((time.perf_counter() - start) * 1000)
         await memory.close()
@@ -62,16 +62,16 @@ async def run(folder: Path, messages: int) -> None:
         f"{second:10.2f} ms   ({second / first:.2f} x; target: independent of size)",
     )
     chance, talk = random.Random(3), Talk(seed=2)
-    async with connect(large) as memory:
+    async with connect(large, embedder="none") as memory:
         users = [memory.user(f"user{number}") for number in chance.choices(range(USERS), k=3_000)]
         taken = await latencies(lambda number: users[number].history(50), 2_000, 500)
         row("history(50) of one user", percentiles(taken))
         questions = [talk.question() for _ in range(3_000)]
-        taken = await latencies(lambda number: users[number].search(questions[number]), 2_000, 500)
-        row("search, 2 to 5 words", f"{percentiles(taken)}   target: p50 under 5 ms")
+        taken = await latencies(lambda number: users[number].search(questions[number], arms="keyword"), 2_000, 500)
+        row("keyword search, 2 to 5 words", f"{percentiles(taken)}   target: p50 under 5 ms")
         common = [" ".join(chance.sample(talk.words[:40], 4)) for _ in range(3_000)]
-        taken = await latencies(lambda number: users[number].search(common[number]), 2_000, 500)
-        row("search, 4 of the most frequent words", percentiles(taken))
+        taken = await latencies(lambda number: users[number].search(common[number], arms="keyword"), 2_000, 500)
+        row("keyword search, 4 of the most frequent words", percentiles(taken))
         with stopwatch() as seconds:
             report = await memory.verify()
         row("verify everything", f"{seconds():10.1f} s    {'ok' if report.ok else 'DAMAGED'}")

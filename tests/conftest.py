@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # The real embedder takes seconds to load; tests that are about it ask for it by name.
+    os.environ.setdefault("RECOLLECT_EMBEDDER", "deterministic")
     settings.register_profile("thorough", max_examples=round(500 * config.getoption("--torture-scale")))
     settings.register_profile("quick", max_examples=40)
     settings.load_profile("thorough" if config.getoption("--torture") else "quick")

@@ -13,7 +13,9 @@ from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.words import Role, Within
+from recollect.recall import Arms
 from recollect.store import Progress
+from recollect.upkeep import UpkeepReport
 
 class BlockingMemory:
     """All that is remembered, of all users."""
@@ -40,6 +42,9 @@ class BlockingMemory:
 
     def health(self) -> Health:
         """Say how each part is doing."""
+
+    def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
+        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
 
     def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
@@ -93,8 +98,14 @@ class BlockingUserMemory:
         `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
         """
 
-    def search(self, query: str, limit: int = 10, *, within: Within = "user") -> list[Hit]:
-        """Return the messages that match best, best first. The query may hold anything."""
+    def search(
+        self, query: str, limit: int = 10, *, within: Within = "user", at: datetime | None = None, arms: Arms = "all"
+    ) -> list[Hit]:
+        """Return the messages that fit best, by their words and by their meaning, best first.
+
+        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `arms` limits
+        the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        """
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""

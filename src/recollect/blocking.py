@@ -20,6 +20,7 @@ from anyio.from_thread import BlockingPortal
 
 from recollect.errors import StoreClosed
 from recollect.memory import Memory, UserMemory, connect
+from recollect.models.embed import Embedder
 from recollect.profiles import DEFAULT
 
 if TYPE_CHECKING:
@@ -29,10 +30,13 @@ T = TypeVar("T")
 
 
 def open(  # noqa: A001 - reads as recollect.open
-    location: str | os.PathLike[str] | None = None, *, profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT
+    location: str | os.PathLike[str] | None = None,
+    *,
+    profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT,
+    embedder: str | Embedder | None = None,
 ) -> BlockingMemory:
     """Open a memory: `with recollect.open(…) as memory`, or call `memory.close()` at the end. See `connect`."""
-    connecting = connect(location, profile=profile)
+    connecting = connect(location, profile=profile, embedder=embedder)
     loop = _Loop()
     try:
         memory = loop.run(connecting.__aenter__)

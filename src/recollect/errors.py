@@ -4,6 +4,7 @@
     ├── InvalidInput            what the caller passed cannot be accepted (also a ValueError)
     │   └── TooLarge            a text or a name is over its limit
     ├── NotFound                an id that does not exist in this scope (also a LookupError)
+    ├── ModelError              a model could not be loaded or did not answer as it should
     ├── SourcesChanged          a change set no longer fits what is stored; read again and retry
     └── StoreError              the store could not do what was asked
         ├── StoreUnavailable    it cannot be opened or reached
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 __all__ = [
     "InvalidInput",
+    "ModelError",
     "NotFound",
     "RecollectError",
     "SourcesChanged",
@@ -51,6 +53,10 @@ class TooLarge(InvalidInput):
 
 class NotFound(RecollectError, LookupError):
     """An id that does not exist in this scope; another user's id looks the same."""
+
+
+class ModelError(RecollectError):
+    """A model could not be loaded or did not answer as it should."""
 
 
 class SourcesChanged(RecollectError):

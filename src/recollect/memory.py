@@ -19,15 +19,21 @@ from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.words import Role, Within
 from recollect.errors import InvalidInput
+from recollect.models.embed import Embedder, choose_embedder
 from recollect.profiles import DEFAULT, Profile, load_profile
+from recollect.recall import Arms, Recall
 from recollect.store import Progress, Store, open_store
+from recollect.upkeep import Embedding, UpkeepReport
 
 MOST_AT_ONCE = 10_000
 """One call returns at most so many messages or hits."""
 
 
 def connect(
-    location: str | os.PathLike[str] | None = None, *, profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT
+    location: str | os.PathLike[str] | None = None,
+    *,
+    profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT,
+    embedder: str | Embedder | None = None,
 ) -> Connecting:
     """Open a memory for async code, until the end of a block or until it is closed.
 
@@ -36,17 +42,21 @@ def connect(
 
     `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), or `:memory:`. Without it, memory is
     kept in the file that RECOLLECT_STORE names, or in the platform's folder for application data.
+
+    `embedder` finds messages by their meaning: `local` (the default, offline), `MODEL@BASE_URL` for any server that
+    speaks OpenAI's API, `none` for words alone; or RECOLLECT_EMBEDDER.
     """
-    return Connecting(location, load_profile(profile))
+    return Connecting(location, load_profile(profile), choose_embedder(embedder))
 
 
 class Connecting:
     """A memory that is about to be opened."""
 
-    def __init__(self, location: str | os.PathLike[str] | None, profile: Profile) -> None:
+    def __init__(self, location: str | os.PathLike[str] | None, profile: Profile, embedder: Embedder | None) -> None:
         """Use `connect`."""
         self._location = location
         self._profile = profile
+        self._embedder = embedder
         self._memory: Memory | None = None
 
     def __await__(self) -> Generator[Any, None, Memory]:
@@ -66,16 +76,18 @@ class Connecting:
             await self._memory.close()
 
     async def _open(self) -> Memory:
-        return Memory(await open_store(self._location), self._profile)
+        return Memory(await open_store(self._location), self._profile, self._embedder)
 
 
 class Memory:
     """All that is remembered, of all users."""
 
-    def __init__(self, store: Store, profile: Profile) -> None:
+    def __init__(self, store: Store, profile: Profile, embedder: Embedder | None) -> None:
         """Use `connect` or `open`."""
         self._store = store
         self._profile = profile
+        self._recall = Recall(store, embedder)
+        self._embedding = Embedding(store, embedder)
 
     def user(
         self,
@@ -90,7 +102,8 @@ class Memory:
         Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
         others said there. A session, if named, holds the messages that are added through this handle.
         """
-        return UserMemory(self._store, self._profile, Scope.of(user, space, thread, session))
+        scope = Scope.of(user, space, thread, session)
+        return UserMemory(self._store, self._profile, scope, self._recall, self._embedding)
 
     async def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
@@ -102,8 +115,13 @@ class Memory:
 
     async def health(self) -> Health:
         """Say how each part is doing."""
-        store = await self._store.health()
-        return Health(status=store.status, components=(store,))
+        components = (await self._store.health(), self._embedding.health())
+        failing = any(component.status == "failing" for component in components)
+        return Health(status="failing" if failing else "active", components=components)
+
+    async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
+        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+        return await self._embedding.run(progress)
 
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
@@ -115,6 +133,7 @@ class Memory:
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
+        await self._embedding.close()
         await self._store.close()
 
     async def __aenter__(self) -> Self:
@@ -131,9 +150,11 @@ class Memory:
 class UserMemory:
     """What is remembered of one user."""
 
-    def __init__(self, store: Store, profile: Profile, scope: Scope) -> None:
+    def __init__(self, store: Store, profile: Profile, scope: Scope, recall: Recall, embedding: Embedding) -> None:
         """Use `Memory.user`."""
         self._store = store
+        self._recall = recall
+        self._embedding = embedding
         self._message_bytes = profile.message_bytes
         self._silence = profile.session_silence
         self.scope = scope
@@ -155,7 +176,9 @@ class UserMemory:
         `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
         """
         new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
-        return await self._store.apply([AddMessage(new, self._silence)])
+        receipt = await self._store.apply([AddMessage(new, self._silence)])
+        self._embedding.nudge()
+        return receipt
 
     async def history(
         self,
@@ -177,10 +200,26 @@ class UserMemory:
             archived=archived,
         )
 
-    async def search(self, query: str, limit: int = 10, *, within: Within = "user") -> list[Hit]:
-        """Return the messages that match best, best first. The query may hold anything."""
-        return await self._store.search_text(
-            self.scope, checks.query_text(query), within=_within(within), limit=_limit(limit)
+    async def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        within: Within = "user",
+        at: datetime | None = None,
+        arms: Arms = "all",
+    ) -> list[Hit]:
+        """Return the messages that fit best, by their words and by their meaning, best first.
+
+        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `arms` limits
+        the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        """
+        if arms not in ("all", "keyword", "dense"):
+            raise InvalidInput(f"unknown arms={arms!r}; use 'all', 'keyword' or 'dense'")
+        if at is not None:
+            checks.microseconds(at, "at")
+        return await self._recall.search(
+            self.scope, checks.query_text(query), within=_within(within), limit=_limit(limit), asked=at, arms=arms
         )
 
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:

@@ -13,7 +13,7 @@ import recollect
 from recollect import errors
 
 ROOT = Path(__file__).parent.parent.parent
-MIGRATIONS = {"0001_the_log.sql": "00bc2386b60d657c"}
+MIGRATIONS = {"0001_the_log.sql": "00bc2386b60d657c", "0002_vectors.sql": "9eb45b127fd7d2f6"}
 
 
 def test_the_public_face_is_small_and_whole() -> None:

@@ -118,7 +118,10 @@ class _Nursery:
 
     def _reap(self, _signal: int, _frame: FrameType | None) -> None:
         while self._numbers:
-            child, status = os.waitpid(-1, os.WNOHANG)
+            try:
+                child, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return  # another signal came in between, and its call of this has reaped them all
             if child == 0:
                 return
             _tell([self._numbers.pop(child), "ended", os.waitstatus_to_exitcode(status)])

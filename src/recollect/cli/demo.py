@@ -21,7 +21,12 @@ import recollect
 from recollect.cli.show import message_line, say
 from recollect.errors import InvalidInput
 
-_SEARCHES: Final = ("allergic", "landlord phone", "código consigna", "clocks")
+_SEARCHES: Final = (
+    "Which food must I avoid?",
+    "When can I reach the landlord?",
+    "Where is the red suitcase?",
+    "What does Tom's girlfriend do for a living?",
+)
 _WRITER: Final = """
 import itertools, sys, recollect
 memory = recollect.open(sys.argv[1])
@@ -59,9 +64,10 @@ def _store_and_search(path: Path) -> None:
         for message in ann.history(3):
             say("  ", message_line(message))
         say(f"\n{len(ann.sessions())} sessions were recognised by the silences between them.")
-        _title("2. Old moments come back")
+        _title("2. Old moments come back, by their words and by their meaning")
+        memory.upkeep()
         for words in _SEARCHES:
-            say(Text(f"search: {words}", style="bold"))
+            say(Text(f"? {words}", style="bold"))
             for hit in ann.search(words, limit=2):
                 say(Text(f"  {hit.score:5.2f}  ", style="yellow"), message_line(hit.message))
 

@@ -10,11 +10,12 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment, must_exist
-from recollect.cli.show import harmless, message_line, print_json, say
+from recollect.cli.show import harmless, message_line, print_json, progress_bar, say
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.words import Role
 from recollect.domain.words import Within as WithinWord
 from recollect.errors import InvalidInput
+from recollect.recall import Arms
 
 _STDIN = "-"
 
@@ -96,23 +97,32 @@ def search(
     thread: Thread = None,
     session: Session = None,
     within: Within = "user",
+    at: Annotated[
+        str | None, typer.Option("--at", help="When the question is asked, for what 'last May' means.")
+    ] = None,
+    arms: Annotated[str, typer.Option("--arms", help="all, keyword (words alone, fast) or dense (meaning).")] = "all",
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages, best match first.
+    """Find messages by their words and their meaning, best match first.
 
     Example:
         recollect search "berlin flat" --user ann
     """
     must_exist(store)
-    with recollect.open(store) as memory:
+    with recollect.open(store, embedder="none" if arms == "keyword" else None) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
-        hits = handle.search(query, limit, within=cast("WithinWord", within))
+        with progress_bar("upkeep", hidden=as_json) as progress:
+            memory.upkeep(progress)
+        hits = handle.search(query, limit, within=cast("WithinWord", within), at=moment(at), arms=cast("Arms", arms))
     if as_json:
         print_json(hits)
     elif not hits:
         say("nothing found")
     for hit in () if as_json else hits:
         say(Text(f"{hit.score:6.2f}  ", style="yellow"), message_line(hit.message))
+        if explain:
+            say(Text(f"        {harmless(hit.explain())}", style="dim"))
 
 
 def _read_standard_input() -> str:

@@ -11,6 +11,7 @@ from recollect.domain.message import Draft
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.summary import SummaryDraft
+from recollect.domain.vector import VectorRow
 
 SettingValue: TypeAlias = str | int | float | bool | None
 
@@ -86,4 +87,13 @@ class PutSetting:
             checks.storable(self.value, "the setting's value")
 
 
-Change: TypeAlias = AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting
+@dataclass(frozen=True, slots=True)
+class AddVectors:
+    """Store what an embedder made of messages, and that it has seen the log up to `up_to`. Twice is as good as once."""
+
+    embedder: str
+    rows: tuple[VectorRow, ...]
+    up_to: int
+
+
+Change: TypeAlias = AddVectors | AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from recollect.domain.change import Change
 from recollect.domain.hit import Hit
@@ -28,7 +28,15 @@ from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stat
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
+from recollect.domain.vector import Similar, Turn, Unembedded
 from recollect.domain.words import Within
+from recollect.store.ranking import TextMatches
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -77,6 +85,27 @@ class Store(Protocol):
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words; newer first among equals. `words` may be anything."""
+
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
+        """Return what `search_text` finds, as sequence numbers with scores, and how rare the words are."""
+
+    async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
+        """Return the oldest messages, of all spaces, that an embedder has not seen."""
+
+    async def search_vector(
+        self,
+        scope: Scope,
+        embedder: str,
+        vector: Vector,
+        *,
+        within: Within = "user",
+        limit: int = 10,
+        also: Sequence[int] = (),
+    ) -> Similar | None:
+        """Return the messages most similar to a vector; None when `embedder` has seen nothing of the scope."""
+
+    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
+        """Return those of the messages that the scope has, in order, with their neighbours."""
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something, by space and id."""

@@ -15,6 +15,8 @@ from recollect.domain.message import Message
 # and little from punishing length.
 _SATURATION: Final = 0.9
 _LENGTH_WEIGHT: Final = 0.4
+MOST_GAIN: Final = _SATURATION + 1
+"""What a word can add at most, times its rarity."""
 _PAGE: Final = 64
 
 
@@ -27,6 +29,15 @@ class Match:
     terms: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class TextMatches:
+    """The best matches of a query, best first, and what its words are worth in this scope."""
+
+    matches: tuple[Match, ...]
+    rarity: Mapping[str, float]
+    """How rare each word of the query is among the messages that were searched; also of words that were not found."""
+
+
 def best_matches(
     postings: Mapping[str, Sequence[tuple[int, int]]],
     *,
@@ -34,7 +45,7 @@ def best_matches(
     average_length: float,
     lengths: Callable[[Sequence[int]], Mapping[int, int]],
     limit: int,
-) -> list[Match]:
+) -> TextMatches:
     """Return the `limit` best messages, best first, newer first among equals.
 
     `postings` has (sequence number, count) pairs for each term of the query. `lengths` tells how many terms messages
@@ -60,10 +71,11 @@ def best_matches(
                 heappush(best, (score, seq))
             elif (score, seq) > best[0]:
                 heapreplace(best, (score, seq))
-    return [
+    matches = tuple(
         Match(seq=seq, score=score, terms=tuple(term for term, _ in by_message[seq]))
         for score, seq in sorted(best, reverse=True)
-    ]
+    )
+    return TextMatches(matches, rarity)
 
 
 def hit(match: Match, message: Message) -> Hit:

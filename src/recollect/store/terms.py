@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 from unicodedata import combining, normalize
+
+from recollect.store.languages import all_stems, language_of, stems, stop_words
 
 LONGEST_TERM: Final = 64
 """Longer runs (encoded files, hashes) are cut; they are found by their beginning."""
 
 MOST_TERMS: Final = 64
-"""So many different terms of a query are looked up."""
+"""So many different words of a query are looked up."""
 
-# Scripts that write without spaces. A run of them is indexed as its characters and its pairs of characters.
-# Thai, Lao, Burmese, Khmer; kana; the Chinese characters of all planes.
+# Scripts that write without spaces, and Korean, whose words end in particles. A run of them is indexed as its
+# characters and its pairs of characters: Thai, Lao, Burmese, Khmer; kana; Hangul; the Chinese characters of all planes.
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u31f0-\u31ff"
+    "\uac00-\ud7af"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 # For plain ASCII, one pass that lowers letters and turns all that is not a letter, a digit or _ into a space.
@@ -30,31 +33,56 @@ _RUN: Final = re.compile(rf"([{_UNSPACED}]+)|((?:[^\W{_UNSPACED}]|[{_SIGNS}])+)"
 _IS_SIGN: Final = re.compile(f"[{_SIGNS}]")
 
 
+class QueryWord(NamedTuple):
+    """A word of a query, and the terms that it may have been stored as."""
+
+    word: str
+    terms: tuple[str, ...]
+
+
 def terms(text: str) -> list[str]:
-    """Split a text into index terms, in order and with repetitions."""
-    if text.isascii():
-        words = text.encode().translate(_ASCII_FOLD).decode().split()
-        if max(map(len, words), default=0) > LONGEST_TERM:
-            return [word[:LONGEST_TERM] for word in words]
-        return words
-    found: list[str] = []
-    for unspaced, word in _RUN.findall(_fold(text)):
-        if word:
-            found.append(word[:LONGEST_TERM])
-        else:
-            found.extend(unspaced)
-            found.extend(map("".join, pairwise(unspaced)))
-    return found
+    """Split a text into index terms, in order and with repetitions: stems of words, characters and pairs of them."""
+    words, characters = _split(text)
+    return stems(words, language_of(words)) + characters
 
 
-def query_terms(words: str) -> list[str]:
-    """Return the different terms of a query, in order. Of a pasted page, the first ones count."""
-    return list(dict.fromkeys(terms(words)))[:MOST_TERMS]
+def words_of(text: str) -> list[str]:
+    """Return the folded words of a text as they stand, without stems; scripts without spaces give their characters."""
+    words, characters = _split(text)
+    return words + characters
 
 
-def _fold(text: str) -> str:
+def query_words(text: str) -> list[QueryWord]:
+    """Return the different words of a query, in order, without stop words where others remain."""
+    words, characters = _split(text)
+    dull = stop_words(language_of(words))
+    wanted = dict.fromkeys(words)
+    telling = [word for word in wanted if word not in dull]
+    found = [QueryWord(word, all_stems(word)) for word in telling or wanted]
+    found += [QueryWord(character, (character,)) for character in dict.fromkeys(characters)]
+    return found[:MOST_TERMS]
+
+
+def fold(text: str) -> str:
     """Take away what people leave out when they type: case, accents, width."""
     # Accents go, so that "cafe" finds "café"; composing again keeps Korean syllables whole.
     folded = normalize("NFKD", text.casefold())
     bare = "".join([character for character in folded if not combining(character) or _IS_SIGN.match(character)])
     return normalize("NFC", bare).casefold()
+
+
+def _split(text: str) -> tuple[list[str], list[str]]:
+    """Return the words of a text, and the characters and pairs of its runs without spaces."""
+    if text.isascii():
+        words = text.encode().translate(_ASCII_FOLD).decode().split()
+        if max(map(len, words), default=0) > LONGEST_TERM:
+            words = [word[:LONGEST_TERM] for word in words]
+        return words, []
+    words, characters = [], []
+    for unspaced, word in _RUN.findall(fold(text)):
+        if word:
+            words.append(word[:LONGEST_TERM])
+        else:
+            characters.extend(unspaced)
+            characters.extend(map("".join, pairwise(unspaced)))
+    return words, characters

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from recollect.domain.change import AddMessage, Change
 from recollect.domain.checks import moment
@@ -25,13 +25,18 @@ from recollect.domain.report import AuditEntry, Check, Component, Ledger, Settin
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
+from recollect.domain.vector import Similar, Turn, Unembedded
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound, StoreClosed
 from recollect.store.contract import Progress
 from recollect.store.ephemeral.changes import Changes
 from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
-from recollect.store.ranking import best_matches, hit
-from recollect.store.terms import query_terms
+from recollect.store.matrix import Matrix
+from recollect.store.ranking import TextMatches, best_matches, hit
+from recollect.store.terms import query_words
+
+if TYPE_CHECKING:
+    from recollect.store.contract import Vector
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -173,23 +178,75 @@ class EphemeralStore:
     @_locked
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
+        found = await self.match_text(scope, words, within=within, limit=limit)
+        return [hit(match, self._open.log[match.seq].message) for match in found.matches]
+
+    @_locked
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
+        """Return what `search_text` finds, as sequence numbers with scores."""
         visible = {entry.message.seq: entry for entry in self._open.inside(scope, within)}
         # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
         shared = within != "user" and not is_direct(scope.thread)
         judged = self._open.inside(scope, "thread" if shared else "user")
+        if not visible:
+            return TextMatches((), {})
         postings: dict[str, list[tuple[int, int]]] = {}
-        for term in query_terms(words):
-            found = [(entry.message.seq, entry.terms[term]) for entry in judged if term in entry.terms]
-            if found:
-                postings[term] = found
-        matches = best_matches(
+        for word, stored_as in query_words(words):
+            counts = [(entry.message.seq, sum(entry.terms.get(term, 0) for term in stored_as)) for entry in judged]
+            postings[word] = [(seq, count) for seq, count in counts if count]
+        return best_matches(
             postings,
             documents=len(judged),
             average_length=max(sum(entry.length for entry in judged) / max(len(judged), 1), 1.0),
             lengths=lambda page: {seq: visible[seq].length for seq in page if seq in visible},
             limit=limit,
         )
-        return [hit(match, visible[match.seq].message) for match in matches]
+
+    @_locked
+    async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
+        """Return the oldest messages that an embedder has not seen."""
+        seen = self._open.seen.get(embedder, 0)
+        known = {
+            self._open.log[seq].message.text: value
+            for (name, seq), value in self._open.vectors.items()
+            if name == embedder
+        }
+        due = [entry.message for entry in self._open.log.values() if entry.message.seq > seen][:limit]
+        return [Unembedded(message.seq, message.text, known.get(message.text)) for message in due]
+
+    @_locked
+    async def search_vector(
+        self,
+        scope: Scope,
+        embedder: str,
+        vector: Vector,
+        *,
+        within: Within = "user",
+        limit: int = 10,
+        also: Sequence[int] = (),
+    ) -> Similar | None:
+        """Return the messages most similar to a vector."""
+        seqs = [entry.message.seq for entry in self._open.inside(scope, within)]
+        rows = [(seq, self._open.vectors[embedder, seq]) for seq in seqs if (embedder, seq) in self._open.vectors]
+        matrix = Matrix()
+        matrix.extend(rows)
+        return matrix.similar(vector, limit, also)
+
+    @_locked
+    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
+        """Return messages of the scope by sequence number, in order, with their neighbours."""
+        inside = [entry.message for entry in self._open.inside(scope, within)]
+        wanted, found = set(seqs), []
+        for before, message, after in zip([None, *inside], inside, [*inside[1:], None], strict=False):
+            if message.seq in wanted:
+                found.append(
+                    Turn(
+                        message,
+                        before.seq if before is not None and _together(before, message) else None,
+                        after.seq if after is not None and _together(message, after) else None,
+                    )
+                )
+        return found
 
     @_locked
     async def users(self, space: str | None = None) -> list[User]:
@@ -259,3 +316,7 @@ def _intact(entry: Entry) -> bool:
     names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
     times = as_microseconds(message.at), as_microseconds(message.stored_at)
     return message.hash == message_hash(*names, message.text, *times)
+
+
+def _together(one: Message, other: Message) -> bool:
+    return (one.thread, one.session) == (other.thread, other.session)

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.domain.change import AddMemory, AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.change import AddMemory, AddMessage, AddVectors, Archive, Change, PutFacts, PutSetting, RollBack
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.memory import Facts, Memory
@@ -41,6 +41,12 @@ class Changes:
                 return self._add_memory(change)
             case PutFacts():
                 return self._put_facts(change)
+            case AddVectors():
+                for row in change.rows:
+                    if row.seq in self._state.log:
+                        self._state.vectors.setdefault((change.embedder, row.seq), row.value)
+                self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
+                return None
             case PutSetting():
                 self._put_setting(change)
                 return None

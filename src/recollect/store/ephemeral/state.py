@@ -69,6 +69,9 @@ class State:
     memories: dict[int, Memory] = field(default_factory=dict)
     facts: dict[tuple[Name, int], Facts] = field(default_factory=dict)
     settings: dict[tuple[Name, str], Setting] = field(default_factory=dict)
+    vectors: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    """Up to where each embedder has seen the log."""
     owners: dict[Name, datetime] = field(default_factory=dict)
     chunks: dict[Name, int] = field(default_factory=dict)
     audit: dict[int, AuditEntry] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import apsw
 
@@ -20,15 +20,20 @@ from recollect.domain.report import AuditEntry, Check, Component, Ledger, Settin
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
+from recollect.domain.vector import Similar, Turn, Unembedded
 from recollect.domain.words import Within
 from recollect.errors import StoreClosed
 from recollect.store.contract import Progress
-from recollect.store.sqlite import backup, reads, search, verify
+from recollect.store.ranking import TextMatches
+from recollect.store.sqlite import backup, reads, search, vectors, verify
 from recollect.store.sqlite.connection import Options, connect_reader, translated
 from recollect.store.sqlite.engine import Engine
 from recollect.store.sqlite.rows import Row
 from recollect.store.sqlite.sharing import acquire, release
 from recollect.store.sqlite.transaction import prepare
+
+if TYPE_CHECKING:
+    from recollect.store.contract import Vector
 
 __all__ = ["Options", "SqliteStore"]
 
@@ -115,6 +120,34 @@ class SqliteStore:
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
         return await self._engine.read(lambda connection: search.search(connection, scope, words, within, limit))
+
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
+        """Return what `search_text` finds, as sequence numbers with scores."""
+        return await self._engine.read(lambda connection: search.match(connection, scope, words, within, limit))
+
+    async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
+        """Return the oldest messages that an embedder has not seen."""
+        return await self._engine.read(lambda connection: vectors.unembedded(connection, embedder, limit))
+
+    async def search_vector(
+        self,
+        scope: Scope,
+        embedder: str,
+        vector: Vector,
+        *,
+        within: Within = "user",
+        limit: int = 10,
+        also: Sequence[int] = (),
+    ) -> Similar | None:
+        """Return the messages most similar to a vector."""
+        matrices = self._engine.matrices
+        return await self._engine.read(
+            lambda connection: matrices.similar(connection, scope, embedder, vector, within, limit, also)
+        )
+
+    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
+        """Return messages of the scope by sequence number, in order, with their neighbours."""
+        return await self._engine.read(lambda connection: reads.turns(connection, scope, seqs, within))
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 import apsw
@@ -14,6 +15,7 @@ from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
+from recollect.domain.vector import Turn
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.sqlite import rows
@@ -83,6 +85,28 @@ def message(connection: apsw.Connection, scope: Scope, message_id: str, within: 
     if row is None:
         raise NotFound(f"{scope.user!r} has no message {message_id!r}")
     return rows.message(row)
+
+
+def turns(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Turn]:
+    """Return messages of the scope with their neighbours in the same session."""
+    limit_to_scope, values = inside(connection, scope, within)
+    query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
+    found = rows.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
+    # Asked for one by one: SQLite answers each from the index, and would not if they were joined.
+    before = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq < ? ORDER BY seq DESC LIMIT 1"
+    here = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq >= ? ORDER BY seq LIMIT 2"
+    turns = []
+    for message in found:
+        earlier = connection.execute(before, (*values, message.seq)).fetchone()
+        this, *later = rows.every(connection.execute(here, (*values, message.seq)))
+        turns.append(
+            Turn(
+                message,
+                earlier[0] if earlier is not None and earlier[1] == this[1] else None,
+                later[0][0] if later and later[0][1] == this[1] else None,
+            )
+        )
+    return turns
 
 
 def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:

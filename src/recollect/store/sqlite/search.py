@@ -12,40 +12,48 @@ import apsw
 from recollect.domain.hit import Hit
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.words import Within
-from recollect.store.ranking import Match, best_matches, hit
+from recollect.store.ranking import Match, TextMatches, best_matches, hit
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import owner_prefix, thread_prefix
 from recollect.store.sqlite.names import find_person, find_thread
 from recollect.store.sqlite.reads import NOBODY, inside
-from recollect.store.terms import query_terms
+from recollect.store.terms import query_words
 
 _POSTINGS: Final = "SELECT doc FROM log_posting WHERE term = ?"
 
 
 def search(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
+    """Return the best matches of any of the words."""
+    return _hits(connection, match(connection, scope, words, within, limit).matches)
+
+
+def match(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> TextMatches:
     """Return the best matches of any of the words. Terms are looked up one by one: no query language is involved."""
     limit_to_scope, values = inside(connection, scope, within)
     if NOBODY in values:
-        return []
+        return TextMatches((), {})
     prefix, documents, total = _posting_lists(connection, scope, within)
-    # Counted here, because SQLite would sort what the index has in order already.
-    postings = {
-        term: list(Counter(seq for (seq,) in connection.execute(_POSTINGS, (prefix + term,))).items())
-        for term in query_terms(words)
-    }
+    postings = {word: _posting(connection, prefix, terms) for word, terms in query_words(words)}
 
     def lengths(page: Sequence[int]) -> Mapping[int, int]:
         query = f"SELECT seq, words FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"
         return dict(rows.every(connection.execute(query, (json.dumps(page), *values))))
 
-    found = best_matches(
-        {term: posting for term, posting in postings.items() if posting},
+    return best_matches(
+        postings,
         documents=documents,
         average_length=max(total / max(documents, 1), 1.0),
         lengths=lengths,
         limit=limit,
     )
-    return _hits(connection, found)
+
+
+def _posting(connection: apsw.Connection, prefix: str, terms: Sequence[str]) -> list[tuple[int, int]]:
+    # Counted here, because SQLite would sort what the index has in order already.
+    found: Counter[int] = Counter()
+    for term in terms:
+        found.update(seq for (seq,) in connection.execute(_POSTINGS, (prefix + term,)))
+    return list(found.items())
 
 
 def _posting_lists(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, int, int]:

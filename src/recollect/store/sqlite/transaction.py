@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import apsw
 
-from recollect.domain.change import AddMemory, AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.change import AddMemory, AddMessage, AddVectors, Archive, Change, PutFacts, PutSetting, RollBack
 from recollect.domain.receipt import Result
-from recollect.store.sqlite import append, archive, notes
+from recollect.store.sqlite import append, archive, notes, vectors
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.unit import Unit
 
-Step = append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
+Step = AddVectors | append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
 
 
 def prepare(changes: Sequence[Change]) -> list[Step]:
@@ -68,6 +68,10 @@ class Transaction:
                 return notes.add_memory(self._unit, step)
             case PutFacts():
                 return notes.put_facts(self._unit, step)
+            case AddVectors():
+                self._appender.write()
+                vectors.add(self._unit, step)
+                return None
             case PutSetting():
                 notes.put_setting(self._unit, step)
                 return None

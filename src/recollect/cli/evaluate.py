@@ -1,0 +1,180 @@
+"""`recollect eval`: how well recall does on labelled conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import typer
+from rich import box
+from rich.table import Column, Table
+from rich.text import Text
+
+from recollect.cli.options import AsJson
+from recollect.cli.show import console, harmless, print_json, progress_bar, say
+from recollect.errors import InvalidInput
+from recollect.evaluation import (
+    ARMS,
+    Dataset,
+    DatasetReport,
+    Ranking,
+    Score,
+    load_datasets,
+    measure,
+    sample,
+)
+
+_NOTHING: Final = "–"
+
+
+def evaluate(
+    path: Annotated[
+        Path,
+        typer.Argument(help="A file or a folder: LoCoMo, LongMemEval, BEAM, FriendsQA or MemDaily, as published."),
+    ],
+    arms: Annotated[
+        str, typer.Option("--arms", help="Which rankings, separated by commas: keyword, dense, all.")
+    ] = ",".join(ARMS),
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="'like': also count words with LIKE, to compare with.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall on conversations that have labelled questions.
+
+    Each data set goes into a temporary memory, every question is asked once for each ranking, and what comes back is
+    compared with the labels. Example:
+
+        recollect eval locomo10.json --baseline like
+    """
+    rankings = _rankings(arms, baseline)
+    datasets = [dataset if limit is None else sample(dataset, limit) for dataset in load_datasets(path)]
+    reports = []
+    for dataset in datasets:
+        report = _measure(dataset, rankings)
+        reports.append(report)
+        if not as_json:
+            _show(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
+def _rankings(arms: str, baseline: str | None) -> list[Ranking]:
+    if baseline not in (None, "like"):
+        raise InvalidInput(f"unknown baseline {baseline!r}; there is 'like'")
+    wanted = {word.strip() for word in arms.split(",") if word.strip()}
+    unknown = sorted(wanted.difference(ARMS))
+    if unknown or not wanted:
+        raise InvalidInput(f"unknown arms {arms!r}; name some of {', '.join(ARMS)}, separated by commas")
+    chosen: list[Ranking] = [arm for arm in ARMS if arm in wanted]
+    return ["like", *chosen] if baseline else chosen
+
+
+def _measure(dataset: Dataset, rankings: Sequence[Ranking]) -> DatasetReport:
+    with progress_bar(dataset.format, hidden=False) as progress:
+        return anyio.run(measure, dataset, rankings, progress)
+
+
+def _show(report: DatasetReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    sizes = (report.conversations, "conversation"), (report.turns, "turn"), (report.questions, "question")
+    say(", ".join(_several(number, noun) for number, noun in sizes) + " asked")
+    say(_denominator(report))
+    for count in report.left_out:
+        say(f"left out: {count.what} ({count.number:,})")
+    for count in report.mended:
+        say(f"mended: {count.what} ({count.number:,})")
+    say(f"embedder: {harmless(report.embedder)}")
+    _show_turns(report)
+    _show_sessions(report)
+    _show_categories(report)
+
+
+def _denominator(report: DatasetReport) -> str:
+    overall = report.rankings[0].overall
+    text = f"in the denominator: {_several(overall.questions_by_turn, 'question')} with labelled turns"
+    if overall.questions_by_session != overall.questions_by_turn:
+        text += f"; {overall.questions_by_session:,} with labelled sessions"
+    return text + (f"; apart: {report.apart:,}" if report.apart else "")
+
+
+def _several(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _show_turns(report: DatasetReport) -> None:
+    table = _table(
+        "turns", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "sess.\nR@5", "any\n@5", "all\n@5", "MRR", "NDCG\n@10"
+    )
+    table.add_column("p50\nms", justify="right")
+    table.add_column("p95\nms", justify="right")
+    for ranking in report.rankings:
+        recall, rest = _cells(ranking.overall.by_turn)
+        sessions = ranking.overall.by_session
+        table.add_row(
+            ranking.ranking,
+            *recall,
+            _percent(None if sessions is None else sessions.recall_at_5),
+            *rest,
+            _number(ranking.p50_ms, 1),
+            _number(ranking.p95_ms, 1),
+        )
+    _print(table)
+
+
+def _show_sessions(report: DatasetReport) -> None:
+    table = _table("sessions", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "any\n@5", "all\n@5", "MRR", "NDCG\n@10")
+    for ranking in report.rankings:
+        recall, rest = _cells(ranking.overall.by_session)
+        table.add_row(ranking.ranking, *recall, *rest)
+    _print(table)
+
+
+def _show_categories(report: DatasetReport) -> None:
+    names = [ranking.ranking for ranking in report.rankings]
+    table = _table("turn R@10 by category", "questions", *names)
+    for categories in zip(*(ranking.categories for ranking in report.rankings), strict=True):
+        first = categories[0]
+        table.add_row(
+            harmless(first.category) + (" (apart)" if first.apart else ""),
+            f"{first.figures.questions_by_turn:,}",
+            *(_percent(None if (turns := each.figures.by_turn) is None else turns.recall_at_10) for each in categories),
+        )
+    _print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    # Narrow enough for 80 columns.
+    table = Table(Column(title), box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _print(table: Table) -> None:
+    say("")
+    console().print(table)
+
+
+def _cells(score: Score | None) -> tuple[list[str], list[str]]:
+    """Return recall, and the rest."""
+    if score is None:
+        return [_NOTHING] * 5, [_NOTHING] * 4
+    recall = (score.recall_at_1, score.recall_at_3, score.recall_at_5, score.recall_at_10, score.recall_at_20)
+    return (
+        [_percent(share) for share in recall],
+        [_percent(score.any_at_5), _percent(score.all_at_5), _number(score.mrr, 3), _number(score.ndcg_at_10, 3)],
+    )
+
+
+def _percent(share: float | None) -> str:
+    return _NOTHING if share is None else f"{100 * share:.1f}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return _NOTHING if value is None else f"{value:.{digits}f}"

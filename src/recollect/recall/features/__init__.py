@@ -1,0 +1,35 @@
+"""Features: each a small function that gives every candidate a number. A new one is a new file and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from recollect.recall.candidates import Candidates
+from recollect.recall.features.about import asked_in_return, asks_when_and_tells_when, length, own_words, recency
+from recollect.recall.features.arms import coverage, dense, keyword
+from recollect.recall.features.neighbours import after_dense, after_keyword, before_dense, before_keyword
+from recollect.recall.features.sessions import session_dense, session_keyword
+from recollect.recall.features.speaker import speaker
+from recollect.recall.features.time import period
+
+Feature = Callable[[Candidates], list[float]]
+
+FEATURES: Final[dict[str, Feature]] = {
+    "keyword": keyword,
+    "coverage": coverage,
+    "dense": dense,
+    "before_keyword": before_keyword,
+    "before_dense": before_dense,
+    "after_keyword": after_keyword,
+    "after_dense": after_dense,
+    "session_keyword": session_keyword,
+    "session_dense": session_dense,
+    "speaker": speaker,
+    "period": period,
+    "question": asked_in_return,
+    "when": asks_when_and_tells_when,
+    "length": length,
+    "recency": recency,
+    "own": own_words,
+}

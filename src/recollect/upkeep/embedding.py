@@ -1,0 +1,130 @@
+"""Giving messages their vectors, in the background or on request.
+
+What is still to do is what lies in the log beyond the embedder's mark, so nothing is lost when the process dies: the
+next one goes on there. A change of the embedder starts at the beginning of the log, beside what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from recollect.domain.change import AddVectors
+from recollect.domain.checks import moment
+from recollect.domain.clock import now
+from recollect.domain.report import Component
+from recollect.domain.vector import Unembedded, VectorRow
+from recollect.errors import ModelError, RecollectError
+from recollect.models.embed import Embedder
+
+if TYPE_CHECKING:
+    from recollect.store import Progress, Store
+
+_log: Final = logging.getLogger("recollect.upkeep")
+
+_BATCH: Final = 256
+_DEBOUNCE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+_CHARACTERS: Final = 800
+"""The beginning of a message says what it is about; the rest is found by its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What a run of upkeep did."""
+
+    embedded: int
+    """Messages that got a vector."""
+    error: str | None
+    """Why it stopped before the end; the rest is done next time."""
+
+
+class Embedding:
+    """The embedder at work on one store."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._one_at_a_time = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._error: str | None = None
+        self._last_update: datetime | None = None
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is embedded in a moment, without anybody waiting for it."""
+        if self._embedder is not None:
+            self._woken.set()
+            if self._task is None:
+                self._task = asyncio.create_task(self._work(), name="recollect-embedding")
+
+    async def run(self, progress: Progress | None = None) -> UpkeepReport:
+        """Embed all that is due, to the end."""
+        embedder, done = self._embedder, 0
+        if embedder is None:
+            return UpkeepReport(0, None)
+        async with self._one_at_a_time:
+            try:
+                while due := await self._store.unembedded(embedder.name, _BATCH):
+                    rows = await self._vectors(embedder, due)
+                    await self._store.apply([AddVectors(embedder.name, rows, due[-1].seq)])
+                    done += len(rows)
+                    if progress is not None:
+                        progress("embedding", done, done + (len(due) == _BATCH))
+            except ModelError as error:
+                self._error = str(error)
+                return UpkeepReport(done, self._error)
+            if done:
+                self._last_update = moment(now())
+            self._error = None
+            return UpkeepReport(done, None)
+
+    def health(self) -> Component:
+        """Say how the embedder is doing."""
+        issues = () if self._error is None else (self._error,)
+        name = "none" if self._embedder is None else self._embedder.name
+        return Component("embedder", "failing" if issues else "active", self._last_update, issues, (("model", name),))
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    async def _work(self) -> None:
+        pause = _DEBOUNCE_SECONDS
+        while True:
+            await self._woken.wait()
+            await asyncio.sleep(pause)
+            self._woken.clear()
+            try:
+                report = await self.run()
+            except RecollectError as error:
+                self._error = str(error)
+                report = UpkeepReport(0, self._error)
+            if report.error is None:
+                pause = _DEBOUNCE_SECONDS
+            else:
+                # The messages wait in the log; asking a model that is down again and again would help nobody.
+                _log.warning("embedding failed and is tried again later: %s", report.error)
+                pause = min(max(pause * 4, 1.0), _LONGEST_PAUSE_SECONDS)
+                self._woken.set()
+
+    async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        texts = list(dict.fromkeys(message.text for message in due if message.known is None))
+        made = await embedder.embed([text[:_CHARACTERS] for text in texts])
+        if len(made) != len(texts):
+            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
+        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
+        return tuple(VectorRow(message.seq, message.text, message.known or values[message.text]) for message in due)

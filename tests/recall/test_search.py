@@ -1,0 +1,222 @@
+"""Search as people use it, through the public API, with the real embedder where meaning counts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.errors import InvalidInput, ModelError
+from recollect.models.embed import LocalEmbedder, Vectors
+from recollect.recall import Arms
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+
+
+class Shared(LocalEmbedder):
+    """The real embedder, loaded once for all tests."""
+
+    async def close(self) -> None:
+        """Stay."""
+
+
+USE = Shared()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
+    async with recollect.connect(tmp_path / "memory.db", embedder=USE) as opened:
+        yield opened
+
+
+async def tell(user: recollect.UserMemory, *lines: str, at: datetime = NOON) -> None:
+    for number, line in enumerate(lines):
+        await user.add("user" if number % 2 == 0 else "assistant", line, at=at + timedelta(minutes=number))
+
+
+async def test_what_was_meant_is_found_without_its_words(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "We finally bought a puppy for the kids.", "Lovely!", "The tax forms are due in June.", "Noted.")
+    await memory.upkeep()
+    assert (await ann.search("Do we own a dog?"))[0].text == "We finally bought a puppy for the kids."
+    assert (await ann.search("¿Tenemos un perro?"))[0].text == "We finally bought a puppy for the kids."
+    assert (await ann.search("Do we own a dog?", arms="dense"))[0].text == "We finally bought a puppy for the kids."
+
+
+async def test_a_just_added_message_is_found_by_its_words_at_once_and_by_its_meaning_soon(
+    memory: recollect.Memory,
+) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "hello", "hi")
+    await memory.upkeep()
+    await ann.add("user", "My car broke down on the motorway.")
+    assert (await ann.search("motorway"))[0].text == "My car broke down on the motorway."
+    deadline = time.monotonic() + 30
+    while (
+        not await ann.search("vehicle trouble", arms="dense")
+        or "car" not in (await ann.search("vehicle trouble", arms="dense"))[0].text
+    ):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.req("A17")
+async def test_meaning_does_not_cross_from_one_user_to_another(memory: recollect.Memory) -> None:
+    await tell(memory.user("ann"), "I am pregnant and have told nobody.")
+    await tell(memory.user("bob"), "The weather is fine.")
+    await memory.upkeep()
+    choices: tuple[Arms, ...] = ("all", "dense", "keyword")
+    for arms in choices:
+        hits = await memory.user("bob").search("who expects a baby?", arms=arms)
+        assert all(hit.message.user == "bob" for hit in hits)
+
+
+async def test_the_same_question_gives_the_same_ranking(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, *[f"line {number} about the garden and the {number % 5} apple trees" for number in range(60)])
+    await memory.upkeep()
+    first = await ann.search("apple trees in the garden", limit=20, at=NOON)
+    for _ in range(3):
+        assert await ann.search("apple trees in the garden", limit=20, at=NOON) == first
+
+
+async def test_a_hit_explains_itself(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "I keep bees on the roof.", "How many hives?", "Two hives, and a third in spring.")
+    await memory.upkeep()
+    hit = (await ann.search("how many hives"))[0]
+    assert hit.score == pytest.approx(sum(value for _, value in hit.parts))
+    assert dict(hit.parts)["keyword"] > 0
+    assert "keyword +" in hit.explain()
+    assert "hives" in hit.explain()
+
+
+async def test_what_is_said_twice_in_the_same_words_is_found_once(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "Happy birthday!", "Happy birthday!", "happy BIRTHDAY", "Thanks for the birthday cake.")
+    await memory.upkeep()
+    assert len(await ann.search("birthday")) == 2
+
+
+async def test_a_period_that_the_question_names_counts(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    for month in range(1, 5):
+        await ann.add("user", "We went hiking with the club again.", at=datetime(2026, month, 12, 9, month, tzinfo=UTC))
+        await ann.add("user", f"Rain on the way home, number {month}.", at=datetime(2026, month, 12, 18, 0, tzinfo=UTC))
+    await memory.upkeep()
+    hits = await ann.search("Where did we go hiking in February?", at=NOON)
+    assert hits[0].at.month == 2
+
+
+class Down:
+    name = "down"
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        raise ModelError(f"no answer for {len(texts)} texts")
+
+    async def close(self) -> None: ...
+
+
+async def test_without_its_model_search_goes_on_by_words_and_health_says_so(tmp_path: Path) -> None:
+    async with recollect.connect(tmp_path / "memory.db", embedder=Down()) as memory:
+        ann = memory.user("ann")
+        await tell(ann, "The boiler was repaired on Tuesday.")
+        report = await memory.upkeep()
+        assert report.error == "no answer for 1 texts"
+        assert [hit.text for hit in await ann.search("boiler repair")] == ["The boiler was repaired on Tuesday."]
+        health = await memory.health()
+        assert health.status == "failing"
+        assert "no answer" in health.components[1].issues[0]
+    # What was not embedded then is embedded by whoever comes next.
+    async with recollect.connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        assert (await memory.upkeep()).embedded == 1
+        assert (await memory.upkeep()).embedded == 0
+
+
+@pytest.mark.req("D7")
+async def test_a_text_that_was_embedded_before_is_not_embedded_again(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Counting(Shared):
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            asked.extend(texts)
+            return await super().embed(texts)
+
+    async with recollect.connect(tmp_path / "memory.db", embedder=Counting()) as memory:
+        await tell(memory.user("ann"), "good morning", "good morning", "how are you")
+        await memory.upkeep()
+        await tell(memory.user("bob"), "good morning")
+        await memory.upkeep()
+    assert sorted(asked) == ["good morning", "how are you"]
+
+
+async def test_stop_words_are_dropped_and_more_matches_and_newer_ones_rank_higher(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(
+        ann, "the bakery sells rye bread", "ok", "the bakery sells rye bread and poppy rolls", "what is it that you do"
+    )
+    await memory.upkeep()
+    hits = await ann.search("what does the bakery sell, poppy rolls?")
+    assert hits[0].text == "the bakery sells rye bread and poppy rolls"
+    assert "the" not in hits[0].terms
+
+
+async def test_ten_thousand_random_queries_raise_nothing(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    parts = [
+        '"',
+        "'",
+        "(",
+        ")",
+        "*",
+        "-",
+        "^",
+        ":",
+        "AND",
+        "OR",
+        "NOT",
+        "NEAR",
+        "{",
+        "}",
+        "\\",
+        "%",
+        "\0",
+        "\ud800",
+        "🙂",
+    ]
+    parts += [
+        "berlin",
+        "Москва",
+        "北京",
+        "مدينة",
+        "한국",
+        "हिन्दी",
+        "ß",
+        "İ",
+        "\u202e",
+        "a" * 300,
+        " ",
+        "\n",
+        "2026",
+        "u1.",
+    ]
+    async with recollect.connect(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann")
+        await tell(ann, "berlin Москва 北京 مدينة", "한국 हिन्दी 2026")
+        for _ in range(10_000):
+            await ann.search("".join(chance.choices(parts, k=chance.randint(0, 8))), limit=3)
+
+
+async def test_bad_arguments_are_refused(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    with pytest.raises(InvalidInput, match="unknown arms"):
+        await ann.search("x", arms="legs")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="time zone"):
+        await ann.search("x", at=datetime(2026, 1, 1))  # noqa: DTZ001
+    assert await ann.search("") == []

@@ -1,0 +1,125 @@
+"""Vectors on every store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from making import add, adding, minutes
+from recollect.domain.change import AddVectors
+from recollect.domain.message import Message
+from recollect.domain.scope import Scope
+from recollect.domain.vector import VectorRow
+from recollect.store import Store, matrix
+from recollect.store.matrix import Matrix
+
+ANN = Scope.of("ann")
+BOB = Scope.of("bob")
+
+
+def direction(*numbers: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
+    vector = np.array(numbers, dtype=np.float32)
+    scaled: np.ndarray[tuple[int], np.dtype[np.float32]] = vector / np.linalg.norm(vector)
+    return scaled
+
+
+async def embed(store: Store, message: Message, *numbers: float, model: str = "m") -> None:
+    row = VectorRow(message.seq, message.text, direction(*numbers).astype(np.float16).tobytes())
+    await store.apply([AddVectors(model, (row,), message.seq)])
+
+
+async def test_what_is_due_is_what_lies_beyond_the_embedders_mark(store: Store) -> None:
+    messages = await add(store, ANN, "one", "two") + await add(store, BOB, "one")
+    assert [due.text for due in await store.unembedded("m", 10)] == ["one", "two", "one"]
+    await embed(store, messages[0], 1, 0)
+    due = await store.unembedded("m", 10)
+    assert [(each.seq, each.known is None) for each in due] == [(2, True), (3, False)]
+    assert [each.seq for each in await store.unembedded("another", 1)] == [1]
+
+
+async def test_the_most_similar_messages_of_the_scope_come_first(store: Store) -> None:
+    for number, message in enumerate(await add(store, ANN, *"abcd")):
+        await embed(store, message, 4 - number, number)
+    for message in await add(store, BOB, "not mine"):
+        await embed(store, message, 1, 0)
+    similar = await store.search_vector(ANN, "m", direction(1, 0), limit=2, also=[4])
+    assert similar is not None
+    assert list(similar.scores) == [1, 2, 4]
+    assert similar.scores[1] == pytest.approx(1, abs=1e-3)
+    assert 0 < similar.mean < 1
+    assert await store.search_vector(Scope.of("carol"), "m", direction(1, 0)) is None
+    assert await store.search_vector(ANN, "another", direction(1, 0)) is None
+
+
+async def test_new_vectors_are_found_at_once_and_two_models_never_mix(store: Store) -> None:
+    (first,) = await add(store, ANN, "first")
+    await embed(store, first, 1, 0)
+    await store.search_vector(ANN, "m", direction(1, 0))
+    (second,) = await add(store, ANN, "second")
+    await embed(store, second, 0, 1)
+    await embed(store, first, 0, 0, 1, model="wider")
+    found = await store.search_vector(ANN, "m", direction(0, 1), limit=1)
+    assert found is not None
+    assert list(found.scores) == [second.seq]
+    other = await store.search_vector(ANN, "wider", direction(0, 0, 1), limit=5)
+    assert other is not None
+    assert list(other.scores) == [first.seq]
+
+
+async def test_a_channel_is_compared_whole_only_when_asked_for(store: Store) -> None:
+    ann, bob = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
+    (theirs,) = await add(store, bob, "bob speaks")
+    (mine,) = await add(store, ann, "ann speaks")
+    await embed(store, mine, 1, 0)
+    # Embedded later, although it was said earlier.
+    await embed(store, theirs, 1, 0)
+    for within, expected in (("user", [mine.seq]), ("thread", [mine.seq, theirs.seq])):
+        similar = await store.search_vector(ann, "m", direction(1, 0), within=within)  # type: ignore[arg-type]
+        assert similar is not None
+        assert list(similar.scores) == expected
+
+
+async def test_storing_a_vector_twice_stores_it_once(store: Store) -> None:
+    (message,) = await add(store, ANN, "once")
+    await embed(store, message, 1, 0)
+    await embed(store, message, 0, 1)
+    similar = await store.search_vector(ANN, "m", direction(1, 0))
+    assert similar is not None
+    assert similar.scores[message.seq] == pytest.approx(1, abs=1e-3)
+
+
+async def test_turns_know_their_neighbours_in_the_same_session(store: Store) -> None:
+    for number, at in enumerate((0, 1, 2, 100)):
+        await store.apply([adding(ANN, f"message {number}", at=minutes(at))])
+    turns = await store.turns(ANN, [1, 2, 3, 4, 99])
+    assert [(turn.message.seq, turn.before, turn.after) for turn in turns] == [
+        (1, None, 2),
+        (2, 1, 3),
+        (3, 2, None),
+        (4, None, None),
+    ]
+    assert await store.turns(BOB, [1, 2]) == []
+
+
+def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = np.random.default_rng(1)
+    centres = chance.standard_normal((50, 256))
+    rows = centres[chance.integers(0, 50, 20_000)] + chance.standard_normal((20_000, 256))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    large = Matrix()
+    large.extend((number, row.tobytes()) for number, row in enumerate(rows[:15_000]))
+    large.extend((number, row.tobytes()) for number, row in enumerate(rows[15_000:], 15_000))
+    assert len(large) == 20_000
+    found = 0
+    for _ in range(20):
+        query = (centres[chance.integers(0, 50)] + chance.standard_normal(256)).astype(np.float32)
+        query /= np.linalg.norm(query)
+        similar = large.similar(query, 10, also=[7])
+        assert similar is not None
+        exact = rows.astype(np.float32) @ query
+        assert similar.scores[7] == pytest.approx(float(exact[7]), abs=1e-3)
+        assert similar.mean == pytest.approx(float(exact.mean()), abs=0.02)
+        found += len(set(list(similar.scores)[:10]) & {int(at) for at in np.argsort(-exact)[:10]})
+    assert found >= 0.97 * 200
+    monkeypatch.setattr(matrix, "EXACT", 30_000)
+    assert large.similar(query, 10, ()) is not None
