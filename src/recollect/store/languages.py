@@ -79,6 +79,7 @@ _BY_SCRIPT: Final = (
     (re.compile("[\u0b80-\u0bff]"), "tamil"),
     (re.compile("[\u0530-\u058f]"), "armenian"),
 )
+_MOST_KNOWN: Final = 200_000
 _WIDE: Final = re.compile("[^\x00-\u036f]")
 
 
@@ -92,13 +93,14 @@ def stop_words(language: str) -> frozenset[str]:
 
 def language_of(words: Sequence[str]) -> str:
     """Guess the Latin-written language of folded words by the stop words among them. English unless another is surer."""
-    counts: dict[str, int] = {}
     speakers = _languages_by_word()
-    for word in words:
-        for language in speakers.get(word, ()):
-            counts[language] = counts.get(language, 0) + 1
-    if not counts:
+    telling = speakers.keys() & words
+    if not telling:
         return ENGLISH
+    counts: dict[str, int] = {}
+    for word in telling:
+        for language in speakers[word]:
+            counts[language] = counts.get(language, 0) + 1
     most = max(counts.values())
     return next(language for language in _LATIN if counts.get(language) == most)
 
@@ -119,10 +121,16 @@ def stem(word: str, latin: str) -> str:
 
 def stems(words: Iterable[str], latin: str) -> list[str]:
     """Return the stems of the words of one text."""
-    listed = list(words)
-    if not any(map(_WIDE.search, listed)):
-        return list(_stemmer(latin).stemWords(listed))
-    return [stem(word, latin) for word in listed]
+    known = _known_stems(latin)
+    found = []
+    for word in words:
+        stemmed = known.get(word)
+        if stemmed is None:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            stemmed = known[word] = stem(word, latin)
+        found.append(stemmed)
+    return found
 
 
 def all_stems(word: str) -> tuple[str, ...]:
@@ -139,7 +147,13 @@ def _language_by_script(word: str) -> str | None:
 
 
 @cache
+def _known_stems(_language: str) -> dict[str, str]:
+    """Return what was stemmed before: people use the same words again and again."""
+    return {}
+
+
+@cache
 def _stemmer(language: str) -> Stemmer:
     from Stemmer import Stemmer  # noqa: PLC0415 - loaded when the first word comes
 
-    return Stemmer(language, 100_000)
+    return Stemmer(language, 0)
