@@ -30,7 +30,7 @@ from recollect.errors import (
     StoreUnavailable,
 )
 from recollect.store import Store, default_location, open_store, restore_store, sqlite_path
-from recollect.store.sqlite import Options, SqliteStore, connection, sharing
+from recollect.store.sqlite import Options, SqliteStore, connection, migrate, sharing
 from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
 from recollect.store.sqlite.transaction import Step
@@ -377,6 +377,22 @@ async def test_a_refused_message_does_not_come_back_when_the_process_dies(path: 
     assert died.returncode == 9, died.stderr
     store = await open_store(path)
     assert [message.text for message in await store.messages(ANN)] == ["before"]
+    assert (await store.verify()).ok
+    await store.close()
+
+
+@pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])
+async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
+    path: Path, schema: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
+        store = await open_store(path)
+        await add(store, ANN, "written long ago")
+        await store.close()
+    store = await open_store(path)
+    assert [hit.text for hit in await store.search_text(ANN, "written")] == ["written long ago"]
+    assert [due.text for due in await store.unembedded("any", 10)] == ["written long ago"]
     assert (await store.verify()).ok
     await store.close()
 
