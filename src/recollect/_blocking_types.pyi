@@ -1,6 +1,7 @@
 # Made from memory.py by `make stubs`; a test fails when it is out of date.
 
 import os
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Self
@@ -12,7 +13,7 @@ from recollect.domain.report import AuditEntry, Health, Stats, User, Verificatio
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.words import Role, Within
+from recollect.domain.words import HitKind, Role, Within
 from recollect.recall import Arms
 from recollect.store import Progress
 from recollect.upkeep import UpkeepReport
@@ -99,12 +100,26 @@ class BlockingUserMemory:
         """
 
     def search(
-        self, query: str, limit: int = 10, *, within: Within = "user", at: datetime | None = None, arms: Arms = "all"
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        within: Within = "user",
+        at: datetime | None = None,
+        arms: Arms = "all",
+        kinds: Sequence[HitKind] = ...,
+        around: int = 0,
+        similarity: float | None = None,
+        without: Collection[str] = (),
+        tokens: int | None = None,
     ) -> list[Hit]:
-        """Return the messages that fit best, by their words and by their meaning, best first.
+        """Return what fits best, by its words and by its meaning, best first.
 
-        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `arms` limits
-        the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `kinds` says
+        what is looked for: messages, summaries, memories, whole sessions. `around` adds so many messages around each
+        hit, a third before it and two thirds after. `similarity` keeps what is at least as near in meaning (up to 1).
+        `without` leaves out messages by their ids, and `tokens` stops before the texts are longer than that. `arms`
+        limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
         """
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:

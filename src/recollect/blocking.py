@@ -21,7 +21,7 @@ from anyio.from_thread import BlockingPortal
 from recollect.errors import StoreClosed
 from recollect.memory import Memory, UserMemory, connect
 from recollect.models.embed import Embedder
-from recollect.profiles import DEFAULT
+from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect._blocking_types import BlockingMemory
@@ -32,11 +32,12 @@ T = TypeVar("T")
 def open(  # noqa: A001 - reads as recollect.open
     location: str | os.PathLike[str] | None = None,
     *,
-    profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT,
+    profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
+    settings: Settings | Mapping[str, object] | str | os.PathLike[str] | None = None,
 ) -> BlockingMemory:
     """Open a memory: `with recollect.open(…) as memory`, or call `memory.close()` at the end. See `connect`."""
-    connecting = connect(location, profile=profile, embedder=embedder)
+    connecting = connect(location, profile=profile, embedder=embedder, settings=settings)
     loop = _Loop()
     try:
         memory = loop.run(connecting.__aenter__)

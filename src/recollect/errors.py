@@ -5,6 +5,11 @@
     │   └── TooLarge            a text or a name is over its limit
     ├── NotFound                an id that does not exist in this scope (also a LookupError)
     ├── ModelError              a model could not be loaded or did not answer as it should
+    │   ├── NoModel             no model is configured for this
+    │   ├── ModelUnavailable    it cannot be reached, is overloaded, or did not answer in time
+    │   ├── ModelRefused        it rejects the key, the model's name or the request: the configuration is at fault
+    │   ├── ModelGarbled        what it wrote does not fit what was asked for
+    │   └── SpendingLimit       the limit of tokens for today is reached
     ├── SourcesChanged          a change set no longer fits what is stored; read again and retry
     └── StoreError              the store could not do what was asked
         ├── StoreUnavailable    it cannot be opened or reached
@@ -25,9 +30,14 @@ from __future__ import annotations
 __all__ = [
     "InvalidInput",
     "ModelError",
+    "ModelGarbled",
+    "ModelRefused",
+    "ModelUnavailable",
+    "NoModel",
     "NotFound",
     "RecollectError",
     "SourcesChanged",
+    "SpendingLimit",
     "StoreBusy",
     "StoreClosed",
     "StoreDamaged",
@@ -57,6 +67,33 @@ class NotFound(RecollectError, LookupError):
 
 class ModelError(RecollectError):
     """A model could not be loaded or did not answer as it should."""
+
+
+class NoModel(ModelError):
+    """No model is configured for this operation."""
+
+
+class ModelUnavailable(ModelError):
+    """A model cannot be reached, is overloaded, or did not answer in time.
+
+    `retry_after` says in how many seconds another try may help, where that is known.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """A model rejects the key, its own name or the request: trying again would not help."""
+
+
+class ModelGarbled(ModelError):
+    """What a model wrote does not fit what was asked for, also after it was told so."""
+
+
+class SpendingLimit(ModelError):
+    """The limit of tokens for today is reached."""
 
 
 class SourcesChanged(RecollectError):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from recollect.domain import checks
 from recollect.domain.change import AddMessage, RollBack
@@ -17,23 +18,34 @@ from recollect.domain.report import AuditEntry, Health, Stats, User, Verificatio
 from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.words import Role, Within
+from recollect.domain.words import HitKind, Role, Within
 from recollect.errors import InvalidInput
 from recollect.models.embed import Embedder, choose_embedder
-from recollect.profiles import DEFAULT, Profile, load_profile
-from recollect.recall import Arms, Recall
+from recollect.models.health import models_health
+from recollect.models.tokens import count_tokens
+from recollect.profiles import Profile, load_profile
+from recollect.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
+from recollect.settings import Settings, as_settings
 from recollect.store import Progress, Store, open_store
-from recollect.upkeep import Embedding, UpkeepReport
+from recollect.upkeep import Upkeep, UpkeepReport
+
+if TYPE_CHECKING:
+    from recollect.models.chat import Chat
+
+_log: Final = logging.getLogger("recollect")
 
 MOST_AT_ONCE = 10_000
 """One call returns at most so many messages or hits."""
+MOST_AROUND = 100
+"""A hit comes with at most so many messages around it."""
 
 
 def connect(
     location: str | os.PathLike[str] | None = None,
     *,
-    profile: str | os.PathLike[str] | Mapping[str, Any] = DEFAULT,
+    profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
+    settings: Settings | Mapping[str, object] | str | os.PathLike[str] | None = None,
 ) -> Connecting:
     """Open a memory for async code, until the end of a block or until it is closed.
 
@@ -41,22 +53,40 @@ def connect(
         memory = await recollect.connect("memory.db")
 
     `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), or `:memory:`. Without it, memory is
-    kept in the file that RECOLLECT_STORE names, or in the platform's folder for application data.
+    kept in the file that RECOLLECT_STORE or `recollect.toml` names, or in the platform's folder for application data.
 
-    `embedder` finds messages by their meaning: `local` (the default, offline), `MODEL@BASE_URL` for any server that
-    speaks OpenAI's API, `none` for words alone; or RECOLLECT_EMBEDDER.
+    `embedder` finds messages by their meaning: `local` (the default, offline), `PROVIDER:MODEL` or `MODEL@BASE_URL` for
+    any server that speaks OpenAI's API, `none` for words alone; or RECOLLECT_EMBEDDER.
+
+    `settings` is the path of a `recollect.toml`, or single settings by their dotted names, as
+    `{"models.default": "ollama:llama3.2"}`. Without it, the usual files and variables are read.
     """
-    return Connecting(location, load_profile(profile), choose_embedder(embedder))
+    known = as_settings(settings)
+    for warning in known.warnings:
+        _log.warning("%s", warning)
+    return Connecting(
+        known.store if location is None else location,
+        load_profile(known.profile if profile is None else profile),
+        choose_embedder(embedder, known),
+        known,
+    )
 
 
 class Connecting:
     """A memory that is about to be opened."""
 
-    def __init__(self, location: str | os.PathLike[str] | None, profile: Profile, embedder: Embedder | None) -> None:
+    def __init__(
+        self,
+        location: str | os.PathLike[str] | None,
+        profile: Profile,
+        embedder: Embedder | None,
+        settings: Settings,
+    ) -> None:
         """Use `connect`."""
         self._location = location
         self._profile = profile
         self._embedder = embedder
+        self._settings = settings
         self._memory: Memory | None = None
 
     def __await__(self) -> Generator[Any, None, Memory]:
@@ -76,18 +106,30 @@ class Connecting:
             await self._memory.close()
 
     async def _open(self) -> Memory:
-        return Memory(await open_store(self._location), self._profile, self._embedder)
+        store = await open_store(self._location)
+        return Memory(store, self._profile, self._embedder, _chat(self._settings, store))
+
+
+def _chat(settings: Settings, store: Store) -> Chat | None:
+    """Return the models that are configured, if any are: their libraries are not loaded for nothing."""
+    if not any(route.chain for operation, route in settings.routes.items() if operation != "embed"):
+        return None
+    from recollect.models.chat import open_chat  # noqa: PLC0415
+    from recollect.models.resilience.ledger import StoreLedger  # noqa: PLC0415
+
+    return open_chat(settings, ledger=StoreLedger(store))
 
 
 class Memory:
     """All that is remembered, of all users."""
 
-    def __init__(self, store: Store, profile: Profile, embedder: Embedder | None) -> None:
+    def __init__(self, store: Store, profile: Profile, embedder: Embedder | None, chat: Chat | None) -> None:
         """Use `connect` or `open`."""
         self._store = store
         self._profile = profile
+        self._chat = chat
         self._recall = Recall(store, embedder)
-        self._embedding = Embedding(store, embedder)
+        self._upkeep = Upkeep(store, embedder)
 
     def user(
         self,
@@ -103,7 +145,7 @@ class Memory:
         others said there. A session, if named, holds the messages that are added through this handle.
         """
         scope = Scope.of(user, space, thread, session)
-        return UserMemory(self._store, self._profile, scope, self._recall, self._embedding)
+        return UserMemory(self._store, self._profile, scope, self._recall, self._upkeep)
 
     async def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
@@ -115,13 +157,13 @@ class Memory:
 
     async def health(self) -> Health:
         """Say how each part is doing."""
-        components = (await self._store.health(), self._embedding.health())
+        components = (await self._store.health(), *self._upkeep.health(), models_health(self._chat))
         failing = any(component.status == "failing" for component in components)
         return Health(status="failing" if failing else "active", components=components)
 
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
-        return await self._embedding.run(progress)
+        return await self._upkeep.run(progress)
 
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
@@ -133,7 +175,9 @@ class Memory:
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
-        await self._embedding.close()
+        await self._upkeep.close()
+        if self._chat is not None:
+            await self._chat.close()
         await self._store.close()
 
     async def __aenter__(self) -> Self:
@@ -150,11 +194,11 @@ class Memory:
 class UserMemory:
     """What is remembered of one user."""
 
-    def __init__(self, store: Store, profile: Profile, scope: Scope, recall: Recall, embedding: Embedding) -> None:
+    def __init__(self, store: Store, profile: Profile, scope: Scope, recall: Recall, upkeep: Upkeep) -> None:
         """Use `Memory.user`."""
         self._store = store
         self._recall = recall
-        self._embedding = embedding
+        self._upkeep = upkeep
         self._message_bytes = profile.message_bytes
         self._silence = profile.session_silence
         self.scope = scope
@@ -177,7 +221,7 @@ class UserMemory:
         """
         new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
         receipt = await self._store.apply([AddMessage(new, self._silence)])
-        self._embedding.nudge()
+        self._upkeep.nudge()
         return receipt
 
     async def history(
@@ -208,19 +252,37 @@ class UserMemory:
         within: Within = "user",
         at: datetime | None = None,
         arms: Arms = "all",
+        kinds: Sequence[HitKind] = USUAL_KINDS,
+        around: int = 0,
+        similarity: float | None = None,
+        without: Collection[str] = (),
+        tokens: int | None = None,
     ) -> list[Hit]:
-        """Return the messages that fit best, by their words and by their meaning, best first.
+        """Return what fits best, by its words and by its meaning, best first.
 
-        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `arms` limits
-        the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `kinds` says
+        what is looked for: messages, summaries, memories, whole sessions. `around` adds so many messages around each
+        hit, a third before it and two thirds after. `similarity` keeps what is at least as near in meaning (up to 1).
+        `without` leaves out messages by their ids, and `tokens` stops before the texts are longer than that. `arms`
+        limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
         """
-        if arms not in ("all", "keyword", "dense"):
-            raise InvalidInput(f"unknown arms={arms!r}; use 'all', 'keyword' or 'dense'")
+        if arms not in ARMS:
+            raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
         if at is not None:
             checks.microseconds(at, "at")
-        return await self._recall.search(
-            self.scope, checks.query_text(query), within=_within(within), limit=_limit(limit), asked=at, arms=arms
+        asking = Asking(
+            query=checks.query_text(query),
+            limit=_limit(limit),
+            within=_within(within),
+            at=at,
+            arms=arms,
+            kinds=_kinds(kinds),
+            around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
+            similarity=None if similarity is None else checks.number(similarity, "the similarity"),
+            without=frozenset(checks.identifier(each, "an id in `without`") for each in without),
         )
+        hits = await self._recall.search(self.scope, asking)
+        return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
@@ -253,6 +315,26 @@ class UserMemory:
 
 def _limit(value: object) -> int:
     return min(checks.at_least(value, 1, "the limit"), MOST_AT_ONCE)
+
+
+def _kinds(kinds: Sequence[HitKind]) -> tuple[HitKind, ...]:
+    if isinstance(kinds, str):
+        raise InvalidInput(f"kinds must be a list such as [{kinds!r}], not a text")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput(f"unknown kind {kind!r}; use some of {', '.join(KINDS)}")
+    return tuple(kinds)
+
+
+def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
+    """Take hits as long as their texts fit; one that is too long does not keep shorter ones out."""
+    kept = []
+    for hit in hits:
+        size = count_tokens(hit.text)
+        if size <= tokens:
+            tokens -= size
+            kept.append(hit)
+    return kept
 
 
 def _within(value: Within) -> Within:

@@ -294,7 +294,7 @@ def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
         assert second.stats().messages == 200
 
 
-@pytest.mark.parametrize("wrong", [None, 5, ["archive"], b"archive", {1: 2}, "a\0b.toml"])
+@pytest.mark.parametrize("wrong", [5, ["archive"], b"archive", {1: 2}, "a\0b.toml"])
 def test_a_profile_of_the_wrong_kind_is_refused(tmp_path: Path, wrong: object) -> None:
     with pytest.raises(InvalidInput):
         recollect.open(tmp_path / "memory.db", profile=wrong)  # type: ignore[arg-type]

@@ -13,7 +13,12 @@ import recollect
 from recollect import errors
 
 ROOT = Path(__file__).parent.parent.parent
-MIGRATIONS = {"0001_the_log.sql": "00bc2386b60d657c", "0002_vectors.sql": "9eb45b127fd7d2f6"}
+MIGRATIONS = {
+    "0001_the_log.sql": "00bc2386b60d657c",
+    "0002_vectors.sql": "9eb45b127fd7d2f6",
+    "0003_recall.sql": "3ddf373f77e68545",
+    "0004_spending.sql": "2432f999e9bf1d9b",
+}
 
 
 def test_the_public_face_is_small_and_whole() -> None:

@@ -8,10 +8,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
+from recollect.domain.change import AddMemory, Archive
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.summary import SummaryDraft
 from recollect.errors import InvalidInput, ModelError
 from recollect.models.embed import LocalEmbedder, Vectors
 from recollect.recall import Arms
@@ -74,7 +78,7 @@ async def test_meaning_does_not_cross_from_one_user_to_another(memory: recollect
     choices: tuple[Arms, ...] = ("all", "dense", "keyword")
     for arms in choices:
         hits = await memory.user("bob").search("who expects a baby?", arms=arms)
-        assert all(hit.message.user == "bob" for hit in hits)
+        assert all(hit.message is not None and hit.message.user == "bob" for hit in hits)
 
 
 async def test_the_same_question_gives_the_same_ranking(memory: recollect.Memory) -> None:
@@ -220,3 +224,100 @@ async def test_bad_arguments_are_refused(memory: recollect.Memory) -> None:
     with pytest.raises(InvalidInput, match="time zone"):
         await ann.search("x", at=datetime(2026, 1, 1))  # noqa: DTZ001
     assert await ann.search("") == []
+
+
+async def test_summaries_and_memories_are_hits_too(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "I adopted a greyhound called Comet.", "What a name!", "He sleeps all day.", "Lazy boy.")
+    messages = await ann.history()
+    store = memory._store
+    await store.apply([AddMemory(MemoryDraft(ann.scope, "fact", "Ann has a greyhound called Comet.", sources=(1,)))])
+    await store.apply([Archive(SummaryDraft(ann.scope, "Ann told about her dog Comet.", messages=(1, 2)))])
+    await memory.upkeep()
+    hits = await ann.search("Which greyhound is Comet?", at=NOON)
+    assert {hit.kind for hit in hits} == {"message", "memory", "summary"}
+    assert hits == sorted(hits, key=lambda hit: -hit.score)
+    (remembered,) = await ann.search("What is the greyhound called?", kinds=("memory",), at=NOON)
+    assert (remembered.text, remembered.sources) == ("Ann has a greyhound called Comet.", (messages[0].id,))
+    assert remembered.message is None
+    assert "greyhound" in remembered.explain()
+    # By its meaning alone, in another language.
+    (summary,) = await ann.search("der Hund", kinds=("summary",), at=NOON)
+    assert summary.text == "Ann told about her dog Comet."
+    assert {hit.kind for hit in await ann.search("Comet", within="thread", at=NOON)} == {"message"}
+
+
+async def test_whole_sessions_are_found(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "The roof leaks.", "Since when?", "Since the storm, the roof leaks badly.")
+    await tell(ann, "Let us talk about cakes.", "Gladly.", at=NOON + timedelta(days=3))
+    await memory.upkeep()
+    first, *_ = await ann.search("leaking roof", kinds=("session",), at=NOON)
+    assert first.message is not None
+    assert first.id == first.message.session
+    assert len(first.sources) == 3
+    sessions = await ann.search("roof cakes", kinds=("session",), at=NOON)
+    assert sorted(hit.id for hit in sessions) == sorted(session.id for session in await ann.sessions())
+
+
+async def test_neighbours_come_with_a_hit_a_third_before_and_two_thirds_after(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await tell(ann, *[f"filler number {number}" for number in range(6)], "The password is swordfish.", *"abcdef")
+    await tell(ann, "Another day.", at=NOON + timedelta(days=1))
+    (hit, *_) = await ann.search("swordfish", around=6)
+    assert [message.text for message in hit.around] == ["filler number 4", "filler number 5", "a", "b", "c", "d"]
+    (hit, *_) = await ann.search("swordfish", around=100)
+    assert len(hit.around) == 12
+    (hit, *_) = await ann.search("filler number 0", around=3)
+    assert [message.text for message in hit.around] == ["filler number 1", "filler number 2", "filler number 3"]
+
+
+@pytest.mark.req("A10")
+async def test_search_drops_stop_words_prefers_newer_repeats_nothing_and_keeps_its_budget(
+    memory: recollect.Memory,
+) -> None:
+    ann = memory.user("ann")
+    await tell(ann, "My sister moved to Oslo.", "The cat is on the roof.", "I met my sister in Oslo.")
+    hits = await ann.search("the sister of my in Oslo", arms="keyword")
+    assert {hit.text for hit in hits} == {"My sister moved to Oslo.", "I met my sister in Oslo."}
+    assert all(set(hit.terms) == {"sister", "oslo"} for hit in hits)
+    await ann.add("user", "My sister moved to Oslo.", at=NOON + timedelta(days=1))
+    newest, *_ = await ann.search("sister moved Oslo", arms="keyword")
+    assert newest.at == NOON + timedelta(days=1)
+    found = await ann.search("sister moved Oslo")
+    assert [hit.text for hit in found].count("My sister moved to Oslo.") == 1
+    shown = {found[0].id, *found[0].sources}
+    assert not shown.intersection(hit.id for hit in await ann.search("sister moved Oslo", without=shown))
+    few = await ann.search("sister moved Oslo", tokens=8)
+    assert 1 <= len(few) < len(found)
+
+
+@pytest.mark.req("D1")
+async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    subjects = ["I love hiking in the mountains.", "I really love to hike in the mountains.", "Taxes are due in June."]
+    for number, text in enumerate(
+        [*subjects, "Hiking in the mountains is what I love most.", "We love mountain hikes."]
+    ):
+        await tell(ann, text, "I see.", at=NOON + timedelta(days=number))
+    await memory.upkeep()
+    near = await ann.search("I love hiking in the mountains", 3, kinds=("session",), similarity=0.7)
+    assert 1 <= len(near) <= 3
+    assert all(hit.similarity is not None and hit.similarity >= 0.7 for hit in near)
+    assert all("Taxes" not in hit.text for hit in near)
+    assert await ann.search("completely different matter", 3, kinds=("session",), similarity=0.7) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"kinds": ("letter",)}, "unknown kind 'letter'"),
+        ({"around": -1}, "around"),
+        ({"similarity": float("nan")}, "the similarity must be a number"),
+        ({"tokens": 0}, "tokens"),
+        ({"without": [""]}, "without"),
+    ],
+)
+async def test_what_cannot_be_asked_for_is_refused(memory: recollect.Memory, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        await memory.user("ann").search("anything", **wrong)

@@ -44,8 +44,9 @@ async def test_the_most_similar_messages_of_the_scope_come_first(store: Store) -
         await embed(store, message, 1, 0)
     similar = await store.search_vector(ANN, "m", direction(1, 0), limit=2, also=[4])
     assert similar is not None
-    assert list(similar.scores) == [1, 2, 4]
-    assert similar.scores[1] == pytest.approx(1, abs=1e-3)
+    assert list(similar.seqs[:2]) == [1, 2]
+    assert 4 in similar.seqs
+    assert similar.scores[0] == pytest.approx(1, abs=1e-3)
     assert 0 < similar.mean < 1
     assert await store.search_vector(Scope.of("carol"), "m", direction(1, 0)) is None
     assert await store.search_vector(ANN, "another", direction(1, 0)) is None
@@ -60,10 +61,10 @@ async def test_new_vectors_are_found_at_once_and_two_models_never_mix(store: Sto
     await embed(store, first, 0, 0, 1, model="wider")
     found = await store.search_vector(ANN, "m", direction(0, 1), limit=1)
     assert found is not None
-    assert list(found.scores) == [second.seq]
+    assert found.seqs[0] == second.seq
     other = await store.search_vector(ANN, "wider", direction(0, 0, 1), limit=5)
     assert other is not None
-    assert list(other.scores) == [first.seq]
+    assert list(other.seqs) == [first.seq]
 
 
 async def test_a_channel_is_compared_whole_only_when_asked_for(store: Store) -> None:
@@ -76,7 +77,7 @@ async def test_a_channel_is_compared_whole_only_when_asked_for(store: Store) -> 
     for within, expected in (("user", [mine.seq]), ("thread", [mine.seq, theirs.seq])):
         similar = await store.search_vector(ann, "m", direction(1, 0), within=within)  # type: ignore[arg-type]
         assert similar is not None
-        assert list(similar.scores) == expected
+        assert sorted(similar.seqs) == sorted(expected)
 
 
 async def test_storing_a_vector_twice_stores_it_once(store: Store) -> None:
@@ -85,20 +86,28 @@ async def test_storing_a_vector_twice_stores_it_once(store: Store) -> None:
     await embed(store, message, 0, 1)
     similar = await store.search_vector(ANN, "m", direction(1, 0))
     assert similar is not None
-    assert similar.scores[message.seq] == pytest.approx(1, abs=1e-3)
+    assert similar.scores[0] == pytest.approx(1, abs=1e-3)
 
 
-async def test_turns_know_their_neighbours_in_the_same_session(store: Store) -> None:
-    for number, at in enumerate((0, 1, 2, 100)):
+async def test_columns_tell_sessions_and_speakers_and_follow_a_merge_of_sessions(store: Store) -> None:
+    for number, at in enumerate((0, 1, 40)):
         await store.apply([adding(ANN, f"message {number}", at=minutes(at))])
-    turns = await store.turns(ANN, [1, 2, 3, 4, 99])
-    assert [(turn.message.seq, turn.before, turn.after) for turn in turns] == [
-        (1, None, 2),
-        (2, 1, 3),
-        (3, 2, None),
-        (4, None, None),
-    ]
-    assert await store.turns(BOB, [1, 2]) == []
+    columns = (await store.match_text(ANN, "message")).columns
+    assert columns.seq.tolist() == [1, 2, 3]
+    assert columns.session.tolist() == [0, 0, 1]
+    assert columns.speakers == ("ann",)
+    # What lies between two sessions makes one of them.
+    await store.apply([adding(ANN, "message between", at=minutes(20))])
+    columns = (await store.match_text(ANN, "message")).columns
+    assert columns.session.tolist() == [0, 0, 0, 0]
+
+
+async def test_messages_are_picked_inside_the_scope_alone(store: Store) -> None:
+    mine = await add(store, ANN, "one", "two", "three")
+    await add(store, BOB, "not mine")
+    assert await store.pick(ANN, [1, 3, 4, 99]) == [mine[0], mine[2]]
+    assert await store.texts(ANN, [3, 4]) == {3: "three"}
+    assert await store.pick(BOB, [1, 2]) == []
 
 
 def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,8 +116,8 @@ def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest
     rows = centres[chance.integers(0, 50, 20_000)] + chance.standard_normal((20_000, 256))
     rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
     large = Matrix()
-    large.extend((number, row.tobytes()) for number, row in enumerate(rows[:15_000]))
-    large.extend((number, row.tobytes()) for number, row in enumerate(rows[15_000:], 15_000))
+    large.extend([(number, row.tobytes()) for number, row in enumerate(rows[:15_000])])
+    large.extend([(number, row.tobytes()) for number, row in enumerate(rows[15_000:], 15_000)])
     assert len(large) == 20_000
     found = 0
     for _ in range(20):
@@ -117,9 +126,10 @@ def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest
         similar = large.similar(query, 10, also=[7])
         assert similar is not None
         exact = rows.astype(np.float32) @ query
-        assert similar.scores[7] == pytest.approx(float(exact[7]), abs=1e-3)
+        named = dict(zip(similar.seqs.tolist(), similar.scores.tolist(), strict=True))
+        assert named[7] == pytest.approx(float(exact[7]), abs=1e-3)
         assert similar.mean == pytest.approx(float(exact.mean()), abs=0.02)
-        found += len(set(list(similar.scores)[:10]) & {int(at) for at in np.argsort(-exact)[:10]})
+        found += len(set(similar.seqs[:10].tolist()) & {int(at) for at in np.argsort(-exact)[:10]})
     assert found >= 0.97 * 200
     monkeypatch.setattr(matrix, "EXACT", 30_000)
     assert large.similar(query, 10, ()) is not None

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect import __version__
-from recollect.cli import care, demo, evaluate, log
+from recollect.cli import care, config, demo, evaluate, log
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
 
@@ -72,6 +72,7 @@ app.command()(care.status)
 app.command()(care.verify)
 app.command()(care.backup)
 app.command()(care.restore)
+app.command()(config.config)
 app.command()(demo.demo)
 app.command("eval")(evaluate.evaluate)
 

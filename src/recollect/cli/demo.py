@@ -18,7 +18,7 @@ import typer
 from rich.text import Text
 
 import recollect
-from recollect.cli.show import message_line, say
+from recollect.cli.show import hit_line, message_line, say
 from recollect.errors import InvalidInput
 
 _SEARCHES: Final = (
@@ -69,7 +69,7 @@ def _store_and_search(path: Path) -> None:
         for words in _SEARCHES:
             say(Text(f"? {words}", style="bold"))
             for hit in ann.search(words, limit=2):
-                say(Text(f"  {hit.score:5.2f}  ", style="yellow"), message_line(hit.message))
+                say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
 
 
 def _pull_the_plug(path: Path) -> None:

@@ -10,12 +10,12 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment, must_exist
-from recollect.cli.show import harmless, message_line, print_json, progress_bar, say
+from recollect.cli.show import explained, harmless, hit_line, message_line, print_json, progress_bar, say
 from recollect.domain.scope import DEFAULT_SPACE
-from recollect.domain.words import Role
+from recollect.domain.words import HitKind, Role
 from recollect.domain.words import Within as WithinWord
 from recollect.errors import InvalidInput
-from recollect.recall import Arms
+from recollect.recall import USUAL_KINDS, Arms
 
 _STDIN = "-"
 
@@ -100,11 +100,18 @@ def search(
     at: Annotated[
         str | None, typer.Option("--at", help="When the question is asked, for what 'last May' means.")
     ] = None,
+    kinds: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--kind", help="message, summary, memory or session; several times for several. [all but session]"
+        ),
+    ] = None,
+    around: Annotated[int, typer.Option("--around", help="So many messages around each hit.")] = 0,
     arms: Annotated[str, typer.Option("--arms", help="all, keyword (words alone, fast) or dense (meaning).")] = "all",
     explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages by their words and their meaning, best match first.
+    """Find messages, summaries and memories by their words and their meaning, best match first.
 
     Example:
         recollect search "berlin flat" --user ann
@@ -114,15 +121,25 @@ def search(
         handle = memory.user(user, space=space, thread=thread, session=session)
         with progress_bar("upkeep", hidden=as_json) as progress:
             memory.upkeep(progress)
-        hits = handle.search(query, limit, within=cast("WithinWord", within), at=moment(at), arms=cast("Arms", arms))
+        hits = handle.search(
+            query,
+            limit,
+            within=cast("WithinWord", within),
+            at=moment(at),
+            arms=cast("Arms", arms),
+            kinds=cast("list[HitKind]", kinds) or USUAL_KINDS,
+            around=around,
+        )
     if as_json:
         print_json(hits)
     elif not hits:
         say("nothing found")
     for hit in () if as_json else hits:
-        say(Text(f"{hit.score:6.2f}  ", style="yellow"), message_line(hit.message))
+        say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit))
+        for message in hit.around:
+            say("        ", message_line(message))
         if explain:
-            say(Text(f"        {harmless(hit.explain())}", style="dim"))
+            say(explained(hit))
 
 
 def _read_standard_input() -> str:

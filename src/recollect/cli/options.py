@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from recollect.errors import InvalidInput
+from recollect.settings import load_settings
 from recollect.store import sqlite_path
 
 Store = Annotated[
@@ -32,7 +33,7 @@ ME = "me"
 
 def must_exist(store: str | None) -> None:
     """Refuse to read a store that would only now be created: its name was probably mistyped."""
-    path = sqlite_path(store)
+    path = sqlite_path(load_settings().store if store is None else store)
     if path is not None and not path.expanduser().exists():
         raise InvalidInput(f"there is no store at {path} yet; name another with --store, or add a message first")
 

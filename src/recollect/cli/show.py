@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 from rich.text import Text
 
+from recollect.domain.hit import Hit
 from recollect.domain.message import Message
 from recollect.store import Progress as ProgressCall
 
@@ -33,7 +35,7 @@ def console(*, stderr: bool = False) -> Console:
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
-def say(*parts: str | Text) -> None:
+def say(*parts: str | Text | Table) -> None:
     """Print a line for a person."""
     console().print(*parts, sep="")
 
@@ -71,6 +73,31 @@ def message_line(message: Message) -> Text:
     return Text.assemble(
         (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.text), "" if message.active else "dim")
     )
+
+
+def hit_line(hit: Hit) -> Text:
+    """Show what was found on a line. Messages look as they do elsewhere."""
+    if hit.message is not None:
+        line = message_line(hit.message)
+        return line if hit.kind == "message" else Text.assemble((f"session {harmless(hit.id)}  ", "magenta"), line)
+    return Text.assemble(
+        (f"{local_time(hit.at)}  ", "dim"), (f"{hit.kind} {hit.id}", "magenta"), ": ", harmless(hit.text)
+    )
+
+
+def explained(hit: Hit) -> Table:
+    """Show why something was found: what each feature added, most first."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(justify="right", style="dim")
+    table.add_column(style="dim")
+    for name, value in sorted(hit.parts, key=lambda part: -abs(part[1])):
+        if value:
+            table.add_row(f"        {value:+.2f}", name)
+    if hit.terms:
+        table.add_row("words", harmless(", ".join(hit.terms)))
+    if hit.similarity is not None:
+        table.add_row("similarity", f"{hit.similarity:.2f}")
+    return table
 
 
 def print_json(value: object) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import NamedTuple, TypeAlias
 
 from recollect.domain import checks
 from recollect.domain.memory import MemoryDraft
 from recollect.domain.message import Draft
+from recollect.domain.note import NoteVector
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.summary import SummaryDraft
@@ -96,4 +98,27 @@ class AddVectors:
     up_to: int
 
 
-Change: TypeAlias = AddVectors | AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting
+@dataclass(frozen=True, slots=True)
+class AddNoteVectors:
+    """Store what an embedder made of summaries and memories, oldest first. Twice is as good as once."""
+
+    embedder: str
+    rows: tuple[NoteVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Count tokens that a model was paid: for all together, and for a user where one is named."""
+
+    day: date
+    scope: Scope | None
+    tokens: int
+
+    def __post_init__(self) -> None:
+        """Refuse a negative count."""
+        checks.at_least(self.tokens, 0, "the tokens")
+
+
+Change: TypeAlias = (
+    AddVectors | AddNoteVectors | Spend | AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting
+)

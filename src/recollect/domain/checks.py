@@ -6,6 +6,7 @@ Text that is accepted comes back byte for byte on every backend, so what some ba
 
 from __future__ import annotations
 
+import math
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -128,6 +129,13 @@ def at_least(value: object, minimum: int, what: str) -> int:
     if value < minimum:
         raise InvalidInput(f"{what} must be at least {minimum}, not {value}")
     return at_most(value, LARGEST, what)
+
+
+def number(value: object, what: str) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(f"{what} must be a number, not {value!r}")
+    return float(value)
 
 
 def at_most(value: int, maximum: int, what: str) -> int:

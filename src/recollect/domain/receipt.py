@@ -62,6 +62,14 @@ class Receipt:
                 return result
         raise NotFound("this change set had no summary")
 
+    @property
+    def memory(self) -> Memory:
+        """The (first) memory of the change set."""
+        for result in self.results:
+            if isinstance(result, Memory):
+                return result
+        raise NotFound("this change set had no memory")
+
     def _first_message(self) -> Stored | Repeated:
         for result in self.results:
             if isinstance(result, Stored | Repeated):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from recollect.domain.message import Message
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Unembedded(NamedTuple):
@@ -29,17 +30,10 @@ class VectorRow(NamedTuple):
 class Similar:
     """The messages of a scope that are most similar to a vector."""
 
-    scores: Mapping[int, float]
-    """Cosine by sequence number, of the most similar messages and of those that were asked for by name."""
+    seqs: NDArray[np.int64]
+    """At least as many of the most similar ones as were asked for, best first, then those asked for by name."""
+    scores: NDArray[np.float32]
+    """Their cosines."""
     mean: float
     deviation: float
     """How similar messages of this scope are on the whole."""
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A message and its neighbours in the same session, as far as the scope reaches."""
-
-    message: Message
-    before: int | None
-    after: int | None

@@ -14,3 +14,6 @@ Category = Literal["schedule", "fact", "task", "preference", "reminder", "other"
 SessionState = Literal["active", "idle", "closed"]
 
 ComponentStatus = Literal["active", "failing", "initializing"]
+
+HitKind = Literal["message", "summary", "memory", "session"]
+"""What a search can find."""

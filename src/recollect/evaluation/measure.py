@@ -89,14 +89,10 @@ async def _embedder(memory: Memory) -> str:
 def _asking(memory: Memory, arms: Arms) -> _Ask:
     async def ask(conversation: Conversation, question: Question) -> list[str]:
         user = memory.user(conversation.id, space=_SPACE)
-        hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms)
-        return [hit.id for hit in hits if _is_turn(hit.kind)]
+        hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",))
+        return [hit.id for hit in hits]
 
     return ask
-
-
-def _is_turn(kind: str) -> bool:
-    return kind == "message"
 
 
 async def _ask_baseline(conversation: Conversation, question: Question) -> list[str]:

@@ -1,5 +1,6 @@
 """Finding the right moment: keywords and meaning give candidates, small named features score them."""
 
-from recollect.recall.recall import Arms, Recall
+from recollect.recall.asking import ARMS, KINDS, USUAL_KINDS, Arms, Asking
+from recollect.recall.recall import Recall
 
-__all__ = ["Arms", "Recall"]
+__all__ = ["ARMS", "KINDS", "USUAL_KINDS", "Arms", "Asking", "Recall"]

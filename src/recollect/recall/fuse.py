@@ -5,12 +5,16 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from recollect.recall.candidates import Candidates
-from recollect.recall.features import FEATURES
+from recollect.recall.features import FEATURES, NEED_TEXT
 
-Kind = Literal["people", "assistant"]
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
+
+Kind = Literal["people", "assistant", "alone"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _ASSISTANT_SHARE: Final = 0.2
 """A chat in which the assistant has at least this part of the turns is one with an assistant."""
@@ -24,20 +28,21 @@ def weights(kind: Kind) -> dict[str, float]:
 
 
 def kind_of(candidates: Candidates) -> Kind:
-    """Tell whether people talk with one another or with an assistant.
+    """Tell whether people talk with one another, or with an assistant, or one person alone keeps notes.
 
     It matters: between people, answers are statements after questions. With an assistant, the user's turns are the
-    questions, and the assistant's are long.
+    questions, and the assistant's are long. Where nobody answers, a session is about one thing.
     """
-    assistant = sum(turn.message.role == "assistant" for turn in candidates.turns)
-    return "assistant" if assistant >= _ASSISTANT_SHARE * len(candidates.turns) else "people"
+    columns, rows = candidates.columns, candidates.rows
+    if len(rows) and columns.assistant[rows].mean() >= _ASSISTANT_SHARE:
+        return "assistant"
+    return "people" if len(set(columns.speaker[rows].tolist())) > 1 else "alone"
 
 
-def fuse(candidates: Candidates) -> list[dict[str, float]]:
-    """Return for each candidate what each feature adds to its score."""
-    columns = {
-        name: [weight * value for value in FEATURES[name](candidates)]
-        for name, weight in weights(kind_of(candidates)).items()
-        if weight
+def fuse(candidates: Candidates, kind: Kind) -> dict[str, Numbers]:
+    """Return what each feature adds to the candidates' scores. Without their texts, some features are left out."""
+    return {
+        name: weight * FEATURES[name](candidates)
+        for name, weight in weights(kind).items()
+        if candidates.texts or name not in NEED_TEXT
     }
-    return [{name: column[row] for name, column in columns.items()} for row in range(len(candidates.turns))]

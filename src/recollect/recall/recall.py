@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from recollect.domain.hit import Hit
+from recollect.domain.message import Message
 from recollect.domain.scope import Scope
-from recollect.domain.vector import Turn
-from recollect.domain.words import Within
-from recollect.errors import ModelError
-from recollect.models.embed import Embedder, Vectors
+from recollect.models.embed import Embedder
+from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates
-from recollect.recall.fuse import fuse
-from recollect.recall.question import Question
+from recollect.recall.fuse import Kind, fuse, kind_of, weights
+from recollect.recall.gather import Gathered, Gatherer
+from recollect.recall.notes import note_hits
+from recollect.recall.ranked import message_hit, order, rows_around, without_repeated_sessions, without_repetitions
 from recollect.store import Store
-from recollect.store.ranking import MOST_GAIN
-from recollect.store.terms import words_of
 
-Arms = Literal["all", "keyword", "dense"]
-"""Which arms find candidates: both, with everything that scores them, or one alone, to compare."""
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
-_log: Final = logging.getLogger("recollect.recall")
+    Score = Callable[[Candidates], dict[str, Numbers]]
 
-_CANDIDATES: Final = 200
-"""So many are taken from each arm."""
-
-
-Scored: TypeAlias = tuple[Turn, dict[str, float]]
-"""A candidate, and what each feature adds to its score."""
+_READ: Final = 100
+"""Of so many candidates at least, the text is read."""
 
 
 class Recall:
@@ -38,112 +33,102 @@ class Recall:
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
         self._embedder = embedder
+        self._gatherer = Gatherer(store, embedder)
 
-    async def search(
-        self, scope: Scope, query: str, *, within: Within, limit: int, asked: datetime | None, arms: Arms
-    ) -> list[Hit]:
+    async def search(self, scope: Scope, asking: Asking) -> list[Hit]:
         """Return the best hits, best first, newer first among equals."""
-        if arms == "keyword":
-            return await self._store.search_text(scope, query, within=within, limit=limit)
-        candidates = await self.candidates(scope, query, within=within, limit=limit, asked=asked, arms=arms)
-        if not candidates.turns:
-            return []
-        if arms == "all":
-            parts = fuse(candidates)
-        else:
-            parts = [{"dense": candidates.dense[turn.message.seq]} for turn in candidates.turns]
-        ranked = sorted(
-            zip(candidates.turns, parts, strict=True),
-            key=lambda pair: (-sum(pair[1].values()), -pair[0].message.seq),
+        if asking.arms == "keyword":
+            hits = await self._store.search_text(
+                scope, asking.query, within=asking.within, limit=asking.limit + len(asking.without)
+            )
+            return _wanted(hits, asking)
+        gathered = await self._gatherer.gather(scope, asking)
+        kind = kind_of(gathered.candidates)
+        hits = []
+        if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
+            hits = await self._messages(scope, asking, gathered.candidates, kind)
+        if {"summary", "memory"}.intersection(asking.kinds) and asking.within == "user" and asking.arms == "all":
+            hits += await self._notes(scope, asking, gathered, kind)
+            hits.sort(key=lambda hit: -hit.score)
+        return _wanted(hits, asking)
+
+    async def candidates(self, scope: Scope, asking: Asking) -> Candidates:
+        """Return all messages that may be the answer, with their texts: what weights are fitted to."""
+        found = (await self._gatherer.gather(scope, asking)).candidates
+        return await self._gatherer.read(scope, asking, found, range(len(found.rows)))
+
+    async def _messages(self, scope: Scope, asking: Asking, candidates: Candidates, kind: Kind) -> list[Hit]:
+        def score(found: Candidates) -> dict[str, Numbers]:
+            return fuse(found, kind) if asking.arms == "all" else {"dense": found.dense[found.rows]}
+
+        # Only what can still be among the hits is read.
+        many = max(_READ, 2 * asking.limit) + len(asking.without)
+        best = sorted(order(candidates, score(candidates))[:many])
+        candidates = await self._gatherer.read(scope, asking, candidates, best)
+        parts = score(candidates)
+        ranked = order(candidates, parts)
+        if asking.similarity is not None:
+            ranked = [place for place in ranked if _similarity(candidates, place) >= asking.similarity]
+        hits = []
+        if "message" in asking.kinds:
+            groups = without_repetitions(ranked, candidates.texts)
+            hits += await self._hits(scope, asking, candidates, parts, groups)
+        if "session" in asking.kinds:
+            groups = without_repeated_sessions(ranked, candidates)
+            found = await self._hits(scope, asking, candidates, parts, groups)
+            hits += [_as_session(hit) for hit in found]
+        return hits
+
+    async def _hits(
+        self,
+        scope: Scope,
+        asking: Asking,
+        candidates: Candidates,
+        parts: dict[str, Numbers],
+        groups: Sequence[Sequence[int]],
+    ) -> list[Hit]:
+        groups = groups[: asking.limit + len(asking.without)]
+        columns, rows = candidates.columns, candidates.rows.tolist()
+        around = {group[0]: rows_around(columns, rows[group[0]], asking.around) for group in groups}
+        wanted = {rows[place] for group in groups for place in group}.union(*around.values())
+        seqs = columns.seq[sorted(wanted)].tolist()
+        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}
+        hits = []
+        for group in groups:
+            hit = message_hit(candidates, group, parts, messages)
+            if hit is not None:
+                hits.append(replace(hit, around=_present(messages, columns.seq[around[group[0]]].tolist())))
+        return hits
+
+    async def _notes(self, scope: Scope, asking: Asking, gathered: Gathered, kind: Kind) -> list[Hit]:
+        name = "" if self._embedder is None else self._embedder.name
+        found = await self._store.search_notes(scope, asking.query, name, gathered.vector, limit=2 * asking.limit)
+        return note_hits(
+            [note for note in found if note.key.kind in asking.kinds], gathered.candidates.usual, weights(kind)
         )
-        return [_hit(scored, ids, candidates) for scored, ids in _without_repetitions(ranked, limit)]
-
-    async def candidates(
-        self, scope: Scope, query: str, *, within: Within, limit: int, asked: datetime | None, arms: Arms = "all"
-    ) -> Candidates:
-        """Return the messages that may be the answer, with what is known of them."""
-        question, many = Question.of(query, asked), max(_CANDIDATES, limit)
-        found = await self._store.match_text(scope, query, within=within, limit=many)
-        matches = {match.seq: match for match in found.matches}
-        turns = {turn.message.seq: turn for turn in await self._store.turns(scope, list(matches), within=within)}
-        vector = await self._embed(question, turns)
-        if arms == "dense":
-            # The words have only told who takes part.
-            matches.clear()
-            turns.clear()
-        dense = {} if vector is None else await self._similar(scope, vector, within, many, turns)
-        total = sum(found.rarity.values()) or 1.0
-        return Candidates(
-            question=question,
-            turns=tuple(turns[seq] for seq in sorted(turns)),
-            keyword={seq: match.score / (total * MOST_GAIN) for seq, match in matches.items()},
-            matched={seq: match.terms for seq, match in matches.items()},
-            rarity=found.rarity,
-            total=total,
-            dense=dense,
-        )
-
-    async def _embed(self, question: Question, turns: dict[int, Turn]) -> Vectors | None:
-        if self._embedder is None or not question.text.strip():
-            return None
-        speakers = {turn.message.name or turn.message.author for turn in turns.values()}
-        names = frozenset(word for speaker in speakers for word in words_of(speaker))
-        try:
-            vectors = await self._embedder.embed([question.without(names)])
-        except ModelError as error:
-            # Words alone still find most of it; health says that the model is down.
-            _log.warning("searching by words alone: %s", error)
-            return None
-        first: Vectors = vectors[0]
-        return first
-
-    async def _similar(
-        self, scope: Scope, vector: Vectors, within: Within, many: int, turns: dict[int, Turn]
-    ) -> dict[int, float]:
-        """Add the candidates of the dense arm to `turns`; return the similarity of all of them and their neighbours."""
-        if self._embedder is None:
-            return {}
-        name = self._embedder.name
-        nearest = await self._store.search_vector(scope, name, vector, within=within, limit=many, also=list(turns))
-        if nearest is None:
-            return {}
-        new = [seq for seq in nearest.scores if seq not in turns]
-        turns.update((turn.message.seq, turn) for turn in await self._store.turns(scope, new, within=within))
-        beside = {seq for turn in turns.values() for seq in (turn.before, turn.after) if seq is not None}
-        others = await self._store.search_vector(
-            scope, name, vector, within=within, limit=1, also=sorted(beside - set(nearest.scores))
-        )
-        scores = {**(others.scores if others else {}), **nearest.scores}
-        deviation = nearest.deviation or 1.0
-        return {seq: (score - nearest.mean) / deviation for seq, score in scores.items()}
 
 
-def _without_repetitions(ranked: list[Scored], limit: int) -> list[tuple[Scored, list[str]]]:
-    """Keep the best of several messages that say the same in the same words, with the ids of the others."""
-    kept: dict[tuple[str, ...], tuple[Scored, list[str]]] = {}
-    for scored in ranked:
-        message = scored[0].message
-        said = tuple(words_of(message.text)) or (message.text,)
-        if said in kept:
-            kept[said][1].append(message.id)
-        elif len(kept) < limit:
-            kept[said] = scored, [message.id]
-        else:
-            break
-    return list(kept.values())
+def _wanted(hits: Sequence[Hit], asking: Asking) -> list[Hit]:
+    """Leave out what is not wanted, and stop at the limit."""
+    least = asking.similarity
+    return [
+        hit
+        for hit in hits
+        if not (hit.kind == "message" and hit.id in asking.without)
+        and (least is None or (hit.similarity is not None and hit.similarity >= least))
+    ][: asking.limit]
 
 
-def _hit(scored: Scored, ids: list[str], candidates: Candidates) -> Hit:
-    turn, parts = scored
-    message = turn.message
-    return Hit(
-        kind="message",
-        id=message.id,
-        text=message.text,
-        score=sum(parts.values()),
-        at=message.at,
-        sources=tuple(ids),
-        terms=candidates.matched.get(message.seq, ()),
-        message=message,
-        parts=tuple(parts.items()),
-    )
+def _similarity(candidates: Candidates, place: int) -> float:
+    cosine = candidates.usual.cosine(float(candidates.dense[candidates.rows[place]]))
+    return -1.0 if cosine is None else cosine
+
+
+def _present(messages: dict[int, Message], seqs: Sequence[int]) -> tuple[Message, ...]:
+    return tuple(messages[seq] for seq in seqs if seq in messages)
+
+
+def _as_session(hit: Hit) -> Hit:
+    if hit.message is None:
+        return hit
+    return replace(hit, kind="session", id=hit.message.session)

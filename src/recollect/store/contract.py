@@ -16,6 +16,7 @@ Visibility. A message is found by its words as soon as `apply` has returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -23,12 +24,13 @@ from recollect.domain.change import Change
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message
+from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.vector import Similar, Turn, Unembedded
+from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
 from recollect.store.ranking import TextMatches
 
@@ -86,8 +88,8 @@ class Store(Protocol):
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words; newer first among equals. `words` may be anything."""
 
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
-        """Return what `search_text` finds, as sequence numbers with scores, and how rare the words are."""
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
+        """Return what `search_text` ranks: the scope's messages as columns, and which of them have which words."""
 
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages, of all spaces, that an embedder has not seen."""
@@ -102,10 +104,24 @@ class Store(Protocol):
         limit: int = 10,
         also: Sequence[int] = (),
     ) -> Similar | None:
-        """Return the messages most similar to a vector; None when `embedder` has seen nothing of the scope."""
+        """Return the messages most similar to a vector, and those in `also`; None when `embedder` has seen nothing."""
 
-    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
-        """Return those of the messages that the scope has, in order, with their neighbours."""
+    async def unembedded_notes(self, embedder: str, limit: int) -> list[UnembeddedNote]:
+        """Return the oldest summaries and memories, of all spaces, that an embedder has not seen."""
+
+    async def search_notes(
+        self, scope: Scope, words: str, embedder: str, vector: Vector | None, *, limit: int = 10
+    ) -> list[NoteMatch]:
+        """Return the user's active summaries and memories that fit best, by words and by meaning."""
+
+    async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
+        """Return those of the messages that the scope holds, in order."""
+
+    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
+        """Return what those of the messages that the scope holds say, by sequence number."""
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return the tokens that a user spent on a day; with None, what all spent together."""
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something, by space and id."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def stems(words: Iterable[str], latin: str) -> list[str]:
     return found
 
 
+@lru_cache(maxsize=10_000)
 def all_stems(word: str) -> tuple[str, ...]:
     """Return the stems that a word of a query may have been stored under."""
     by_script = _language_by_script(word)

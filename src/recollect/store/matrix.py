@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from recollect.domain.vector import Similar
+from recollect.store.growing import Growing
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float32]
+    Numbers = NDArray[np.int64]
 
 EXACT: Final = 4_000
 """Up to so many vectors, all are compared."""
@@ -22,79 +24,139 @@ _SAMPLE: Final = 1_000
 
 
 class Matrix:
-    """Vectors of one scope and one embedder. Grows at its end; a row that comes twice counts once."""
+    """Vectors of one scope and one embedder, in the order of the log. A row that comes twice counts once."""
 
     def __init__(self) -> None:
-        self._rows: NDArray[np.float16] | None = None
-        self._seqs: NDArray[np.int64] | None = None
-        self._signs: NDArray[np.uint64] | None = None
-        self._places: dict[int, int] = {}
+        self._seqs: Growing | None = None
+        self._values: Growing | None = None
+        self._signs: Growing | None = None
         self._exact: Floats | None = None
 
     def __len__(self) -> int:
         """Return how many vectors there are."""
-        return len(self._places)
+        return 0 if self._seqs is None else len(self._seqs)
 
     @property
     def size(self) -> int:
         """How much memory they take."""
-        held = (self._rows, self._seqs, self._signs, self._exact)
-        return sum(array.nbytes for array in held if array is not None) + 100 * len(self._places)
+        held = (self._seqs, self._values, self._signs, self._exact)
+        return sum(array.nbytes for array in held if array is not None)
 
-    def extend(self, rows: Iterable[tuple[int, bytes]]) -> None:
+    def extend(self, rows: Sequence[tuple[int, bytes]]) -> None:
         """Add vectors by sequence number."""
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
-        new = [(seq, value) for seq, value in rows if seq not in self._places]
-        if not new:
+        if not rows:
             return
-        values = np.frombuffer(b"".join(value for _, value in new), dtype=np.float16).reshape(len(new), -1)
-        seqs = np.array([seq for seq, _ in new], dtype=np.int64)
-        for number, (seq, _) in enumerate(new, len(self._places)):
-            self._places[seq] = number
-        self._rows = values if self._rows is None else np.concatenate([self._rows, values])
-        self._seqs = seqs if self._seqs is None else np.concatenate([self._seqs, seqs])
-        self._exact = self._signs = None
+        seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
+        values = np.frombuffer(b"".join(value for _, value in rows), dtype=np.float16).reshape(len(rows), -1)
+        if self._seqs is None or self._values is None:
+            self._seqs, self._values = Growing(seqs[:0]), Growing(values[:0])
+        if (len(self) and seqs[0] <= self._seqs.rows[-1]) or (np.diff(seqs) <= 0).any():
+            self._merge(seqs, values)
+        else:
+            self._seqs.extend(seqs)
+            self._values.extend(values)
+        self._exact = None
 
-    def similar(self, vector: Floats, limit: int, also: Sequence[int]) -> Similar | None:
-        """Return the most similar, those asked for by name, and how similar all are on the whole."""
+    def similar(
+        self, vector: Floats, limit: int, also: Sequence[int] = (), only: Numbers | None = None
+    ) -> Similar | None:
+        """Return what was compared, best first, then those asked for by name, and how similar all are on the whole.
+
+        The first `limit` are the most similar ones. `only` limits all of it to these sequence numbers, in order.
+        """
         import numpy as np  # noqa: PLC0415
 
-        if self._rows is None or self._seqs is None:
+        if self._seqs is None or self._values is None:
             return None
-        count = len(self._rows)
-        if count <= EXACT:
-            if self._exact is None:
-                self._exact = self._rows.astype(np.float32)
-            places = np.arange(count)
-            scores = self._exact @ vector
+        seqs = self._seqs.rows
+        inside = np.arange(len(seqs)) if only is None else np.flatnonzero(np.isin(seqs, only, assume_unique=True))
+        if not len(inside):
+            return None
+        if len(inside) <= EXACT:
+            places, scores = inside, self._compare(vector, None if only is None else inside)
             whole = scores
         else:
-            places = self._shortlist(vector, max(_SHORTLIST, 4 * limit))
-            scores = self._rows[places].astype(np.float32) @ vector
-            sample = self._rows[:: max(count // _SAMPLE, 1)].astype(np.float32)
-            whole = sample @ vector
+            places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
+            scores = self._compare(vector, places)
+            whole = self._compare(vector, inside[:: max(len(inside) // _SAMPLE, 1)])
         # Ties go to the newer message, so that the answer is always the same.
-        best = np.lexsort((-self._seqs[places], -scores))[:limit]
-        found = {int(self._seqs[places[at]]): float(scores[at]) for at in best}
-        named = [seq for seq in also if seq in self._places and seq not in found]
-        if named:
-            rows = self._rows[[self._places[seq] for seq in named]].astype(np.float32)
-            found.update(zip(named, (float(score) for score in rows @ vector), strict=True))
-        return Similar(found, float(whole.mean()), float(whole.std()))
+        best = np.lexsort((-places, -scores))
+        chosen, given = places[best], scores[best]
+        named = self._places(np.array(also, dtype=np.int64), seqs)
+        named = named[~np.isin(named, chosen)]
+        if only is not None:
+            named = np.intersect1d(named, inside, assume_unique=True)
+        if len(named):
+            chosen = np.concatenate([chosen, named])
+            given = np.concatenate([given, self._compare(vector, named)])
+        return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
 
-    def _shortlist(self, vector: Floats, size: int) -> NDArray[np.intp]:
-        """Return the rows whose signs agree most with the vector's."""
+    def _compare(self, vector: Floats, places: NDArray[np.intp] | None) -> Floats:
+        """Return the cosine of the vectors at these places, or of all."""
         import numpy as np  # noqa: PLC0415
 
-        if self._rows is None:
+        if self._values is None:
+            raise ValueError("there is nothing to compare with")
+        values = self._values.rows
+        if len(values) <= EXACT:
+            if self._exact is None or len(self._exact) != len(values):
+                self._exact = values.astype(np.float32)
+            scores: Floats = (self._exact if places is None else self._exact[places]) @ vector
+        else:
+            scores = (values if places is None else values[places]).astype(np.float32) @ vector
+        return scores
+
+    def _shortlist(self, vector: Floats, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+        """Return the places whose signs agree most with the vector's, in order."""
+        import numpy as np  # noqa: PLC0415
+
+        signs = self._signs_of_all()
+        mine = _signs(vector[np.newaxis, :])[0]
+        if len(inside) < len(signs):
+            signs = signs[inside]
+        # As a product, because numpy sums many short rows slowly.
+        differing = np.bitwise_count(signs ^ mine).astype(np.float32) @ np.ones(signs.shape[1], dtype=np.float32)
+        if size >= len(differing):
+            return inside
+        return inside[np.sort(np.argpartition(differing, size)[:size])]
+
+    def _signs_of_all(self) -> NDArray[np.uint64]:
+        if self._values is None:
             raise ValueError("there is nothing to choose from")
+        values = self._values.rows
         if self._signs is None:
-            packed = np.packbits(self._rows > 0, axis=1)
-            width = -packed.shape[1] % 8
-            self._signs = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, width)))).view(np.uint64)
-        mine = np.packbits(vector > 0)
-        mine = np.pad(mine, (0, -len(mine) % 8)).view(np.uint64)
-        differing = np.bitwise_count(self._signs ^ mine).sum(axis=1, dtype=np.int32)
-        size = min(size, len(differing) - 1)
-        return np.sort(np.argpartition(differing, size)[:size])
+            self._signs = Growing(_signs(values))
+        elif len(self._signs) < len(values):
+            self._signs.extend(_signs(values[len(self._signs) :]))
+        return self._signs.rows
+
+    def _merge(self, seqs: Numbers, values: NDArray[np.float16]) -> None:
+        """Put late vectors where they belong; of two for one message, the first stays."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._seqs is None or self._values is None:
+            raise ValueError("there is nothing to merge with")
+        every, first = np.unique(np.concatenate([self._seqs.rows, seqs]), return_index=True)
+        self._values = Growing(np.concatenate([self._values.rows, values])[first])
+        self._seqs = Growing(every)
+        self._signs = None
+
+    @staticmethod
+    def _places(wanted: Numbers, seqs: Numbers) -> NDArray[np.intp]:
+        import numpy as np  # noqa: PLC0415
+
+        places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
+        return np.unique(places[seqs[places] == wanted])
+
+
+def _signs(values: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Return which numbers of each vector are positive, as bits."""
+    import numpy as np  # noqa: PLC0415
+
+    packed = np.packbits(values > 0, axis=1)
+    padded: NDArray[np.uint64] = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(
+        np.uint64
+    )
+    return padded

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heappush, heapreplace
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message
+from recollect.store.columns import Columns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.columns import Rows
+
+    Numbers = NDArray[np.float64]
 
 # Chat turns are short and rarely repeat a word for emphasis: little is gained from counting repetitions
 # and little from punishing length.
@@ -17,88 +25,83 @@ _SATURATION: Final = 0.9
 _LENGTH_WEIGHT: Final = 0.4
 MOST_GAIN: Final = _SATURATION + 1
 """What a word can add at most, times its rarity."""
-_PAGE: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A message that matched, by sequence number."""
+class Posting(NamedTuple):
+    """The messages that have a word of the query, in whatever form."""
 
-    seq: int
-    score: float
-    terms: tuple[str, ...]
+    word: str
+    rarity: float
+    """How rare the word is among the messages that were searched."""
+    rows: Rows
+    counts: NDArray[np.int64]
+    """How often each of them has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatches:
-    """The best matches of a query, best first, and what its words are worth in this scope."""
+    """The messages of a scope, and which of them have which words of a query."""
 
-    matches: tuple[Match, ...]
-    rarity: Mapping[str, float]
-    """How rare each word of the query is among the messages that were searched; also of words that were not found."""
+    columns: Columns
+    postings: tuple[Posting, ...]
+    """One for each word, also for words that were not found."""
+    average_length: float
 
+    def scores(self) -> Numbers:
+        """Return what each message of the scope scores; zero where no word is found."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-def best_matches(
-    postings: Mapping[str, Sequence[tuple[int, int]]],
-    *,
-    documents: int,
-    average_length: float,
-    lengths: Callable[[Sequence[int]], Mapping[int, int]],
-    limit: int,
-) -> TextMatches:
-    """Return the `limit` best messages, best first, newer first among equals.
+        scores = np.zeros(len(self.columns))
+        for _, rarity, rows, counts in self.postings:
+            scale = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * self.columns.length[rows] / self.average_length
+            scores[rows] += rarity * counts * (_SATURATION + 1) / (counts + _SATURATION * scale)
+        return scores
 
-    `postings` has (sequence number, count) pairs for each term of the query. `lengths` tells how many terms messages
-    have, and may leave out messages that must not be returned. It is asked only about messages that can still be among
-    the best: a score without its length penalty is an upper bound of the score with it.
-    """
-    rarity = {term: math.log1p((documents - len(found) + 0.5) / (len(found) + 0.5)) for term, found in postings.items()}
-    bounds: dict[int, float] = {}
-    for term, found in postings.items():
-        for seq, count in found:
-            bounds[seq] = bounds.get(seq, 0.0) + rarity[term] * _gain(count, 1 - _LENGTH_WEIGHT)
-    order = sorted(bounds, key=lambda seq: (-bounds[seq], -seq))
-    by_message = _invert(postings)
-    best: list[tuple[float, int]] = []
-    for start in range(0, len(order), _PAGE):
-        page = order[start : start + _PAGE]
-        if len(best) == limit and bounds[page[0]] < best[0][0]:
-            break
-        for seq, length in lengths(page).items():
-            scale = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * length / average_length
-            score = sum(rarity[term] * _gain(count, scale) for term, count in by_message[seq])
-            if len(best) < limit:
-                heappush(best, (score, seq))
-            elif (score, seq) > best[0]:
-                heapreplace(best, (score, seq))
-    matches = tuple(
-        Match(seq=seq, score=score, terms=tuple(term for term, _ in by_message[seq]))
-        for score, seq in sorted(best, reverse=True)
-    )
-    return TextMatches(matches, rarity)
+    def best(self, scores: Numbers, limit: int) -> Rows:
+        """Return the `limit` best rows that have a score, best first, newer first among equals."""
+        import numpy as np  # noqa: PLC0415
+
+        found = np.flatnonzero(scores)
+        if len(found) > limit:
+            # All that are at least as good as the last one that fits, so that ties are broken by age alone.
+            least = np.partition(scores[found], len(found) - limit)[len(found) - limit]
+            found = found[scores[found] >= least]
+        order = np.lexsort((-found, -scores[found]))
+        return found[order[:limit]]
+
+    def words(self, row: int) -> tuple[str, ...]:
+        """Return the words of the query that a message has."""
+        return tuple(posting.word for posting in self.postings if has(posting.rows, row))
 
 
-def hit(match: Match, message: Message) -> Hit:
+def posting(word: str, rows: Rows, counts: NDArray[np.int64], documents: int) -> Posting:
+    """Make a posting; `documents` is how many messages were searched. Rows are in order."""
+    return Posting(word, math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5)), rows, counts)
+
+
+def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[str, ...]]]:
+    """Return sequence number, score and words of the best matches."""
+    scores = matches.scores()
+    return [
+        (int(matches.columns.seq[row]), float(scores[row]), matches.words(row)) for row in matches.best(scores, limit)
+    ]
+
+
+def hit(message: Message, score: float, terms: Sequence[str]) -> Hit:
     """Make a hit of a match."""
     return Hit(
         kind="message",
         id=message.id,
         text=message.text,
-        score=match.score,
+        score=score,
         at=message.at,
         sources=(message.id,),
-        terms=match.terms,
+        terms=tuple(terms),
         message=message,
     )
 
 
-def _gain(count: int, scale: float) -> float:
-    return count * (_SATURATION + 1) / (count + _SATURATION * scale)
-
-
-def _invert(postings: Mapping[str, Sequence[tuple[int, int]]]) -> dict[int, list[tuple[str, int]]]:
-    by_message: dict[int, list[tuple[str, int]]] = {}
-    for term, found in postings.items():
-        for seq, count in found:
-            by_message.setdefault(seq, []).append((term, count))
-    return by_message
+def has(rows: Rows, row: int) -> bool:
+    """Tell whether a row is among rows that are in order."""
+    place = int(rows.searchsorted(row))
+    return place < len(rows) and int(rows[place]) == row

@@ -1,5 +1,5 @@
 """All work after a message is stored."""
 
-from recollect.upkeep.embedding import Embedding, UpkeepReport
+from recollect.upkeep.upkeep import Upkeep, UpkeepReport
 
-__all__ = ["Embedding", "UpkeepReport"]
+__all__ = ["Upkeep", "UpkeepReport"]

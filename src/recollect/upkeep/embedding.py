@@ -10,17 +10,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from recollect.domain.change import AddVectors
+from recollect.domain.change import AddNoteVectors, AddVectors
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
+from recollect.domain.note import NoteVector, UnembeddedNote
 from recollect.domain.report import Component
 from recollect.domain.vector import Unembedded, VectorRow
 from recollect.errors import ModelError, RecollectError
-from recollect.models.embed import Embedder
+from recollect.models.embed import Embedder, Vectors
 
 if TYPE_CHECKING:
     from recollect.store import Progress, Store
@@ -34,14 +34,13 @@ _CHARACTERS: Final = 800
 """The beginning of a message says what it is about; the rest is found by its words."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpkeepReport:
-    """What a run of upkeep did."""
+class Embedded(NamedTuple):
+    """What a run did."""
 
-    embedded: int
-    """Messages that got a vector."""
+    done: int
+    """Messages, summaries and memories that got a vector."""
     error: str | None
-    """Why it stopped before the end; the rest is done next time."""
+    """Why it stopped before the end."""
 
 
 class Embedding:
@@ -63,26 +62,31 @@ class Embedding:
             if self._task is None:
                 self._task = asyncio.create_task(self._work(), name="recollect-embedding")
 
-    async def run(self, progress: Progress | None = None) -> UpkeepReport:
+    async def run(self, progress: Progress | None = None) -> Embedded:
         """Embed all that is due, to the end."""
         embedder, done = self._embedder, 0
         if embedder is None:
-            return UpkeepReport(0, None)
+            return Embedded(0, None)
         async with self._one_at_a_time:
             try:
+                while notes := await self._store.unembedded_notes(embedder.name, _BATCH):
+                    made = await embedder.embed([note.text[:_CHARACTERS] for note in notes])
+                    await self._store.apply([_note_vectors(embedder.name, notes, made)])
+                    done += len(notes)
                 while due := await self._store.unembedded(embedder.name, _BATCH):
                     rows = await self._vectors(embedder, due)
                     await self._store.apply([AddVectors(embedder.name, rows, due[-1].seq)])
                     done += len(rows)
                     if progress is not None:
-                        progress("embedding", done, done + (len(due) == _BATCH))
+                        total = (await self._store.stats()).messages
+                        progress("embedding", min(due[-1].seq, total), total)
             except ModelError as error:
                 self._error = str(error)
-                return UpkeepReport(done, self._error)
+                return Embedded(done, self._error)
             if done:
                 self._last_update = moment(now())
             self._error = None
-            return UpkeepReport(done, None)
+            return Embedded(done, None)
 
     def health(self) -> Component:
         """Say how the embedder is doing."""
@@ -110,7 +114,7 @@ class Embedding:
                 report = await self.run()
             except RecollectError as error:
                 self._error = str(error)
-                report = UpkeepReport(0, self._error)
+                report = Embedded(0, self._error)
             if report.error is None:
                 pause = _DEBOUNCE_SECONDS
             else:
@@ -128,3 +132,12 @@ class Embedding:
             raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
         values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
         return tuple(VectorRow(message.seq, message.text, message.known or values[message.text]) for message in due)
+
+
+def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:
+    import numpy as np  # noqa: PLC0415
+
+    if len(made) != len(notes):
+        raise ModelError(f"{embedder} returned {len(made)} vectors for {len(notes)} texts")
+    rows = (NoteVector(note.key, row.astype(np.float16).tobytes()) for note, row in zip(notes, made, strict=True))
+    return AddNoteVectors(embedder, tuple(rows))

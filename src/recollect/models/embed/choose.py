@@ -4,34 +4,77 @@ from __future__ import annotations
 
 import os
 from typing import Final
+from urllib.parse import urlsplit
 
 from recollect.errors import InvalidInput
 from recollect.models.embed.contract import Embedder
 from recollect.models.embed.deterministic import DeterministicEmbedder
 from recollect.models.embed.local import LocalEmbedder
 from recollect.models.embed.remote import RemoteEmbedder
+from recollect.models.metrics import Metrics
+from recollect.settings import Choice, Settings
 
 LOCAL: Final = "local"
 NONE: Final = "none"
+_OPENAI: Final = "api.openai.com"
 
 
-def choose_embedder(wanted: str | Embedder | None) -> Embedder | None:
+def choose_embedder(
+    wanted: str | Embedder | None, settings: Settings | None = None, *, metrics: Metrics | None = None
+) -> Embedder | None:
     """Return the embedder of a name; `none` for keyword search alone.
 
-    `local` (the default), `deterministic`, `none`, or `MODEL@BASE_URL` for any server that speaks OpenAI's API. Without
-    a name, RECOLLECT_EMBEDDER decides.
+    `local` (the default), `deterministic`, `none`, `PROVIDER:MODEL` of a provider in the settings, or `MODEL@BASE_URL`
+    for any server that speaks OpenAI's API. Without a name, the settings decide: their `embedder`, else the model that
+    they name for `embed`. Without settings, RECOLLECT_EMBEDDER does.
     """
+    known = settings or Settings()
+    if wanted is None:
+        wanted = known.embedder
+    if wanted is None and (chain := known.route("embed").chain):
+        if len(chain) > 1:
+            raise InvalidInput("only one model can embed, for the vectors of two cannot be compared")
+        return _configured(chain[0], known, metrics)
     if wanted is None:
         wanted = os.environ.get("RECOLLECT_EMBEDDER") or LOCAL
-    if not isinstance(wanted, str):
-        return wanted
+    return _named(wanted, known, metrics) if isinstance(wanted, str) else wanted
+
+
+def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder | None:
     if wanted == NONE:
         return None
     if wanted == LOCAL:
         return LocalEmbedder()
     if wanted == "deterministic":
         return DeterministicEmbedder()
+    provider, colon, model = wanted.partition(":")
+    if colon and model and provider in settings.providers:
+        return _configured(Choice(provider, model), settings, metrics)
     model, separator, url = wanted.partition("@")
     if not separator or not model or not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"unknown embedder {wanted!r}; use local, deterministic, none or MODEL@BASE_URL")
-    return RemoteEmbedder(model, url, os.environ.get("OPENAI_API_KEY"))
+        raise InvalidInput(
+            f"unknown embedder {wanted!r}; use local, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
+        )
+    # A key is shown to those who gave it out alone.
+    key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI else None
+    return RemoteEmbedder(
+        model,
+        url,
+        key,
+        timeout=settings.route("embed").timeout,
+        resilience=settings.resilience,
+        metrics=metrics,
+    )
+
+
+def _configured(choice: Choice, settings: Settings, metrics: Metrics | None) -> RemoteEmbedder:
+    provider = settings.providers.get(choice.provider)
+    if provider is None:
+        raise InvalidInput(f"'embed' is to use {choice}, but no provider {choice.provider!r} is configured")
+    return RemoteEmbedder(
+        choice.model,
+        provider=provider,
+        timeout=settings.route("embed").timeout,
+        resilience=settings.resilience,
+        metrics=metrics,
+    )

@@ -2,67 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from recollect.errors import ModelError
+from recollect.errors import ModelGarbled
+from recollect.models.client import Client, load_library
 from recollect.models.embed.contract import Vectors
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from recollect.models.metrics import Metrics
+from recollect.models.redact import plain_address
+from recollect.models.resilience import (
+    Ask,
+    Breaker,
+    BreakerState,
+    Checked,
+    Deadline,
+    Guarded,
+    Limited,
+    Metered,
+    Places,
+    Retry,
+    Service,
+    only,
+)
+from recollect.settings import Provider, Resilience, Secret
 
 _BATCH: Final = 64
-_SECONDS: Final = 30.0
+_OPENAI: Final = "https://api.openai.com/v1"
+
+_Texts: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    rows: list[list[float]]
+    prompt_tokens: int
+    reply_tokens: int = 0
+
+
+class _Embeddings:
+    """Asks for the vectors of one batch."""
+
+    def __init__(self, client: Client, model: str) -> None:
+        self._client = client
+        self._model = model
+
+    async def call(self, ask: Ask[_Texts]) -> AsyncGenerator[_Rows, None]:
+        """Yield them, once."""
+        try:
+            # Asking for floats by name: not every server knows the packed form that the client would ask for.
+            answer = await (await self._client.open()).embeddings.create(
+                model=self._model, input=list(ask.what), encoding_format="float"
+            )
+            items = sorted(answer.data, key=lambda item: item.index)
+            rows = [list(item.embedding) for item in items]
+        except Exception as error:
+            # Whatever the library raises, callers know ModelError alone; and its own texts may repeat the key.
+            raise self._client.failure(error, self._model) from None
+        if len(rows) != len(ask.what):
+            raise ModelGarbled(f"{self._model} returned {len(rows)} vectors for {len(ask.what)} texts")
+        tokens = getattr(answer.usage, "prompt_tokens", 0)
+        yield _Rows(rows, tokens if isinstance(tokens, int) else 0)
 
 
 class RemoteEmbedder:
-    """A model behind a base URL, such as `http://localhost:11434/v1` with `nomic-embed-text`."""
+    """A model behind a base URL, such as `http://localhost:11434/v1` with `nomic-embed-text`.
 
-    def __init__(self, model: str, base_url: str | None = None, api_key: str | None = None) -> None:
+    `timeout` is for each batch of 64 texts, with all its retries. There is no fallback to another model: its vectors
+    could not be compared with these.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        *,
+        provider: Provider | None = None,
+        timeout: float = 60.0,
+        resilience: Resilience | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        address = base_url or _OPENAI
+        host = provider or Provider(plain_address(address), address, None if api_key is None else Secret(api_key))
+        settings = resilience or Resilience()
         self._model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._client: AsyncOpenAI | None = None
+        self._where = plain_address(host.base_url) if provider or base_url else "openai"
+        self._timeout = timeout
+        self._client = Client(host)
+        self._breaker = Breaker(host.name, settings)
+        self.metrics = metrics or Metrics()
+        name = f"{host.name}:{model}"
+        service: Service[_Texts, _Rows] = _Embeddings(self._client, model)
+        service = Deadline(service, name, stall=settings.stall_seconds)
+        service = Metered(service, name, self.metrics)
+        service = Guarded(service, self._breaker)
+        service = Limited(service, Places(host.name, host.concurrency))
+        service = Checked(service, self._breaker)
+        self._service = Retry(service, settings.attempts)
 
     @property
     def name(self) -> str:
         """The model and where it is asked for."""
-        return f"{self._model}@{self._base_url or 'openai'}"
+        return f"{self._model}@{self._where}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text, scaled to length one."""
         import numpy as np  # noqa: PLC0415
-        from openai import OpenAIError  # noqa: PLC0415
 
+        await load_library()
         rows: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
-            batch = list(texts[start : start + _BATCH])
-            try:
-                # Asking for floats by name: not every server knows the packed form that the client would ask for.
-                answer = await self._open().embeddings.create(model=self._model, input=batch, encoding_format="float")
-            except OpenAIError as error:
-                raise ModelError(f"{self.name} did not embed {len(batch)} texts: {error}") from error
-            ordered = sorted(answer.data, key=lambda item: item.index)
-            if len(ordered) != len(batch):
-                raise ModelError(f"{self.name} returned {len(ordered)} vectors for {len(batch)} texts")
-            rows.extend(item.embedding for item in ordered)
-        vectors = np.array(rows, dtype=np.float32)
+            end = asyncio.get_running_loop().time() + self._timeout
+            batch = tuple(texts[start : start + _BATCH])
+            rows += (await only(self._service, Ask("embed", batch, answer_by=end, over_by=end))).rows
+        if not rows:
+            return np.zeros((0, 0), dtype=np.float32)
+        try:
+            vectors = np.array(rows, dtype=np.float32)
+        except (ValueError, TypeError):
+            vectors = np.empty(0, dtype=np.float32)
         if vectors.ndim != 2 or not np.isfinite(vectors).all():  # noqa: PLR2004 - a table
-            raise ModelError(f"{self.name} returned vectors of different lengths or without numbers")
+            raise ModelGarbled(f"{self.name} returned vectors of different lengths or without numbers")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
+    def state(self) -> BreakerState:
+        """Say how the server is doing."""
+        return self._breaker.state()
+
     async def close(self) -> None:
         """Close the connection."""
-        if self._client is not None:
-            await self._client.close()
-            self._client = None
-
-    def _open(self) -> AsyncOpenAI:
-        if self._client is None:
-            try:
-                from openai import AsyncOpenAI  # noqa: PLC0415
-            except ImportError as error:
-                raise ModelError("remote embedders need the OpenAI client: pip install 'recollect[models]'") from error
-            self._client = AsyncOpenAI(base_url=self._base_url, api_key=self._api_key or "none", timeout=_SECONDS)
-        return self._client
+        await self._client.close()

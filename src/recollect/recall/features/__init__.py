@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.recall.candidates import Candidates
 from recollect.recall.features.about import asked_in_return, asks_when_and_tells_when, length, own_words, recency
 from recollect.recall.features.arms import coverage, dense, keyword
-from recollect.recall.features.neighbours import after_dense, after_keyword, before_dense, before_keyword
-from recollect.recall.features.sessions import session_dense, session_keyword
+from recollect.recall.features.neighbours import after_dense, after_keyword, before_dense, before_keyword, together
+from recollect.recall.features.sessions import session_coverage, session_dense, session_keyword
 from recollect.recall.features.speaker import speaker
 from recollect.recall.features.time import period
 
-Feature = Callable[[Candidates], list[float]]
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
+
+    Feature = Callable[[Candidates], Numbers]
 
 FEATURES: Final[dict[str, Feature]] = {
     "keyword": keyword,
@@ -23,7 +26,9 @@ FEATURES: Final[dict[str, Feature]] = {
     "before_dense": before_dense,
     "after_keyword": after_keyword,
     "after_dense": after_dense,
+    "together": together,
     "session_keyword": session_keyword,
+    "session_coverage": session_coverage,
     "session_dense": session_dense,
     "speaker": speaker,
     "period": period,
@@ -33,3 +38,6 @@ FEATURES: Final[dict[str, Feature]] = {
     "recency": recency,
     "own": own_words,
 }
+
+NEED_TEXT: Final = frozenset({"question", "when", "length"})
+"""Features that read what a candidate says."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.recall.candidates import Candidates
+
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
 _TIME_WORDS: Final = re.compile(
     r"\b(yesterday|today|tomorrow|tonight|last|next|ago|weeks?|months?|years?|(mon|tues|wednes|thurs|fri|satur|sun)day|"
@@ -19,31 +21,37 @@ _TYPICAL_LENGTH: Final = 2.5
 """The logarithm of the words of a usual chat turn."""
 
 
-def asked_in_return(candidates: Candidates) -> list[float]:
+def asked_in_return(candidates: Candidates) -> Numbers:
     """One for a question: it asks, and does not tell."""
-    return [float(turn.message.text.rstrip().endswith(("?", "？", "؟"))) for turn in candidates.turns]
+    import numpy as np  # noqa: PLC0415
+
+    return np.array([float(text.rstrip().endswith(("?", "？", "؟"))) for text in candidates.texts])
 
 
-def asks_when_and_tells_when(candidates: Candidates) -> list[float]:
+def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
     """One for a message that speaks of time, where the question asks for it."""
-    asks = candidates.question.asks_when
-    return [float(asks and _TIME_WORDS.search(turn.message.text) is not None) for turn in candidates.turns]
+    import numpy as np  # noqa: PLC0415
+
+    if not candidates.question.asks_when:
+        return np.zeros(len(candidates.rows))
+    return np.array([float(_TIME_WORDS.search(text) is not None) for text in candidates.texts])
 
 
-def length(candidates: Candidates) -> list[float]:
+def length(candidates: Candidates) -> Numbers:
     """How much longer than usual it is: "Thanks!" is rarely the answer."""
-    return [math.log1p(_words(turn.message.text)) - _TYPICAL_LENGTH for turn in candidates.turns]
+    import numpy as np  # noqa: PLC0415
+
+    return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
 
 
-def recency(candidates: Candidates) -> list[float]:
-    """Where it stands between the oldest candidate and the newest, 0 to 1."""
-    first, last = candidates.turns[0].message.seq, candidates.turns[-1].message.seq
-    return [(turn.message.seq - first) / max(last - first, 1) for turn in candidates.turns]
+def recency(candidates: Candidates) -> Numbers:
+    """Where it stands between the oldest message and the newest, 0 to 1."""
+    return candidates.rows / max(len(candidates.columns) - 1, 1)
 
 
-def own_words(candidates: Candidates) -> list[float]:
+def own_words(candidates: Candidates) -> Numbers:
     """One for what people said themselves, as against the assistant."""
-    return [float(turn.message.role == "user") for turn in candidates.turns]
+    return (~candidates.columns.assistant[candidates.rows]).astype(float)
 
 
 def _words(text: str) -> float:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from recollect.recall.candidates import Candidates
 
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
-def keyword(candidates: Candidates) -> list[float]:
+
+def keyword(candidates: Candidates) -> Numbers:
     """How well its words match."""
-    return [candidates.keyword.get(turn.message.seq, 0.0) for turn in candidates.turns]
+    return candidates.keyword[candidates.rows]
 
 
-def coverage(candidates: Candidates) -> list[float]:
+def coverage(candidates: Candidates) -> Numbers:
     """Which part of what the question's words are worth it has, however long it is."""
-    return [candidates.worth(candidates.matched.get(turn.message.seq, ())) for turn in candidates.turns]
+    return candidates.coverage()[candidates.rows]
 
 
-def dense(candidates: Candidates) -> list[float]:
+def dense(candidates: Candidates) -> Numbers:
     """How near its meaning is."""
-    return [candidates.dense.get(turn.message.seq, 0.0) for turn in candidates.turns]
+    return candidates.dense[candidates.rows]

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from recollect.recall.candidates import Candidates
 
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
-def before_keyword(candidates: Candidates) -> list[float]:
+
+def before_keyword(candidates: Candidates) -> Numbers:
     """How well the words of the message before it match."""
-    return [_of(candidates.keyword, turn.before) for turn in candidates.turns]
+    return candidates.keyword[candidates.before]
 
 
-def before_dense(candidates: Candidates) -> list[float]:
+def before_dense(candidates: Candidates) -> Numbers:
     """How near the meaning of the message before it is."""
-    return [_of(candidates.dense, turn.before) for turn in candidates.turns]
+    return candidates.dense[candidates.before]
 
 
-def after_keyword(candidates: Candidates) -> list[float]:
+def after_keyword(candidates: Candidates) -> Numbers:
     """How well the words of the message after it match."""
-    return [_of(candidates.keyword, turn.after) for turn in candidates.turns]
+    return candidates.keyword[candidates.after]
 
 
-def after_dense(candidates: Candidates) -> list[float]:
+def after_dense(candidates: Candidates) -> Numbers:
     """How near the meaning of the message after it is."""
-    return [_of(candidates.dense, turn.after) for turn in candidates.turns]
+    return candidates.dense[candidates.after]
 
 
-def _of(scores: Mapping[int, float], seq: int | None) -> float:
-    return 0.0 if seq is None else scores.get(seq, 0.0)
+def together(candidates: Candidates) -> Numbers:
+    """Which part of the question's worth it has together with its neighbours, beyond what it has alone."""
+    import numpy as np  # noqa: PLC0415
+
+    gained = np.zeros(len(candidates.rows))
+    for posting in candidates.postings:
+        has = np.zeros(len(candidates.columns) + 1, dtype=bool)
+        has[posting.rows] = True
+        beside = has[candidates.before] | has[candidates.after]
+        gained += posting.rarity * (beside & ~has[candidates.rows])
+    return gained / candidates.worth

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from recollect.domain.message import Message
+from typing import TYPE_CHECKING
+
 from recollect.recall.candidates import Candidates
 from recollect.store.terms import words_of
 
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
-def speaker(candidates: Candidates) -> list[float]:
+
+def speaker(candidates: Candidates) -> Numbers:
     """One where the question names the speaker, in a talk of several."""
-    asked, speakers = candidates.question.words, [_shown(turn.message) for turn in candidates.turns]
-    known = {name: not asked.isdisjoint(words_of(name)) for name in set(speakers)}
-    named = [known[name] for name in speakers]
+    import numpy as np  # noqa: PLC0415
+
+    asked = candidates.question.words
+    named = np.array([not asked.isdisjoint(words_of(name)) for name in candidates.columns.speakers])
     # Where everybody or nobody is named, that tells nothing.
-    return [float(each) if any(named) and not all(named) else 0.0 for each in named]
-
-
-def _shown(message: Message) -> str:
-    """Return the name that a speaker showed, or their id."""
-    return message.name or message.author
+    telling = named.any() and not named.all()
+    return (named[candidates.columns.speaker[candidates.rows]] & telling).astype(float)

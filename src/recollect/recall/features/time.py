@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from recollect.domain.checks import microseconds
 from recollect.recall.candidates import Candidates
 
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
 
-def period(candidates: Candidates) -> list[float]:
+_DAY: Final = 24 * 60 * 60 * 1_000_000
+
+
+def period(candidates: Candidates) -> Numbers:
     """One inside a period that the question names, one half near it."""
-    named = candidates.question.periods
-    return [max((each.nearness(turn.message.at) for each in named), default=0.0) for turn in candidates.turns]
+    import numpy as np  # noqa: PLC0415
+
+    said = candidates.columns.at[candidates.rows]
+    best = np.zeros(len(said))
+    for named in candidates.question.periods:
+        start, end = microseconds(named.start, "the period"), microseconds(named.end, "the period")
+        # Outside, it is near when it is no farther away than the period is long (a day at least).
+        margin = max(end - start, _DAY)
+        inside = (start <= said) & (said < end)
+        near = (start - margin <= said) & (said < end + margin)
+        best = np.maximum(best, np.where(inside, 1.0, np.where(near, 0.5, 0.0)))
+    return best

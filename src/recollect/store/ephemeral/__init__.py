@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Sequence
-from datetime import datetime
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -20,19 +20,22 @@ from recollect.domain.clock import now
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message, message_hash
+from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.vector import Similar, Turn, Unembedded
+from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound, StoreClosed
+from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
 from recollect.store.ephemeral.changes import Changes
-from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
+from recollect.store.ephemeral.notes import find_notes
+from recollect.store.ephemeral.state import Entry, Name, State, as_microseconds, person
 from recollect.store.matrix import Matrix
-from recollect.store.ranking import TextMatches, best_matches, hit
+from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting
 from recollect.store.terms import query_words
 
 if TYPE_CHECKING:
@@ -178,29 +181,35 @@ class EphemeralStore:
     @_locked
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
-        found = await self.match_text(scope, words, within=within, limit=limit)
-        return [hit(match, self._open.log[match.seq].message) for match in found.matches]
+        best = best_hits(await self.match_text(scope, words, within=within), limit)
+        return [hit(self._open.log[seq].message, score, found) for seq, score, found in best]
 
     @_locked
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
-        """Return what `search_text` finds, as sequence numbers with scores."""
-        visible = {entry.message.seq: entry for entry in self._open.inside(scope, within)}
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
+        """Return which messages of the scope have which words."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
         # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
         shared = within != "user" and not is_direct(scope.thread)
         judged = self._open.inside(scope, "thread" if shared else "user")
-        if not visible:
-            return TextMatches((), {})
-        postings: dict[str, list[tuple[int, int]]] = {}
+        visible = {entry.message.seq for entry in self._open.inside(scope, within)}
+        threads = {name: number for number, name in enumerate(self._open.threads)}
+        sessions = {
+            (kept.session.thread, kept.session.id): kept.key
+            for kept in self._open.sessions.values()
+            if kept.session.space == scope.space
+        }
+        columns = columns_of([_column(entry, threads, sessions) for entry in judged])
+        inside = np.array([entry.message.seq in visible for entry in judged], dtype=bool)
+        postings = []
         for word, stored_as in query_words(words):
-            counts = [(entry.message.seq, sum(entry.terms.get(term, 0) for term in stored_as)) for entry in judged]
-            postings[word] = [(seq, count) for seq, count in counts if count]
-        return best_matches(
-            postings,
-            documents=len(judged),
-            average_length=max(sum(entry.length for entry in judged) / max(len(judged), 1), 1.0),
-            lengths=lambda page: {seq: visible[seq].length for seq in page if seq in visible},
-            limit=limit,
-        )
+            counts = np.array([sum(entry.terms.get(term, 0) for term in stored_as) for entry in judged], dtype=np.int64)
+            rows = np.flatnonzero(counts)
+            rarity = posting(word, rows, counts[rows], len(judged)).rarity
+            kept_rows = rows[inside[rows]]
+            postings.append(Posting(word, rarity, kept_rows, counts[kept_rows]))
+        total = sum(entry.length for entry in judged)
+        return TextMatches(columns, tuple(postings), max(total / max(len(judged), 1), 1.0))
 
     @_locked
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
@@ -233,20 +242,34 @@ class EphemeralStore:
         return matrix.similar(vector, limit, also)
 
     @_locked
-    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
-        """Return messages of the scope by sequence number, in order, with their neighbours."""
-        inside = [entry.message for entry in self._open.inside(scope, within)]
-        wanted, found = set(seqs), []
-        for before, message, after in zip([None, *inside], inside, [*inside[1:], None], strict=False):
-            if message.seq in wanted:
-                found.append(
-                    Turn(
-                        message,
-                        before.seq if before is not None and _together(before, message) else None,
-                        after.seq if after is not None and _together(message, after) else None,
-                    )
-                )
-        return found
+    async def unembedded_notes(self, embedder: str, limit: int) -> list[UnembeddedNote]:
+        """Return the oldest notes that an embedder has not seen."""
+        notes = [UnembeddedNote(NoteKey("summary", each.id), each.text) for each in self._open.summaries.values()]
+        notes += [UnembeddedNote(NoteKey("memory", each.id), each.text) for each in self._open.memories.values()]
+        return [note for note in notes if (embedder, note.key) not in self._open.note_vectors][:limit]
+
+    @_locked
+    async def search_notes(
+        self, scope: Scope, words: str, embedder: str, vector: Vector | None, *, limit: int = 10
+    ) -> list[NoteMatch]:
+        """Return the user's active notes that fit best."""
+        return find_notes(self._open, scope, words, embedder, vector, limit)
+
+    @_locked
+    async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
+        """Return messages of the scope by sequence number, in order."""
+        wanted = set(seqs)
+        return [entry.message for entry in self._open.inside(scope, within) if entry.message.seq in wanted]
+
+    @_locked
+    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
+        """Return what messages of the scope say, by sequence number."""
+        return {message.seq: message.text for message in await self.pick(scope, seqs, within=within)}
+
+    @_locked
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return the tokens that were spent on a day."""
+        return self._open.spending.get((day, None if scope is None else person(scope)), 0)
 
     @_locked
     async def users(self, space: str | None = None) -> list[User]:
@@ -318,5 +341,14 @@ def _intact(entry: Entry) -> bool:
     return message.hash == message_hash(*names, message.text, *times)
 
 
-def _together(one: Message, other: Message) -> bool:
-    return (one.thread, one.session) == (other.thread, other.session)
+def _column(entry: Entry, threads: Mapping[Name, int], sessions: Mapping[Name, int]) -> ColumnRow:
+    message = entry.message
+    return ColumnRow(
+        message.seq,
+        as_microseconds(message.at),
+        threads[message.space, message.thread],
+        sessions[message.thread, message.session],
+        message.name or message.author,
+        message.role,
+        entry.length,
+    )

@@ -6,7 +6,18 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from recollect.domain.change import AddMemory, AddMessage, AddVectors, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.change import (
+    AddMemory,
+    AddMessage,
+    AddNoteVectors,
+    AddVectors,
+    Archive,
+    Change,
+    PutFacts,
+    PutSetting,
+    RollBack,
+    Spend,
+)
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.memory import Facts, Memory
@@ -28,7 +39,7 @@ class Changes:
         """Work on `state`."""
         self._state = state
 
-    def carry_out(self, change: Change) -> Result:
+    def carry_out(self, change: Change) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
         """Carry out one change."""
         match change:
             case AddMessage():
@@ -46,6 +57,15 @@ class Changes:
                     if row.seq in self._state.log:
                         self._state.vectors.setdefault((change.embedder, row.seq), row.value)
                 self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
+                return None
+            case AddNoteVectors():
+                for key, value in change.rows:
+                    self._state.note_vectors.setdefault((change.embedder, key), value)
+                return None
+            case Spend():
+                for payer in dict.fromkeys((None, None if change.scope is None else person(change.scope))):
+                    counted = self._state.spending.get((change.day, payer), 0)
+                    self._state.spending[change.day, payer] = counted + change.tokens
                 return None
             case PutSetting():
                 self._put_setting(change)

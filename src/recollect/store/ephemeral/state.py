@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime
 from typing import TypeAlias
 
 from recollect.domain.checks import microseconds
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message
+from recollect.domain.note import NoteKey
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session, Stretch
@@ -70,6 +71,8 @@ class State:
     facts: dict[tuple[Name, int], Facts] = field(default_factory=dict)
     settings: dict[tuple[Name, str], Setting] = field(default_factory=dict)
     vectors: dict[tuple[str, int], bytes] = field(default_factory=dict)
+    note_vectors: dict[tuple[str, NoteKey], bytes] = field(default_factory=dict)
+    spending: dict[tuple[date, Name | None], int] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     """Up to where each embedder has seen the log."""
     owners: dict[Name, datetime] = field(default_factory=dict)

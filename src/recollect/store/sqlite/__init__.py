@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -15,17 +16,18 @@ from recollect.domain.checks import moment
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message
+from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.vector import Similar, Turn, Unembedded
+from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
 from recollect.errors import StoreClosed
 from recollect.store.contract import Progress
 from recollect.store.ranking import TextMatches
-from recollect.store.sqlite import backup, reads, search, vectors, verify
+from recollect.store.sqlite import backup, note_search, reads, search, vectors, verify
 from recollect.store.sqlite.connection import Options, connect_reader, translated
 from recollect.store.sqlite.engine import Engine
 from recollect.store.sqlite.rows import Row
@@ -119,11 +121,15 @@ class SqliteStore:
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
-        return await self._engine.read(lambda connection: search.search(connection, scope, words, within, limit))
+        caches = self._engine.caches
+        return await self._engine.read(
+            lambda connection: search.search(connection, caches, scope, words, within, limit)
+        )
 
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> TextMatches:
-        """Return what `search_text` finds, as sequence numbers with scores."""
-        return await self._engine.read(lambda connection: search.match(connection, scope, words, within, limit))
+    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
+        """Return which messages of the scope have which words."""
+        caches = self._engine.caches
+        return await self._engine.read(lambda connection: search.match(connection, caches, scope, words, within))
 
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages that an embedder has not seen."""
@@ -140,14 +146,34 @@ class SqliteStore:
         also: Sequence[int] = (),
     ) -> Similar | None:
         """Return the messages most similar to a vector."""
-        matrices = self._engine.matrices
+        caches = self._engine.caches
         return await self._engine.read(
-            lambda connection: matrices.similar(connection, scope, embedder, vector, within, limit, also)
+            lambda connection: caches.similar(connection, scope, embedder, vector, within, limit, also)
         )
 
-    async def turns(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Turn]:
-        """Return messages of the scope by sequence number, in order, with their neighbours."""
-        return await self._engine.read(lambda connection: reads.turns(connection, scope, seqs, within))
+    async def unembedded_notes(self, embedder: str, limit: int) -> list[UnembeddedNote]:
+        """Return the oldest notes that an embedder has not seen."""
+        return await self._engine.read(lambda connection: note_search.unembedded(connection, embedder, limit))
+
+    async def search_notes(
+        self, scope: Scope, words: str, embedder: str, vector: Vector | None, *, limit: int = 10
+    ) -> list[NoteMatch]:
+        """Return the user's active notes that fit best."""
+        return await self._engine.read(
+            lambda connection: note_search.search(connection, scope, words, embedder, vector, limit)
+        )
+
+    async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
+        """Return messages of the scope by sequence number, in order."""
+        return await self._engine.read(lambda connection: reads.pick(connection, scope, seqs, within))
+
+    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
+        """Return what messages of the scope say, by sequence number."""
+        return await self._engine.read(lambda connection: reads.texts(connection, scope, seqs, within))
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return the tokens that were spent on a day."""
+        return await self._engine.read(lambda connection: reads.spent(connection, day, scope))
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""

@@ -7,9 +7,10 @@ from typing import Final
 
 from recollect.domain.change import Archive, RollBack
 from recollect.domain.clock import now
+from recollect.domain.note import NoteKey
 from recollect.domain.summary import Summary
 from recollect.errors import NotFound, SourcesChanged
-from recollect.store.sqlite import rows
+from recollect.store.sqlite import note_search, rows
 from recollect.store.sqlite.unit import Unit
 
 _MESSAGES: Final = """
@@ -63,6 +64,7 @@ def store_summary(unit: Unit, step: Archive) -> Summary:
     number = unit.connection.last_insert_rowid()
     for source in draft.summaries:
         execute("INSERT INTO summary_source (summary, source) VALUES (?, ?)", (number, source))
+    note_search.index(unit, owner, NoteKey("summary", number), draft.text)
     unit.audit(draft.scope, step.actor, "archive", f"summary {number}, level {level}, chunks {chunks}")
     return _read(unit, number)
 

@@ -21,9 +21,9 @@ import apsw
 
 from recollect.domain.receipt import Receipt
 from recollect.errors import StoreClosed
+from recollect.store.sqlite.caches import Caches
 from recollect.store.sqlite.connection import Options, connect_reader, identity, translated
 from recollect.store.sqlite.transaction import Step
-from recollect.store.sqlite.vectors import Matrices
 from recollect.store.sqlite.writer import Writer, close_quietly
 
 _log: Final = logging.getLogger("recollect.store")
@@ -88,7 +88,7 @@ class Engine:
         """True in a forked child, where the threads of the engine do not exist."""
         self.writer = Writer(path, options)
         self.identity = identity(path)
-        self.matrices = Matrices()
+        self.caches = Caches()
         self._mailboxes: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
         self._pending: deque[_Job] = deque()
         self._something = threading.Condition()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from recollect.domain.change import AddMemory, PutFacts, PutSetting
+from recollect.domain.change import AddMemory, PutFacts, PutSetting, Spend
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.memory import Facts, Memory
+from recollect.domain.note import NoteKey
 from recollect.errors import NotFound
+from recollect.store.sqlite import note_search
 from recollect.store.sqlite.unit import Unit
 
 _KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))"
@@ -17,6 +19,10 @@ _NEW_MEMORY: Final = (
     "INSERT INTO memory (owner, category, text, importance, tags, created_at) VALUES (?, ?, ?, ?, ?, ?)"
 )
 _NEW_FACTS: Final = "INSERT INTO facts (owner, version, text, cause, created_at) VALUES (?, ?, ?, ?, ?)"
+_SPEND: Final = """
+INSERT INTO spending (day, space, user, tokens) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT DO UPDATE SET tokens = tokens + ?4
+"""
 _PUT_SETTING: Final = """
 INSERT INTO setting (owner, key, value, updated_at) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT DO UPDATE SET value = ?3, updated_at = ?4
@@ -38,6 +44,7 @@ def add_memory(unit: Unit, step: AddMemory) -> Memory:
     number = unit.connection.last_insert_rowid()
     for seq in wanted:
         execute("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", (number, seq))
+    note_search.index(unit, owner, NoteKey("memory", number), draft.text)
     unit.audit(draft.scope, step.actor, "memory.add", f"memory {number}")
     return Memory(
         id=number,
@@ -61,6 +68,13 @@ def put_facts(unit: Unit, step: PutFacts) -> Facts:
     unit.connection.execute(_NEW_FACTS, (owner, version, step.text, step.cause, created))
     unit.audit(step.scope, step.actor, "facts.put", f"version {version}")
     return Facts(step.scope.space, step.scope.user, step.text, version, moment(created))
+
+
+def spend(unit: Unit, step: Spend) -> None:
+    """Count tokens, for the user and for all together."""
+    payers = [("", "")] if step.scope is None else [("", ""), (step.scope.space, step.scope.user)]
+    for space, user in payers:
+        unit.connection.execute(_SPEND, (step.day.isoformat(), space, user, step.tokens))
 
 
 def put_setting(unit: Unit, step: PutSetting) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import date
 from typing import Any, Final
 
 import apsw
@@ -15,7 +16,6 @@ from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
-from recollect.domain.vector import Turn
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.sqlite import rows
@@ -87,26 +87,18 @@ def message(connection: apsw.Connection, scope: Scope, message_id: str, within: 
     return rows.message(row)
 
 
-def turns(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Turn]:
-    """Return messages of the scope with their neighbours in the same session."""
+def pick(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
+    """Return those of the messages that the scope holds, in order."""
     limit_to_scope, values = inside(connection, scope, within)
     query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
-    found = rows.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
-    # Asked for one by one: SQLite answers each from the index, and would not if they were joined.
-    before = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq < ? ORDER BY seq DESC LIMIT 1"
-    here = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq >= ? ORDER BY seq LIMIT 2"
-    turns = []
-    for message in found:
-        earlier = connection.execute(before, (*values, message.seq)).fetchone()
-        this, *later = rows.every(connection.execute(here, (*values, message.seq)))
-        turns.append(
-            Turn(
-                message,
-                earlier[0] if earlier is not None and earlier[1] == this[1] else None,
-                later[0][0] if later and later[0][1] == this[1] else None,
-            )
-        )
-    return turns
+    return rows.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
+
+
+def texts(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> dict[int, str]:
+    """Return what those of the messages that the scope holds say."""
+    limit_to_scope, values = inside(connection, scope, within)
+    query = f"SELECT seq, text FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"
+    return dict(rows.every(connection.execute(query, (json.dumps(list(seqs)), *values))))
 
 
 def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
@@ -205,6 +197,14 @@ def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
         active_summaries=tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,)))),
         highest_level=connection.execute(highest, (owner,)).get,
     )
+
+
+def spent(connection: apsw.Connection, day: date, scope: Scope | None) -> int:
+    """Return the tokens that were spent on a day."""
+    query = "SELECT tokens FROM spending WHERE day = ? AND space = ? AND user = ?"
+    names = ("", "") if scope is None else (scope.space, scope.user)
+    tokens: int | None = connection.execute(query, (day.isoformat(), *names)).get
+    return tokens or 0
 
 
 def users(connection: apsw.Connection, space: str | None) -> list[User]:

@@ -2,74 +2,65 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from recollect.domain.hit import Hit
-from recollect.domain.scope import Scope, is_direct
+from recollect.domain.scope import Scope
 from recollect.domain.words import Within
-from recollect.store.ranking import Match, TextMatches, best_matches, hit
-from recollect.store.sqlite import rows
-from recollect.store.sqlite.connection import owner_prefix, thread_prefix
-from recollect.store.sqlite.names import find_person, find_thread
-from recollect.store.sqlite.reads import NOBODY, inside
+from recollect.store.columns import Columns, columns_of
+from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting
+from recollect.store.sqlite import reads
+from recollect.store.sqlite.caches import Caches
 from recollect.store.terms import query_words
 
-_POSTINGS: Final = "SELECT doc FROM log_posting WHERE term = ?"
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.store.columns import Rows
+
+# One text with all numbers in it: handing over rows one by one would take ten times as long.
+_POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
-def search(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
+def search(
+    connection: apsw.Connection, caches: Caches, scope: Scope, words: str, within: Within, limit: int
+) -> list[Hit]:
     """Return the best matches of any of the words."""
-    return _hits(connection, match(connection, scope, words, within, limit).matches)
+    best = best_hits(match(connection, caches, scope, words, within), limit)
+    messages = {message.seq: message for message in reads.pick(connection, scope, [seq for seq, _, _ in best], within)}
+    return [hit(messages[seq], score, found) for seq, score, found in best]
 
 
-def match(connection: apsw.Connection, scope: Scope, words: str, within: Within, limit: int) -> TextMatches:
-    """Return the best matches of any of the words. Terms are looked up one by one: no query language is involved."""
-    limit_to_scope, values = inside(connection, scope, within)
-    if NOBODY in values:
-        return TextMatches((), {})
-    prefix, documents, total = _posting_lists(connection, scope, within)
-    postings = {word: _posting(connection, prefix, terms) for word, terms in query_words(words)}
-
-    def lengths(page: Sequence[int]) -> Mapping[int, int]:
-        query = f"SELECT seq, words FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"
-        return dict(rows.every(connection.execute(query, (json.dumps(page), *values))))
-
-    return best_matches(
-        postings,
-        documents=documents,
-        average_length=max(total / max(documents, 1), 1.0),
-        lengths=lengths,
-        limit=limit,
-    )
+def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str, within: Within) -> TextMatches:
+    """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
+    found = caches.find(connection, scope, within)
+    if found is None:
+        return TextMatches(columns_of(()), (), 1.0)
+    place, columns, inside, documents, total = found
+    postings = []
+    for word, terms in query_words(words):
+        rows, counts = _posting(connection, columns, [place.prefix + term for term in terms])
+        made = posting(word, rows, counts, documents)
+        if inside is not None:
+            kept = inside[rows]
+            made = Posting(word, made.rarity, rows[kept], counts[kept])
+        postings.append(made)
+    return TextMatches(columns, tuple(postings), max(total / max(documents, 1), 1.0))
 
 
-def _posting(connection: apsw.Connection, prefix: str, terms: Sequence[str]) -> list[tuple[int, int]]:
-    # Counted here, because SQLite would sort what the index has in order already.
-    found: Counter[int] = Counter()
-    for term in terms:
-        found.update(seq for (seq,) in connection.execute(_POSTINGS, (prefix + term,)))
-    return list(found.items())
+def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
+    import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-
-def _posting_lists(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, int, int]:
-    """Return the prefix of the posting lists that hold the whole scope, and how many messages and terms they cover."""
-    shared = within != "user" and not is_direct(scope.thread)
-    if shared:
-        thread = find_thread(connection, scope.space, scope.thread)
-        messages, words = rows.one(connection.execute("SELECT messages, words FROM thread WHERE id = ?", (thread,)))
-        return thread_prefix(thread or NOBODY), messages, words
-    owner = find_person(connection, scope.space, scope.user)
-    messages, words = rows.one(connection.execute("SELECT messages, words FROM person WHERE id = ?", (owner,)))
-    return owner_prefix(owner or NOBODY), messages, words
-
-
-def _hits(connection: apsw.Connection, found: Sequence[Match]) -> list[Hit]:
-    query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?))"
-    wanted = json.dumps([match.seq for match in found])
-    by_seq = {message.seq: message for message in rows.messages(connection.execute(query, (wanted,)))}
-    return [hit(match, by_seq[match.seq]) for match in found]
+    listed = [connection.execute(_POSTING, (term,)).get for term in terms]
+    found = [np.fromstring(numbers, dtype=np.int64, sep=",") for numbers in listed if numbers]
+    if not found:
+        return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
+    # In order already, but for what several terms have found. A message comes once for each time it has the word.
+    seqs = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+    first = np.flatnonzero(np.append(True, seqs[1:] != seqs[:-1]))
+    rows, known = columns.locate(seqs[first])
+    return rows, np.diff(first, append=len(seqs))[known]

@@ -44,6 +44,13 @@ UPDATE log SET session = ?1 WHERE session = ?2 AND seq IN (
      WHERE l.thread = s.thread AND l.at BETWEEN s.started_at AND s.last_at
 )
 """
+_REGROUPED_PEOPLE: Final = """
+UPDATE person SET revision = revision + 1 WHERE id IN (
+    SELECT l.owner FROM session s JOIN log l
+        ON l.thread = s.thread AND l.at BETWEEN s.started_at AND s.last_at AND l.session = s.id
+     WHERE s.id = ?
+)
+"""
 
 
 class Sessions:
@@ -134,6 +141,8 @@ class Sessions:
             gone = placement.absorb.key
             execute(_MOVE, (keep, gone))
             execute(_ABSORB, (keep, gone))
+            execute(_REGROUPED_PEOPLE, (keep,))
+            execute("UPDATE thread SET revision = revision + 1 WHERE id = ?", (thread,))
             execute("DELETE FROM session WHERE id = ?", (gone,))
         self._grow(keep, draft.at, draft.at, seq, 1)
         return keep, next(name for key, _, _, name in near if key == keep)

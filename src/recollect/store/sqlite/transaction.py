@@ -6,13 +6,24 @@ from collections.abc import Sequence
 
 import apsw
 
-from recollect.domain.change import AddMemory, AddMessage, AddVectors, Archive, Change, PutFacts, PutSetting, RollBack
+from recollect.domain.change import (
+    AddMemory,
+    AddMessage,
+    AddNoteVectors,
+    AddVectors,
+    Archive,
+    Change,
+    PutFacts,
+    PutSetting,
+    RollBack,
+    Spend,
+)
 from recollect.domain.receipt import Result
-from recollect.store.sqlite import append, archive, notes, vectors
+from recollect.store.sqlite import append, archive, note_search, notes, vectors
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.unit import Unit
 
-Step = AddVectors | append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
+Step = AddVectors | AddNoteVectors | Spend | append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
 
 
 def prepare(changes: Sequence[Change]) -> list[Step]:
@@ -71,6 +82,12 @@ class Transaction:
             case AddVectors():
                 self._appender.write()
                 vectors.add(self._unit, step)
+                return None
+            case AddNoteVectors():
+                note_search.add_vectors(self._unit, step)
+                return None
+            case Spend():
+                notes.spend(self._unit, step)
                 return None
             case PutSetting():
                 notes.put_setting(self._unit, step)

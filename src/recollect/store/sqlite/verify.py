@@ -119,11 +119,12 @@ def check_references(connection: apsw.Connection) -> Iterator[str]:
 
 def check_index(connection: apsw.Connection) -> Iterator[str]:
     """Compare the keyword index with the messages. Needs the writing connection."""
-    try:
-        # With rank 1 the content is compared too; without it, drift goes unnoticed.
-        connection.execute("INSERT INTO log_index (log_index, rank) VALUES ('integrity-check', 1)")
-    except apsw.CorruptError:
-        yield "the keyword index does not match the messages"
+    for table, what in (("log_index", "the messages"), ("note_index", "the summaries and memories")):
+        try:
+            # With rank 1 the content is compared too; without it, drift goes unnoticed.
+            connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)")
+        except apsw.CorruptError:
+            yield f"the keyword index does not match {what}"
 
 
 def hash_pages(

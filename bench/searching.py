@@ -1,0 +1,126 @@
+"""Search by words and meaning in a large file, beside a plain scan of the same vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import resource
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import numpy as np
+from conversation import Talk
+from measuring import heading, latencies, percentiles, row, stopwatch
+from numpy.typing import NDArray
+
+from recollect.domain.change import AddMessage, AddVectors
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.domain.vector import VectorRow
+from recollect.memory import UserMemory, connect
+from recollect.models.embed import LocalEmbedder
+from recollect.store import open_store
+
+BATCH = 1_000
+TEXTS = 2_000
+"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+
+Floats = NDArray[np.float32]
+
+
+def sizes(messages: int) -> dict[str, int]:
+    """Return how many messages each user has: one a tenth of all, one 2,000, the others share the rest."""
+    large, usual = messages // 10, min(2_000, messages // 100)
+    others = max((messages - large - usual) // 1_000, 1)
+    rest = {f"user{number}": 1_000 for number in range(others)}
+    return {"large": large, "usual": usual, **rest}
+
+
+async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, Floats]:
+    """Store the messages and their vectors; return the vectors of the two users that are asked about."""
+    talk, chance = Talk(seed=4), np.random.default_rng(5)
+    centres = await embedder.embed([talk.text() for _ in range(TEXTS)])
+    store, kept = await open_store(path), {}
+    for user, count in sizes(messages).items():
+        scope, mine = Scope.of(user), []
+        for start in range(0, count, BATCH):
+            size = min(BATCH, count - start)
+            drafts = [
+                draft(scope, "user" if number % 2 == 0 else "assistant", talk.text())
+                for number in range(start, start + size)
+            ]
+            stored = (await store.apply([AddMessage(each) for each in drafts])).results
+            noise = chance.standard_normal((size, centres.shape[1])).astype(np.float32) * 0.03
+            vectors = centres[chance.integers(0, TEXTS, size)] + noise
+            vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+            rows = tuple(
+                VectorRow(result.message.seq, result.message.text, vector.tobytes())  # type: ignore[union-attr]
+                for result, vector in zip(stored, vectors, strict=True)
+            )
+            await store.apply([AddVectors(embedder.name, rows, rows[-1].seq)])
+            if user in {"large", "usual"}:
+                mine.append(vectors)
+        if mine:
+            kept[user] = np.concatenate(mine).astype(np.float32)
+    await store.close()
+    return kept
+
+
+async def plain_scan(embedder: LocalEmbedder, vectors: Floats, question: str) -> None:
+    """Do the least that finds the ten nearest: embed the question, compare all, take the best."""
+    vector = (await embedder.embed([question]))[0]
+    scores = vectors @ vector
+    np.argpartition(-scores, 10)[:10]
+
+
+def scanning(embedder: LocalEmbedder, vectors: Floats, questions: list[str]) -> Callable[[int], Awaitable[object]]:
+    return lambda number: plain_scan(embedder, vectors, questions[number])
+
+
+def searching(user: UserMemory, questions: list[str]) -> Callable[[int], Awaitable[object]]:
+    return lambda number: user.search(questions[number])
+
+
+def memory_used() -> float:
+    """Return the resident memory of the process, in megabytes."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
+async def run(folder: Path, messages: int) -> None:
+    """Measure for the largest user and for a usual one."""
+    heading(f"search by words and meaning, {messages:,} messages")
+    path, embedder = folder / "search.db", LocalEmbedder()
+    with stopwatch() as seconds:
+        vectors = await fill(path, messages, embedder)
+        row("stored with their vectors", f"{messages / seconds():10,.0f} /s")
+    await asyncio.sleep(1)
+    scans = {}
+    talk, chance = Talk(seed=6), random.Random(7)
+    # As people ask: a few words that everybody uses, and a few that tell what is meant.
+    questions = [f"{' '.join(talk.text().split()[:4])} {talk.question()}?" for _ in range(1_000)]
+    chance.shuffle(questions)
+    for user, mine in vectors.items():
+        scans[user] = await latencies(scanning(embedder, mine, questions), 200, 20)
+    vectors.clear()
+    before = memory_used()
+    async with connect(path, embedder=embedder) as memory:
+        for user, wanted in (("usual", "p50 up to 10 ms"), ("large", "p50 up to 25 ms, p99 up to 80 ms")):
+            ann = memory.user(user)
+            count = (await memory._store.ledger(ann.scope)).messages
+            with stopwatch() as seconds:
+                await ann.search(questions[0])
+                row(f"first search of a user with {count:,} messages", f"{seconds() * 1000:10.1f} ms")
+            taken = await latencies(searching(ann, questions), 500, 50)
+            row(f"search, user of {count:,}", f"{percentiles(taken)}   target: {wanted}")
+            row("  a plain scan of their vectors (the limit)", percentiles(scans[user]))
+        row("memory of the process", f"{memory_used():10,.0f} MB   (before the searches {before:,.0f}; target: 600)")
+    await embedder.close()
+
+
+if __name__ == "__main__":
+    import sys
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as temporary:
+        asyncio.run(run(Path(temporary), int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000))

@@ -1,0 +1,93 @@
+"""From a Pydantic model to a JSON schema that providers accept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+_LIMITS: Final = frozenset(
+    {
+        *("minLength", "maxLength", "pattern", "format"),
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
+    }
+)
+"""Local servers keep to these; OpenAI and others refuse a schema that has some of them."""
+
+_DROPPED: Final = frozenset({"default", "title", "discriminator", "examples", "$comment"})
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What a reply must look like."""
+
+    name: str
+    full: str
+    """As JSON, with every limit that the model has."""
+    plain: str
+    """Without limits, for providers that know only types; what they write is validated all the same."""
+    strict: bool
+    """Whether every key is known, as OpenAI's strict mode wants it."""
+
+
+@cache
+def schema_of(shape: type[BaseModel]) -> Schema:
+    """Return the schema of a shape."""
+    whole = shape.model_json_schema()
+    if "$ref" in whole:
+        # A shape that contains itself: providers want an object at the root, not a reference to one.
+        whole = {**whole["$defs"][whole["$ref"].rpartition("/")[2]], "$defs": whole["$defs"]}
+    full, plain = _walk(whole, _full), _walk(whole, _plain)
+    return Schema(shape.__name__, json.dumps(full), json.dumps(plain), _closed(full))
+
+
+def _full(node: dict[str, Any]) -> dict[str, Any]:
+    return node
+
+
+def _plain(node: dict[str, Any]) -> dict[str, Any]:
+    """Say limits in words."""
+    limits = [f"{key} {node.pop(key)}" for key in sorted(_LIMITS & node.keys())]
+    if limits:
+        node["description"] = " ".join(filter(None, (node.get("description"), f"({', '.join(limits)})")))
+    return node
+
+
+def _walk(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(node, list):
+        return [_walk(item, change) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        # Strict mode wants a reference to stand alone.
+        return {"$ref": node["$ref"]}
+    made: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in _DROPPED:
+            continue
+        if key in {"properties", "$defs"}:
+            # Their keys are names, not words of the schema.
+            made[key] = {name: _walk(inner, change) for name, inner in value.items()}
+        elif key in {"enum", "const"}:
+            made[key] = value
+        else:
+            made["anyOf" if key == "oneOf" else key] = _walk(value, change)
+    if "properties" in made:
+        made["required"] = list(made["properties"])
+        made.setdefault("additionalProperties", False)
+    return change(made)
+
+
+def _closed(node: Any) -> bool:  # noqa: ANN401 - any JSON
+    if isinstance(node, list):
+        return all(_closed(item) for item in node)
+    if not isinstance(node, dict):
+        return True
+    if node.get("type") == "object" and node.get("additionalProperties") is not False:
+        return False
+    return all(_closed(value) for value in node.values())

@@ -1,0 +1,98 @@
+"""Gathering the messages that may be the answer: what one of the two arms finds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from recollect.domain.scope import Scope
+from recollect.errors import ModelError
+from recollect.models.embed import Embedder, Vectors
+from recollect.recall.asking import Asking
+from recollect.recall.candidates import Candidates, Usual, candidates_of, neighbours
+from recollect.recall.question import Question
+from recollect.store import Store
+from recollect.store.terms import words_of
+
+if TYPE_CHECKING:
+    from recollect.recall.candidates import Numbers
+    from recollect.store.columns import Columns, Rows
+
+_log: Final = logging.getLogger("recollect.recall")
+
+_CANDIDATES: Final = 200
+"""So many are taken from each arm."""
+
+
+class Gathered(NamedTuple):
+    """Candidates, and the vector of the question."""
+
+    candidates: Candidates
+    vector: Vectors | None
+
+
+class Gatherer:
+    """The two arms over one store."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+
+    async def gather(self, scope: Scope, asking: Asking) -> Gathered:
+        """Return the messages that one of the arms found, with what is known of them but their texts."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        question, many = Question.of(asking.query, asking.at), max(_CANDIDATES, asking.limit)
+        matches = await self._store.match_text(scope, asking.query, within=asking.within)
+        scores = matches.scores()
+        rows = np.sort(matches.best(scores, many))
+        vector = await self._embed(question, matches.columns.speakers)
+        if asking.arms == "dense":
+            rows = rows[:0]
+        dense, usual = np.zeros(len(scores) + 1), Usual()
+        if vector is not None:
+            rows, usual = await self._compare(scope, asking, vector, many, matches.columns, rows, dense)
+        return Gathered(candidates_of(question, matches, rows, np.append(scores, 0.0), dense, usual), vector)
+
+    async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Candidates:
+        """Return the chosen candidates, by their places in order, with what they say."""
+        import numpy as np  # noqa: PLC0415
+
+        places = np.array(chosen, dtype=np.intp)
+        seqs = candidates.columns.seq[candidates.rows[places]]
+        texts = await self._store.texts(scope, seqs.tolist(), within=asking.within)
+        # What was removed since the search began is no candidate any more.
+        there = places[np.isin(seqs, list(texts))]
+        return candidates.narrowed(there, [texts[seq] for seq in seqs.tolist() if seq in texts])
+
+    async def _embed(self, question: Question, speakers: Sequence[str]) -> Vectors | None:
+        if self._embedder is None or not question.text.strip():
+            return None
+        names = frozenset(word for speaker in speakers for word in words_of(speaker))
+        try:
+            vectors = await self._embedder.embed([question.without(names)])
+        except ModelError as error:
+            # Words alone still find most of it; health says that the model is down.
+            _log.warning("searching by words alone: %s", error)
+            return None
+        first: Vectors = vectors[0]
+        return first
+
+    async def _compare(
+        self, scope: Scope, asking: Asking, vector: Vectors, many: int, columns: Columns, rows: Rows, dense: Numbers
+    ) -> tuple[Rows, Usual]:
+        """Return the candidates of both arms; put the similarity of what was compared into `dense`."""
+        import numpy as np  # noqa: PLC0415
+
+        beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
+        also = columns.seq[beside[beside < len(columns)]].tolist()
+        name = "" if self._embedder is None else self._embedder.name
+        nearest = await self._store.search_vector(scope, name, vector, within=asking.within, limit=many, also=also)
+        if nearest is None:
+            return rows, Usual()
+        usual = Usual(nearest.mean, nearest.deviation or 1.0)
+        # Messages that came after the columns were read have no row; the next search finds them.
+        found, known = columns.locate(nearest.seqs)
+        dense[found] = (nearest.scores[known] - usual.mean) / usual.deviation
+        return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), usual

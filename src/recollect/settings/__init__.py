@@ -1,0 +1,30 @@
+"""Configuration: typed values, and where they come from."""
+
+from recollect.settings.load import as_settings, load_settings
+from recollect.settings.values import (
+    OPERATIONS,
+    WITHOUT,
+    Choice,
+    Operation,
+    Provider,
+    Resilience,
+    Route,
+    Secret,
+    Settings,
+    Spending,
+)
+
+__all__ = [
+    "OPERATIONS",
+    "WITHOUT",
+    "Choice",
+    "Operation",
+    "Provider",
+    "Resilience",
+    "Route",
+    "Secret",
+    "Settings",
+    "Spending",
+    "as_settings",
+    "load_settings",
+]

@@ -1,0 +1,107 @@
+"""What can be configured, as values. Where they come from is the business of `load`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias, get_args
+
+Operation: TypeAlias = Literal["chat", "summarize", "day", "merge", "extract", "route", "embed"]
+"""What a model is asked to do. Each can go to a model of its own."""
+
+OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
+
+WITHOUT: Final = "none"
+"""In a chain: go on without a model."""
+
+
+class Secret(str):
+    """A text that never shows itself by accident: not in logs, not in a traceback, not in `repr`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'…'"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A server that speaks OpenAI's API."""
+
+    name: str
+    base_url: str
+    api_key: Secret | None = None
+    concurrency: int = 4
+    """So many calls at a time."""
+    structured: Literal["auto", "schema", "instructed"] = "auto"
+    """Whether it accepts a JSON schema. `auto`: tried once, and remembered when it is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One model of one provider."""
+
+    provider: str
+    model: str
+
+    def __str__(self) -> str:
+        return f"{self.provider}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How one operation is done."""
+
+    chain: tuple[Choice, ...] = ()
+    """Tried in this order. Empty: it is done without a model."""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    timeout: float = 60.0
+    """Seconds for everything: all retries, all models of the chain."""
+    without: bool = False
+    """Whether it is done without a model when none of the chain answers, instead of being tried again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resilience:
+    """When a provider is left alone, and for how long."""
+
+    attempts: int = 3
+    """Calls of one model before the next in the chain is tried."""
+    failures: int = 5
+    """So many failures in a row open the breaker."""
+    probe_seconds: float = 30.0
+    """An open breaker lets one call through after so long, and again every so often."""
+    stall_seconds: float = 20.0
+    """A stream that falls silent for so long is broken off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """How much may be used. None: no limit."""
+
+    tokens_per_user_and_day: int | None = None
+    tokens_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that is configured."""
+
+    store: str | None = None
+    profile: str = "default"
+    embedder: str | None = None
+    providers: Mapping[str, Provider] = field(default_factory=dict)
+    routes: Mapping[Operation, Route] = field(default_factory=dict)
+    resilience: Resilience = Resilience()
+    spending: Spending = Spending()
+    redo: bool = True
+    """What was made without a model is made again when one becomes available."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Where each value comes from: `key` (dotted, as in the file) to the file, the variable, or `default`."""
+    warnings: tuple[str, ...] = ()
+    """What looks wrong and does not keep anything from working."""
+
+    def route(self, operation: Operation) -> Route:
+        """Return how an operation is done."""
+        return self.routes.get(operation, Route())

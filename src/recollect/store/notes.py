@@ -1,0 +1,57 @@
+"""Ranking notes, the same for every store: there are few of them, so all that match are looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from recollect.store.contract import Vector
+
+
+class RankedNote(NamedTuple):
+    """A note by its number, and how well it fits."""
+
+    note: int
+    words: tuple[str, ...]
+    coverage: float
+    similarity: float | None
+
+
+def rank_notes(
+    having: Mapping[str, Sequence[int]], vectors: Mapping[int, bytes], vector: Vector | None, notes: int
+) -> list[RankedNote]:
+    """Return the notes that have a word of the query or a vector, best first by both together.
+
+    `having` tells which notes have each word of the query, and `notes` how many there are.
+    """
+    rarity = {
+        word: math.log1p((notes - len(found) + 0.5) / (len(found) + 0.5)) if len(found) <= notes else 0.0
+        for word, found in having.items()
+    }
+    total = sum(rarity.values()) or 1.0
+    words: dict[int, list[str]] = {}
+    for word, found in having.items():
+        for note in dict.fromkeys(found):
+            words.setdefault(note, []).append(word)
+    similar = _similar(vectors, vector)
+    ranked = [
+        RankedNote(
+            note,
+            tuple(words.get(note, ())),
+            sum(rarity[word] for word in words.get(note, ())) / total,
+            similar.get(note),
+        )
+        for note in words.keys() | similar.keys()
+    ]
+    return sorted(ranked, key=lambda found: (-found.coverage - (found.similarity or 0.0), -found.note))
+
+
+def _similar(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
+    if vector is None or not vectors:
+        return {}
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    rows = np.frombuffer(b"".join(vectors.values()), dtype=np.float16).reshape(len(vectors), -1)
+    return dict(zip(vectors, (rows.astype(np.float32) @ vector).tolist(), strict=True))

@@ -1,0 +1,135 @@
+"""Finding summaries and memories by their words and their meaning."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+from recollect.domain.change import AddNoteVectors
+from recollect.domain.checks import moment
+from recollect.domain.message import message_id
+from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
+from recollect.domain.scope import Scope
+from recollect.store.notes import RankedNote, rank_notes
+from recollect.store.sqlite import rows
+from recollect.store.sqlite.connection import owner_prefix
+from recollect.store.sqlite.names import find_person
+from recollect.store.sqlite.unit import Unit
+from recollect.store.terms import query_words
+
+if TYPE_CHECKING:
+    from recollect.store.contract import Vector
+
+_INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
+_NOTES: Final = """
+SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM memory WHERE owner = ?1)
+"""
+_VECTORS: Final = """
+SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WHERE name = ?) AND owner = ?
+"""
+_SUMMARY: Final = """
+SELECT y.id, y.text, y.created_at,
+       (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
+         WHERE l.chunk IN (SELECT value FROM json_each(y.chunks)) AND +l.owner = y.owner)
+  FROM summary y WHERE y.id = ? AND y.owner = ? AND y.active = 1
+"""
+_MEMORY: Final = """
+SELECT m.id, m.text, m.created_at,
+       (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq)
+          FROM memory_source s JOIN log l ON l.seq = s.seq WHERE s.memory = m.id)
+  FROM memory m WHERE m.id = ? AND m.owner = ? AND m.active = 1
+"""
+_MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
+_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_ADD_VECTOR: Final = """
+INSERT INTO note_vector (embedder, owner, note, value)
+SELECT (SELECT id FROM embedder WHERE name = ?1), owner, ?3, ?4 FROM {table} WHERE id = ?2
+ON CONFLICT DO NOTHING
+"""
+_SEEN: Final = "UPDATE embedder SET {mark} = max({mark}, ?) WHERE name = ?"
+
+
+def number(key: NoteKey) -> int:
+    """Return the number of a note in the index."""
+    return 2 * key.id + (key.kind == "memory")
+
+
+def key_of(note: int) -> NoteKey:
+    """Return what a number in the index stands for."""
+    return NoteKey("memory" if note % 2 else "summary", note // 2)
+
+
+def index(unit: Unit, owner: int, key: NoteKey, text: str) -> None:
+    """Make a note that was just stored findable."""
+    unit.connection.execute(_INDEX, (owner, number(key), text))
+
+
+def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[UnembeddedNote]:
+    """Return the oldest notes that an embedder has not seen."""
+    summaries, memories = connection.execute(_MARKS, (embedder,)).fetchone() or (0, 0)
+    query = "SELECT id, text FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
+    found = [
+        UnembeddedNote(NoteKey("summary", note), text)
+        for note, text in connection.execute(query.format(table="summary"), (summaries, limit))
+    ]
+    found += [
+        UnembeddedNote(NoteKey("memory", note), text)
+        for note, text in connection.execute(query.format(table="memory"), (memories, limit - len(found)))
+    ]
+    return found
+
+
+def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
+    """Store the vectors of notes, and how far the embedder has come."""
+    execute = unit.connection.execute
+    for key, value in step.rows:
+        execute(_NEW_EMBEDDER, (step.embedder, len(value) // 2))
+        execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number(key), value))
+        mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
+        execute(_SEEN.format(mark=mark), (key.id, step.embedder))
+
+
+def search(
+    connection: apsw.Connection, scope: Scope, words: str, embedder: str, vector: Vector | None, limit: int
+) -> list[NoteMatch]:
+    """Return the active notes of a user that fit best."""
+    owner = find_person(connection, scope.space, scope.user)
+    if owner is None:
+        return []
+    count = connection.execute(_NOTES, (owner,)).get
+    if not count:
+        return []
+    prefix, having = owner_prefix(owner), {}
+    for word, terms in query_words(words):
+        query = "SELECT doc FROM note_posting WHERE term = ?"
+        having[word] = [doc for term in terms for (doc,) in connection.execute(query, (prefix + term,))]
+    having = {word: list(dict.fromkeys(found)) for word, found in having.items()}
+    vectors: dict[int, bytes] = {}
+    if vector is not None:
+        vectors.update(rows.every(connection.execute(_VECTORS, (embedder, owner))))
+    matches: list[NoteMatch] = []
+    for ranked in rank_notes(having, vectors, vector, count):
+        match = _read(connection, owner, ranked)
+        if match is not None:
+            matches.append(match)
+            if len(matches) == limit:
+                break
+    return matches
+
+
+def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
+    key = key_of(ranked.note)
+    row = connection.execute(_SUMMARY if key.kind == "summary" else _MEMORY, (key.id, owner)).fetchone()
+    if row is None:
+        return None
+    return NoteMatch(
+        key=key,
+        text=row[1],
+        at=moment(row[2]),
+        sources=tuple(message_id(seq, given) for seq, given in json.loads(row[3])),
+        words=ranked.words,
+        coverage=ranked.coverage,
+        similarity=ranked.similarity,
+    )

@@ -1,0 +1,63 @@
+"""A memory does what the configuration says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.errors import InvalidInput
+from recollect.testing import ScriptedModel
+
+
+def test_store_profile_and_embedder_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
+    file = tmp_path / "recollect.toml"
+    file.write_text('store = "here.db"\nprofile = "companion"\nembedder = "none"\n', encoding="utf-8")
+    with recollect.open(settings=file) as memory:
+        memory.user("ann").add("user", "hello")
+        facts = {fact for part in memory.health().components for fact in part.facts}
+    assert (tmp_path / "here.db").exists()
+    assert ("model", "none") in facts
+
+
+def test_what_is_passed_wins_over_what_is_configured(tmp_path: Path) -> None:
+    settings = {"store": str(tmp_path / "configured.db")}
+    with recollect.open(tmp_path / "passed.db", settings=settings) as memory:
+        memory.user("ann").add("user", "hello")
+    assert (tmp_path / "passed.db").exists()
+    assert not (tmp_path / "configured.db").exists()
+
+
+def test_a_wrong_setting_is_named_with_the_right_one() -> None:
+    with pytest.raises(InvalidInput, match="did you mean"):
+        recollect.open(":memory:", settings={"modles.default": "a:b"})
+
+
+async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
+    async with ScriptedModel() as model:
+        settings = {
+            "providers.local.base_url": model.base_url,
+            "models.default": "local:tiny",
+            "resilience.failures": 1,
+            "resilience.attempts": 1,
+        }
+        async with recollect.connect(tmp_path / "memory.db", settings=settings) as memory:
+            part = next(part for part in (await memory.health()).components if part.name == "models")
+            assert (part.status, dict(part.facts)) == ("active", {"local": "working"})
+            model.stop()
+            assert memory._chat is not None
+            with pytest.raises(recollect.RecollectError):
+                await memory._chat.text("chat", [])
+            health = await memory.health()
+            part = next(part for part in health.components if part.name == "models")
+            assert health.status == part.status == "failing"
+            assert "open" in dict(part.facts)["local"]
+
+
+def test_without_a_model_health_says_so_and_is_well() -> None:
+    with recollect.open(":memory:", embedder="none") as memory:
+        part = next(part for part in memory.health().components if part.name == "models")
+    assert part.status == "active"
+    assert "without a model" in dict(part.facts)["providers"]

@@ -1,0 +1,186 @@
+"""`recollect config`: what counts, where it comes from, and whether it works."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from recollect.cli import app
+from recollect.testing import ScriptedModel, faults
+
+KEY = "sk-0123456789abcdefWXYZ"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    for variable in ("RECOLLECT_EMBEDDER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "GEMINI_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "160")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str, **variables: str) -> Result:
+        return CliRunner().invoke(app, ["config", *words], env=variables)
+
+    return run
+
+
+def ok(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def as_json(result: Result) -> Any:  # noqa: ANN401
+    return json.loads(ok(result))
+
+
+def configure(folder: Path, model: ScriptedModel, more: str = "") -> None:
+    (folder / "recollect.toml").write_text(
+        f"""
+        [models]
+        default = "home:scripted"
+        [providers.home]
+        base_url = "{model.base_url}"
+        {more}
+        """,
+        encoding="utf-8",
+    )
+
+
+def test_with_nothing_configured_it_says_that_all_is_well_and_how_to_begin(run: Run, tmp_path: Path) -> None:
+    page = ok(run())
+    assert "Everything works without one" in page
+    assert "  RECOLLECT_MODEL=ollama:llama3.2\n" in page
+    assert "  OPENAI_API_KEY=… RECOLLECT_MODEL=openai:gpt-4o-mini\n" in page
+    assert "  GEMINI_API_KEY=… RECOLLECT_MODEL=gemini:" in page
+    assert f"{tmp_path / 'home' / 'recollect' / 'recollect.toml'} (not there)" in page
+
+
+def test_a_key_alone_is_shown_and_not_used_before_a_model_is_named(run: Run) -> None:
+    page = ok(run(OPENAI_API_KEY=KEY))
+    assert "OPENAI_API_KEY is there, and nothing is sent to openai before you name a model of it." in page
+    assert "\n  RECOLLECT_MODEL=openai:gpt-4o-mini\n" in page
+    assert "nothing to ask" in ok(run("--check", OPENAI_API_KEY=KEY))
+    named = ok(run(OPENAI_API_KEY=KEY, RECOLLECT_MODEL="openai:gpt-4o-mini"))
+    assert "before you name a model" not in named
+    assert "No model is named" not in named
+
+
+def test_values_are_shown_with_their_origin_and_keys_masked(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "recollect.toml"
+    file.write_text(f'[models.day]\nchain = ["openai:big", "none"]\n[providers.openai]\napi_key = "{KEY}"', "utf-8")
+    file.chmod(0o644)
+    for words in ((), ("--json",), ("--check", "--json")):
+        result = run(
+            *words,
+            RECOLLECT_STORE="postgresql://me:hunter2@db/m",
+            RECOLLECT_PROVIDERS__OPENAI__BASE_URL="http://127.0.0.1:9/v1",
+        )
+        assert KEY not in result.output
+        assert "hunter2" not in result.output
+        assert "chmod 600" in result.output
+    page = ok(run(RECOLLECT_PROFILE="session"))
+    day = next(line for line in page.splitlines() if line.startswith("  day "))
+    assert day.split() == ["day", "openai:big", "0", "8,192", "180", "recollect.toml"]
+    assert "…WXYZ" in page
+    assert next(line for line in page.splitlines() if "profile" in line).split() == [
+        "profile",
+        "session",
+        "RECOLLECT_PROFILE",
+    ]
+    values = as_json(run("--json"))
+    assert values["path"] == str(file)
+    assert values["settings"]["models.day.chain"] == {"value": ["openai:big", "none"], "origin": str(file)}
+    assert values["settings"]["providers.openai.api_key"] == {"value": "…WXYZ", "origin": str(file)}
+    assert values["settings"]["models.merge.temperature"] == {"value": 0.0, "origin": "default"}
+
+
+def test_it_says_which_file_is_read_or_would_be(run: Run, tmp_path: Path) -> None:
+    usual = tmp_path / "home" / "recollect" / "recollect.toml"
+    assert ok(run("--path")).strip() == str(usual)
+    assert as_json(run("--path", "--json")) == {"path": str(usual), "exists": False}
+    here = tmp_path / "recollect.toml"
+    here.write_text("this is not TOML", encoding="utf-8")
+    assert ok(run("--path")).strip() == str(here)
+    other = tmp_path / "other.toml"
+    other.write_text("profile = 'archive'", encoding="utf-8")
+    assert as_json(run("--config", str(other), "--json"))["settings"]["profile"]["value"] == "archive"
+
+
+def test_a_wrong_file_is_told_in_one_line(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "recollect.toml").write_text("[models.merge]\ntemprature = 0", encoding="utf-8")
+    result = run()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "did you mean 'models.merge.temperature'?" in result.stderr
+
+
+def test_a_check_asks_each_model_once_and_says_that_it_works(run: Run, tmp_path: Path) -> None:
+    with ScriptedModel(models=("scripted",), api_key=KEY) as model:
+        configure(tmp_path, model, 'api_key_env = "HOME_KEY"\n[models.embed]\nchain = "home:embedder"')
+        page = ok(run("--check", HOME_KEY=KEY))
+        assert [line.split()[:2] for line in page.splitlines()[:2]] == [
+            ["ok", "home:scripted"],
+            ["ok", "home:embedder"],
+        ]
+        assert page.splitlines()[0].endswith("chat, summarize, day, merge, extract, route")
+        assert "tokens are counted with " in page
+        assert [(request.path, request.body["model"]) for request in model.requests] == [
+            ("/v1/chat/completions", "scripted"),
+            ("/v1/embeddings", "embedder"),
+        ]
+        checked = as_json(run("--check", "--json", HOME_KEY=KEY))
+        assert [(one["model"], one["ok"]) for one in checked["models"]] == [
+            ("home:scripted", True),
+            ("home:embedder", True),
+        ]
+
+
+@pytest.mark.parametrize("words", [("--check",), ("--check", "--json")])
+def test_a_check_fails_where_a_key_is_rejected_and_never_shows_it(
+    run: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    with ScriptedModel(api_key=KEY) as model:
+        configure(tmp_path, model, 'api_key_env = "HOME_KEY"')
+        result = run(*words, HOME_KEY="sk-wrong-wrong-wrong-wrong")
+        assert result.exit_code == 1
+        assert "home:scripted" in result.stdout
+        assert "key" in result.stdout
+        assert "sk-wrong-wrong" not in result.output
+
+
+def test_a_check_looks_behind_the_first_model_of_a_chain(run: Run, tmp_path: Path) -> None:
+    with ScriptedModel() as model, ScriptedModel() as down:
+        chain = 'chain = ["home:scripted", "down:x", "none"]'
+        configure(tmp_path, model, f'[providers.down]\nbase_url = "{down.base_url}"\n[models.chat]\n{chain}')
+        down.stop()
+        result = run("--check")
+        assert result.exit_code == 1
+        assert [line.split()[:2] for line in result.stdout.splitlines() if "home:" in line] == [["ok", "home:scripted"]]
+        assert [line.split()[:2] for line in result.stdout.splitlines() if line.startswith("FAILED")] == [
+            ["FAILED", "down:x"]
+        ]
+        assert "cannot be reached" in result.stdout
+
+
+def test_a_check_does_not_hide_a_failure_behind_a_second_try(run: Run, tmp_path: Path) -> None:
+    with ScriptedModel() as model:
+        configure(tmp_path, model)
+        model.fail(faults.ServerError(), times=1)
+        assert run("--check").exit_code == 1
+        assert len(model.requests) == 1
+        assert run("--check").exit_code == 0
+
+
+def test_a_check_does_not_wait_longer_than_the_operation_would(run: Run, tmp_path: Path) -> None:
+    with ScriptedModel() as model:
+        configure(tmp_path, model, '[models.embed]\nchain = "home:embedder"')
+        model.fail(faults.NeverAnswers())
+        result = run("--check", "--json", RECOLLECT_MODELS__TIMEOUT="0.3")
+        assert result.exit_code == 1
+        assert [one["ok"] for one in json.loads(result.stdout)["models"]] == [False, False]

@@ -1,0 +1,290 @@
+"""Asking models through the real client, over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+from pydantic import BaseModel
+
+from recollect.domain.scope import Scope
+from recollect.errors import (
+    InvalidInput,
+    ModelGarbled,
+    ModelRefused,
+    ModelUnavailable,
+    NoModel,
+    SpendingLimit,
+)
+from recollect.models.chat import Chat, RoutedChat, Said, open_chat
+from recollect.models.metrics import Key
+from recollect.models.resilience import MemoryLedger
+from recollect.settings import Choice, Provider, Route, Settings, Spending
+from recollect.testing import Request, ScriptedModel, Writes, faults
+from recollect.testing.wire import Answer, Wire, failure
+
+HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
+
+
+class Person(BaseModel):
+    name: str
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ScriptedModel]:
+    async with ScriptedModel() as started:
+        yield started
+
+
+@pytest.fixture
+async def chat(model: ScriptedModel) -> AsyncIterator[RoutedChat]:
+    opened = open_chat(model.settings())
+    yield opened
+    await opened.close()
+
+
+def routed(model: ScriptedModel, *, temperature: float, max_tokens: int) -> Settings:
+    settings = model.settings()
+    routes = {
+        name: replace(route, temperature=temperature, max_tokens=max_tokens) for name, route in settings.routes.items()
+    }
+    return replace(settings, routes=routes)
+
+
+async def test_a_model_is_asked_and_answers(model: ScriptedModel) -> None:
+    model.say(["She is a friend."])
+    chat: Chat = open_chat(routed(model, temperature=0.3, max_tokens=50))
+    reply = await chat.text("chat", HELLO)
+    await chat.close()
+    assert (reply.text, reply.model, reply.cut) == ("She is a friend.", "scripted:scripted", False)
+    assert reply.prompt_tokens > 0
+    assert reply.reply_tokens == 4
+    (request,) = model.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.body["model"] == "scripted"
+    assert (request.body["temperature"], request.body["max_tokens"]) == (0.3, 50)
+    assert request.messages[:2] == [
+        {"role": "system", "content": "You are helpful."},
+        {"role": "user", "content": "Who is Ann?", "name": "Bob"},
+    ]
+
+
+async def test_a_name_that_the_api_does_not_take_is_left_out(model: ScriptedModel, chat: RoutedChat) -> None:
+    await chat.text("chat", [Said("user", "Hi", "Ann Müller")])
+    assert "name" not in model.requests[0].messages[0]
+
+
+async def test_a_reply_comes_in_pieces(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.say(["She is a friend."])
+    assert [piece async for piece in chat.stream("chat", HELLO)] == ["She", " is", " a", " friend."]
+    counted = chat.metrics.snapshot()[Key("chat", "scripted:scripted")]
+    assert (counted.calls, counted.reply_tokens) == (1, 4)
+
+
+async def test_nobody_has_to_listen_to_the_end_of_a_stream(model: ScriptedModel) -> None:
+    settings = model.settings()
+    chat = open_chat(replace(settings, providers={"scripted": model.provider(concurrency=1)}))
+    for _ in range(3):
+        async with aclosing(chat.stream("chat", HELLO)) as pieces:
+            assert await anext(pieces) == "You"
+    # The only place was given back each time.
+    assert (await chat.text("chat", HELLO)).text
+    await chat.close()
+
+
+async def test_a_stream_that_is_forgotten_gives_its_place_back(model: ScriptedModel) -> None:
+    settings = model.settings()
+    chat = open_chat(replace(settings, providers={"scripted": model.provider(concurrency=1)}))
+    async for piece in chat.stream("chat", HELLO):
+        assert piece == "You"
+        break
+    assert (await chat.text("chat", HELLO)).text
+    await chat.close()
+
+
+async def test_each_operation_can_have_its_own_model() -> None:
+    async with ScriptedModel(["small"], models=("tiny",)) as small, ScriptedModel(["large"], models=("huge",)) as large:
+        settings = Settings(
+            providers={"a": small.provider("a"), "b": large.provider("b")},
+            routes={
+                "route": Route((Choice("a", "tiny"),), temperature=0.0),
+                "summarize": Route((Choice("b", "huge"),), max_tokens=9),
+            },
+        )
+        chat = open_chat(settings)
+        assert (await chat.text("route", HELLO)).model == "a:tiny"
+        assert (await chat.text("summarize", HELLO)).model == "b:huge"
+        assert small.requests[0].body["temperature"] == 0.0
+        assert "max_tokens" not in small.requests[0].body
+        assert large.requests[0].body["max_tokens"] == 9
+        assert chat.has("route")
+        assert not chat.has("chat")
+        with pytest.raises(NoModel, match="no model is configured to chat"):
+            await chat.text("chat", HELLO)
+        with pytest.raises(NoModel):
+            await anext(chat.stream("chat", HELLO))
+        with pytest.raises(NoModel):
+            await chat.structure("chat", HELLO, Person)
+        await chat.close()
+        await chat.close()
+
+
+async def test_an_embedder_is_not_asked_to_write(chat: RoutedChat) -> None:
+    with pytest.raises(InvalidInput, match="cannot be asked to write"):
+        await chat.text("embed", HELLO)
+
+
+def test_a_provider_that_is_not_there_is_told_at_once() -> None:
+    with pytest.raises(InvalidInput, match="'chat' is to use nobody:x, but no provider 'nobody' is configured"):
+        open_chat(Settings(routes={"chat": Route((Choice("nobody", "x"),))}))
+
+
+async def test_a_cut_text_says_that_it_is(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.say([Writes("She is a", finish="length")])
+    assert (await chat.text("chat", HELLO)).cut
+
+
+async def test_an_empty_reply_says_why(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.say([Writes("", finish="length"), Writes(" \n ")])
+    with pytest.raises(ModelGarbled, match="used up max_tokens before it began to write"):
+        await chat.text("chat", HELLO)
+    with pytest.raises(ModelGarbled, match="wrote nothing"):
+        await chat.text("chat", HELLO)
+
+
+class ReasoningModel(faults.Refuses):
+    """Refuses what reasoning models refuse, one after the other."""
+
+    def strikes(self, request: Request) -> bool:
+        return "max_tokens" in request.body or "temperature" in request.body
+
+
+async def test_a_model_that_wants_other_parameters_gets_them_from_then_on(model: ScriptedModel) -> None:
+    model.fail(
+        ReasoningModel(
+            "max_tokens", "Unsupported: use max_completion_tokens, and leave temperature at its default value."
+        )
+    )
+    chat = open_chat(routed(model, temperature=0.0, max_tokens=30))
+    for _ in range(2):
+        assert (await chat.text("chat", HELLO)).text
+    sent = [
+        sorted({"temperature", "max_tokens", "max_completion_tokens"} & request.body.keys())
+        for request in model.requests
+    ]
+    assert sent == [
+        ["max_tokens", "temperature"],
+        ["max_completion_tokens", "temperature"],
+        ["max_completion_tokens"],
+        ["max_completion_tokens"],
+    ]
+    await chat.close()
+
+
+async def test_a_stream_does_without_its_cost_where_that_is_refused(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.fail(faults.Refuses("stream_options"))
+    assert "".join([piece async for piece in chat.stream("chat", HELLO)]) == "You said: A friend."
+    assert len(model.requests) == 2
+
+
+async def test_a_request_that_is_refused_either_way_is_not_remembered(model: ScriptedModel) -> None:
+    model.fail(faults.Refuses("messages", "temperature and max_tokens look strange"))
+    chat = open_chat(routed(model, temperature=0.0, max_tokens=30))
+    with pytest.raises(ModelRefused, match=r"scripted:scripted rejects the request: .*look strange"):
+        await chat.text("chat", HELLO)
+    model.heal()
+    await chat.text("chat", HELLO)
+    assert {"temperature", "max_tokens"} <= model.requests[-1].body.keys()
+    await chat.close()
+
+
+async def test_errors_say_what_to_do(model: ScriptedModel, chat: RoutedChat) -> None:
+    model.fail(faults.WrongKey())
+    with pytest.raises(ModelRefused, match=r"rejects the key: .*401.*Check the api_key of 'scripted'"):
+        await chat.text("chat", HELLO)
+    model.fail(faults.UnknownModel())
+    with pytest.raises(ModelRefused, match=r"scripted:scripted does not exist at http.*Check the model's name"):
+        await chat.text("chat", HELLO)
+    model.stop()
+    with pytest.raises(ModelUnavailable, match=r"cannot be reached at http://127.*/v1: .*\. Is it running\?"):
+        await chat.text("chat", HELLO)
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"), [(7200, 7200.0), ("7200", 7200.0), ("Fri, 31 Dec 2199 23:59:59 GMT", 10**9), ("soon", None)]
+)
+async def test_a_server_may_say_when_to_come_back(
+    model: ScriptedModel, header: float | str, expected: float | None
+) -> None:
+    model.fail(faults.TooManyRequests(header))
+    chat = open_chat(replace(model.settings(), resilience=replace(model.settings().resilience, attempts=1)))
+    with pytest.raises(ModelUnavailable, match="asks to slow down") as raised:
+        await chat.text("chat", HELLO)
+    await chat.close()
+    if expected is None:
+        assert raised.value.retry_after is None
+    else:
+        assert raised.value.retry_after is not None
+        assert raised.value.retry_after >= expected
+
+
+async def test_a_plan_without_quota_is_not_asked_again(model: ScriptedModel, chat: RoutedChat) -> None:
+    class NoQuota(faults.Fault):
+        def change(self, answer: Answer) -> Answer:  # noqa: ARG002
+            return failure(429, "You exceeded your current quota", "insufficient_quota")
+
+    model.fail(NoQuota())
+    with pytest.raises(ModelRefused, match=r"no quota left: .*Check its plan"):
+        await chat.text("chat", HELLO)
+    assert len(model.requests) == 1
+
+
+async def test_spending_is_counted_for_whoever_asks(model: ScriptedModel) -> None:
+    ledger, ann = MemoryLedger(), Scope.of("ann")
+    settings = replace(model.settings(), spending=Spending(tokens_per_user_and_day=20))
+    chat = open_chat(settings, ledger=ledger)
+    reply = await chat.text("chat", HELLO, scope=ann)
+    day = chat._budget.today()
+    assert await ledger.spent(day, ann) == reply.prompt_tokens + reply.reply_tokens
+    assert "".join([piece async for piece in chat.stream("chat", HELLO, scope=ann)])
+    with pytest.raises(SpendingLimit):
+        await chat.text("chat", HELLO, scope=ann)
+    with pytest.raises(SpendingLimit):
+        await chat.structure("extract", HELLO, Person, scope=ann)
+    assert len(model.requests) == 2
+    await chat.close()
+
+
+async def test_so_many_calls_at_a_time_reach_a_provider() -> None:
+    running, most = [0], [0]
+
+    class Held(faults.Fault):
+        async def send(self, answer: Answer, wire: Wire) -> None:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            await asyncio.sleep(0.02)
+            running[0] -= 1
+            await wire.send(answer)
+
+    async with ScriptedModel() as model:
+        model.fail(Held())
+        settings = replace(model.settings(), providers={"scripted": model.provider(concurrency=3)})
+        chat = open_chat(settings)
+        await asyncio.gather(*(chat.text("chat", HELLO) for _ in range(12)))
+        await chat.close()
+    assert most[0] == 3
+    assert len(model.requests) == 12
+
+
+async def test_an_address_may_have_a_query(model: ScriptedModel) -> None:
+    provider = Provider("scripted", f"{model.base_url}?api-version=2026-01", None)
+    chat = open_chat(replace(model.settings(), providers={"scripted": provider}))
+    await chat.text("chat", HELLO)
+    assert (model.requests[0].path, dict(model.requests[0].query)) == (
+        "/v1/chat/completions",
+        {"api-version": "2026-01"},
+    )
+    await chat.close()

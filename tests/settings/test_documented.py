@@ -1,0 +1,51 @@
+"""The pages on configuration say everything, and nothing that is not so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recollect.settings import OPERATIONS, load_settings
+from recollect.settings.keys import all_keys
+from recollect.settings.routes import DEFAULT_ROUTES
+from recollect.settings.well_known import WELL_KNOWN
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+REFERENCE = DOCS / "reference" / "configuration.md"
+PAGES = [REFERENCE, DOCS / "how-to" / "connect-a-model.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_every_key_and_every_variable_is_documented() -> None:
+    page = REFERENCE.read_text(encoding="utf-8")
+    for key in all_keys():
+        documented = re.sub(rf"^models\.({'|'.join(OPERATIONS)})\.", "models.OPERATION.", key)
+        assert f"| `{documented}` |" in page, key
+    for known in WELL_KNOWN.values():
+        for variable in (known.address_variable, known.key_variable):
+            assert variable is None or f"`{variable}`" in page
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_documented_defaults_of_operations_are_the_real_ones(operation: str) -> None:
+    row = re.search(rf"^\| `{operation}` \|(.*)\|$", REFERENCE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert row is not None
+    _, temperature, tokens, timeout = (cell.strip() for cell in row[1].split("|"))
+    route = DEFAULT_ROUTES[operation]  # type: ignore[index]
+    unset = {"the provider's", "–"}
+    assert (temperature in unset) if route.temperature is None else float(temperature) == route.temperature
+    assert (tokens in unset) if route.max_tokens is None else int(tokens) == route.max_tokens
+    assert float(timeout) == route.timeout
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_is_shown_can_be_used(page: Path, tmp_path: Path) -> None:
+    shown = [text for language, text in BLOCK.findall(page.read_text(encoding="utf-8")) if not language]
+    assert shown
+    for text in shown:
+        path = tmp_path / "recollect.toml"
+        path.write_text(text, encoding="utf-8")
+        settings = load_settings(path, env={})
+        assert settings.route("chat").chain

@@ -1,0 +1,71 @@
+"""Summaries and memories are found, on every store."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from making import add
+from recollect.domain.change import AddMemory, AddNoteVectors, Archive, RollBack
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.note import NoteKey, NoteVector
+from recollect.domain.scope import Scope
+from recollect.domain.summary import SummaryDraft
+from recollect.store import Store
+
+ANN = Scope.of("ann")
+BOB = Scope.of("bob")
+
+
+async def remember(store: Store, scope: Scope, text: str, *sources: int) -> int:
+    receipt = await store.apply([AddMemory(MemoryDraft(scope, "fact", text, sources=sources))])
+    return receipt.memory.id
+
+
+async def summarise(store: Store, scope: Scope, text: str, *messages: int) -> int:
+    receipt = await store.apply([Archive(SummaryDraft(scope, text, messages=messages))])
+    return receipt.summary.id
+
+
+def vector(*numbers: float) -> bytes:
+    return np.array(numbers, dtype=np.float16).tobytes()
+
+
+async def test_notes_are_found_by_their_words_in_any_form_with_their_sources(store: Store) -> None:
+    one, two = await add(store, ANN, "I moved to Berlin", "and found a flat")
+    memory = await remember(store, ANN, "Ann keeps two hives on the roof", one.seq)
+    summary = await summarise(store, ANN, "Ann moved to Berlin and keeps bees", one.seq, two.seq)
+    (found,) = await store.search_notes(ANN, "a hive", "m", None)
+    assert (found.key, found.words, found.sources) == (NoteKey("memory", memory), ("hive",), (one.id,))
+    both = await store.search_notes(ANN, "Who keeps bees?", "m", None)
+    assert [note.key for note in both] == [NoteKey("summary", summary), NoteKey("memory", memory)]
+    assert both[0].sources == (one.id, two.id)
+    assert both[0].coverage == 1.0 > both[1].coverage > 0
+
+
+async def test_notes_of_others_and_notes_that_were_taken_back_are_not_found(store: Store) -> None:
+    (message,) = await add(store, ANN, "a secret")
+    await remember(store, ANN, "the secret is in the garden")
+    summary = await summarise(store, ANN, "Ann has a secret", message.seq)
+    assert len(await store.search_notes(ANN, "secret", "m", None)) == 2
+    assert await store.search_notes(BOB, "secret", "m", None) == []
+    await store.apply([RollBack(ANN, summary)])
+    assert [note.key.kind for note in await store.search_notes(ANN, "secret", "m", None)] == ["memory"]
+
+
+async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(store: Store) -> None:
+    first = await remember(store, ANN, "likes tea")
+    second = await remember(store, ANN, "likes football")
+    due = await store.unembedded_notes("m", 10)
+    assert [(note.key, note.text) for note in due] == [
+        (NoteKey("memory", first), "likes tea"),
+        (NoteKey("memory", second), "likes football"),
+    ]
+    rows = tuple(NoteVector(note.key, value) for note, value in zip(due, (vector(1, 0), vector(0, 1)), strict=True))
+    await store.apply([AddNoteVectors("m", rows)])
+    await store.apply([AddNoteVectors("m", rows)])
+    assert await store.unembedded_notes("m", 10) == []
+    assert len(await store.unembedded_notes("another", 1)) == 1
+    found = await store.search_notes(ANN, "zzz", "m", np.array([0, 1], dtype=np.float32), limit=1)
+    assert [(note.key.id, note.similarity) for note in found] == [(second, 1.0)]
+    assert await store.search_notes(ANN, "zzz", "another", np.array([0, 1], dtype=np.float32)) == []
+    assert (await store.verify()).ok
