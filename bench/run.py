@@ -16,6 +16,7 @@ import adding
 import apsw
 import importing
 import reading
+import searching
 
 
 def main() -> None:
@@ -33,6 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         adding.run(Path(folder), options.adds)
         asyncio.run(reading.run(Path(folder), options.messages))
+        asyncio.run(searching.run(Path(folder), options.messages))
 
 
 if __name__ == "__main__":

@@ -97,9 +97,10 @@ async def run(folder: Path, messages: int) -> None:
     await asyncio.sleep(1)
     scans = {}
     talk, chance = Talk(seed=6), random.Random(7)
-    # As people ask: a few words that everybody uses, and a few that tell what is meant.
-    questions = [f"{' '.join(talk.text().split()[:4])} {talk.question()}?" for _ in range(1_000)]
-    chance.shuffle(questions)
+    # As people ask: a word or two that are said often, and one or two that tell what is meant.
+    forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
+    words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(1_000)]
+    questions = [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
     for user, mine in vectors.items():
         scans[user] = await latencies(scanning(embedder, mine, questions), 200, 20)
     vectors.clear()

@@ -217,3 +217,11 @@ async def test_search_survives_a_restart(tmp_path_factory: pytest.TempPathFactor
     store = await open_store(path)
     assert await found(store, "hippopotamus") == ["an unforgettable hippopotamus"]
     await store.close()
+
+
+async def test_the_rare_words_of_a_very_long_query_count(store: Store) -> None:
+    await add(store, ANN, *[" ".join(f"common{number}" for number in range(60)) for _ in range(5)], "xylophone lesson")
+    query = " ".join([*(f"common{number}" for number in range(60)), *(f"unheard{number}" for number in range(300))])
+    hits = await store.search_text(ANN, f"{query} xylophone", limit=10)
+    assert "xylophone lesson" in [hit.text for hit in hits]
+    assert all(len(hit.terms) <= 48 for hit in hits)

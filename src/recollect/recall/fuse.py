@@ -39,10 +39,10 @@ def kind_of(candidates: Candidates) -> Kind:
     return "people" if len(set(columns.speaker[rows].tolist())) > 1 else "alone"
 
 
-def fuse(candidates: Candidates, kind: Kind) -> dict[str, Numbers]:
-    """Return what each feature adds to the candidates' scores. Without their texts, some features are left out."""
+def fuse(candidates: Candidates, kind: Kind, *, textual: bool) -> dict[str, Numbers]:
+    """Return what each feature adds to the candidates' scores: those that read texts, or those that do without."""
     return {
         name: weight * FEATURES[name](candidates)
         for name, weight in weights(kind).items()
-        if candidates.texts or name not in NEED_TEXT
+        if (name in NEED_TEXT) == textual
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cachetools import LRUCache
 
 from recollect.domain.scope import Scope
 from recollect.errors import ModelError
@@ -13,6 +16,7 @@ from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates, Usual, candidates_of, neighbours
 from recollect.recall.question import Question
 from recollect.store import Store
+from recollect.store.ranking import TextMatches
 from recollect.store.terms import words_of
 
 if TYPE_CHECKING:
@@ -23,13 +27,16 @@ _log: Final = logging.getLogger("recollect.recall")
 
 _CANDIDATES: Final = 200
 """So many are taken from each arm."""
+_PLACES: Final = 1_000
+"""Of so many users and threads, the speakers are remembered."""
 
 
 class Gathered(NamedTuple):
-    """Candidates, and the vector of the question."""
+    """Candidates, the vector of the question, and whether the user has summaries or memories."""
 
     candidates: Candidates
     vector: Vectors | None
+    notes: bool
 
 
 class Gatherer:
@@ -38,25 +45,28 @@ class Gatherer:
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
         self._embedder = embedder
+        self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
 
     async def gather(self, scope: Scope, asking: Asking) -> Gathered:
         """Return the messages that one of the arms found, with what is known of them but their texts."""
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 
         question, many = Question.of(asking.query, asking.at), max(_CANDIDATES, asking.limit)
-        matches = await self._store.match_text(scope, asking.query, within=asking.within)
+        matches, vector = await self._match_and_embed(scope, asking, question)
         scores = matches.scores()
         rows = np.sort(matches.best(scores, many))
-        vector = await self._embed(question, matches.columns.speakers)
         if asking.arms == "dense":
             rows = rows[:0]
         dense, usual = np.zeros(len(scores) + 1), Usual()
         if vector is not None:
             rows, usual = await self._compare(scope, asking, vector, many, matches.columns, rows, dense)
-        return Gathered(candidates_of(question, matches, rows, np.append(scores, 0.0), dense, usual), vector)
+        candidates = candidates_of(question, matches, rows, np.append(scores, 0.0), dense, usual)
+        return Gathered(candidates, vector, matches.notes)
 
-    async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Candidates:
-        """Return the chosen candidates, by their places in order, with what they say."""
+    async def read(
+        self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]
+    ) -> tuple[Candidates, Rows]:
+        """Return the chosen candidates, by their places in order, with what they say, and which those were."""
         import numpy as np  # noqa: PLC0415
 
         places = np.array(chosen, dtype=np.intp)
@@ -64,14 +74,37 @@ class Gatherer:
         texts = await self._store.texts(scope, seqs.tolist(), within=asking.within)
         # What was removed since the search began is no candidate any more.
         there = places[np.isin(seqs, list(texts))]
-        return candidates.narrowed(there, [texts[seq] for seq in seqs.tolist() if seq in texts])
+        return candidates.narrowed(there, [texts[seq] for seq in seqs.tolist() if seq in texts]), there
 
-    async def _embed(self, question: Question, speakers: Sequence[str]) -> Vectors | None:
-        if self._embedder is None or not question.text.strip():
-            return None
-        names = frozenset(word for speaker in speakers for word in words_of(speaker))
+    async def _match_and_embed(
+        self, scope: Scope, asking: Asking, question: Question
+    ) -> tuple[TextMatches, Vectors | None]:
+        """Look the words up and embed the question: side by side, where the speakers' names are known from before."""
+        place = (scope.space, scope.user) if asking.within == "user" else (scope.space, "", scope.thread)
+        guess = self._without_names(question, self._speakers.get(place))
+        early = None if guess is None else asyncio.ensure_future(self._embed(guess))
         try:
-            vectors = await self._embedder.embed([question.without(names)])
+            matches = await self._store.match_text(scope, asking.query, within=asking.within)
+            self._speakers[place] = matches.columns.speakers
+            text = self._without_names(question, matches.columns.speakers) or question.text
+            if early is not None and text == guess:
+                return matches, await early
+            return matches, await self._embed(text)
+        finally:
+            if early is not None:
+                early.cancel()
+
+    @staticmethod
+    def _without_names(question: Question, speakers: Sequence[str] | None) -> str | None:
+        if speakers is None:
+            return None
+        return question.without(frozenset(word for speaker in speakers for word in words_of(speaker)))
+
+    async def _embed(self, text: str) -> Vectors | None:
+        if self._embedder is None or not text.strip():
+            return None
+        try:
+            vectors = await self._embedder.embed([text])
         except ModelError as error:
             # Words alone still find most of it; health says that the model is down.
             _log.warning("searching by words alone: %s", error)

@@ -24,11 +24,13 @@ def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
     return places
 
 
-def without_repetitions(ranked: Iterable[int], texts: Sequence[str]) -> list[list[int]]:
-    """Put messages that say the same in the same words together, best first."""
+def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Put messages that say the same in the same words together, the best `limit` of them first."""
     kept: dict[tuple[str, ...], list[int]] = {}
     for place in ranked:
         said = tuple(words_of(texts[place])) or (texts[place],)
+        if said not in kept and len(kept) == limit:
+            break
         kept.setdefault(said, []).append(place)
     return list(kept.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +20,6 @@ from recollect.store import Store
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
-
-    Score = Callable[[Candidates], dict[str, Numbers]]
 
 _READ: Final = 100
 """Of so many candidates at least, the text is read."""
@@ -47,7 +45,7 @@ class Recall:
         hits = []
         if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
             hits = await self._messages(scope, asking, gathered.candidates, kind)
-        if {"summary", "memory"}.intersection(asking.kinds) and asking.within == "user" and asking.arms == "all":
+        if gathered.notes and {"summary", "memory"}.intersection(asking.kinds) and asking.arms == "all":
             hits += await self._notes(scope, asking, gathered, kind)
             hits.sort(key=lambda hit: -hit.score)
         return _wanted(hits, asking)
@@ -55,26 +53,30 @@ class Recall:
     async def candidates(self, scope: Scope, asking: Asking) -> Candidates:
         """Return all messages that may be the answer, with their texts: what weights are fitted to."""
         found = (await self._gatherer.gather(scope, asking)).candidates
-        return await self._gatherer.read(scope, asking, found, range(len(found.rows)))
+        return (await self._gatherer.read(scope, asking, found, range(len(found.rows))))[0]
 
     async def _messages(self, scope: Scope, asking: Asking, candidates: Candidates, kind: Kind) -> list[Hit]:
-        def score(found: Candidates) -> dict[str, Numbers]:
-            return fuse(found, kind) if asking.arms == "all" else {"dense": found.dense[found.rows]}
-
+        parts = (
+            fuse(candidates, kind, textual=False)
+            if asking.arms == "all"
+            else {"dense": candidates.dense[candidates.rows]}
+        )
         # Only what can still be among the hits is read.
-        many = max(_READ, 2 * asking.limit) + len(asking.without)
-        best = sorted(order(candidates, score(candidates))[:many])
-        candidates = await self._gatherer.read(scope, asking, candidates, best)
-        parts = score(candidates)
+        many = asking.limit + len(asking.without)
+        best = sorted(order(candidates, parts)[: max(_READ, 2 * many)])
+        candidates, places = await self._gatherer.read(scope, asking, candidates, best)
+        parts = {name: values[places] for name, values in parts.items()}
+        if asking.arms == "all":
+            parts |= fuse(candidates, kind, textual=True)
         ranked = order(candidates, parts)
         if asking.similarity is not None:
             ranked = [place for place in ranked if _similarity(candidates, place) >= asking.similarity]
         hits = []
         if "message" in asking.kinds:
-            groups = without_repetitions(ranked, candidates.texts)
+            groups = without_repetitions(ranked, candidates.texts, many)
             hits += await self._hits(scope, asking, candidates, parts, groups)
         if "session" in asking.kinds:
-            groups = without_repeated_sessions(ranked, candidates)
+            groups = without_repeated_sessions(ranked, candidates)[:many]
             found = await self._hits(scope, asking, candidates, parts, groups)
             hits += [_as_session(hit) for hit in found]
         return hits
@@ -87,7 +89,6 @@ class Recall:
         parts: dict[str, Numbers],
         groups: Sequence[Sequence[int]],
     ) -> list[Hit]:
-        groups = groups[: asking.limit + len(asking.without)]
         columns, rows = candidates.columns, candidates.rows.tolist()
         around = {group[0]: rows_around(columns, rows[group[0]], asking.around) for group in groups}
         wanted = {rows[place] for group in groups for place in group}.union(*around.values())

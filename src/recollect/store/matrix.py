@@ -84,6 +84,8 @@ class Matrix:
         # Ties go to the newer message, so that the answer is always the same.
         best = np.lexsort((-places, -scores))
         chosen, given = places[best], scores[best]
+        if len(chosen) == len(inside):
+            return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
         named = self._places(np.array(also, dtype=np.int64), seqs)
         named = named[~np.isin(named, chosen)]
         if only is not None:

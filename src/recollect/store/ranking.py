@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # and little from punishing length.
 _SATURATION: Final = 0.9
 _LENGTH_WEIGHT: Final = 0.4
+_MOST_WORDS: Final = 48
+"""So many words of a query count."""
 MOST_GAIN: Final = _SATURATION + 1
 """What a word can add at most, times its rarity."""
 
@@ -46,6 +48,8 @@ class TextMatches:
     postings: tuple[Posting, ...]
     """One for each word, also for words that were not found."""
     average_length: float
+    notes: bool = False
+    """Whether the user has summaries or memories, which belong to a search of all that is theirs."""
 
     def scores(self) -> Numbers:
         """Return what each message of the scope scores; zero where no word is found."""
@@ -77,6 +81,15 @@ class TextMatches:
 def posting(word: str, rows: Rows, counts: NDArray[np.int64], documents: int) -> Posting:
     """Make a posting; `documents` is how many messages were searched. Rows are in order."""
     return Posting(word, math.log1p((documents - len(rows) + 0.5) / (len(rows) + 0.5)), rows, counts)
+
+
+def telling(postings: Sequence[Posting]) -> tuple[Posting, ...]:
+    """Keep the rarest words of a long query, in their order: a whole page as a query is about what is rare in it."""
+    if len(postings) <= _MOST_WORDS:
+        return tuple(postings)
+    found = [posting for posting in postings if len(posting.rows)]
+    kept = {posting.word for posting in sorted(found, key=lambda posting: -posting.rarity)[:_MOST_WORDS]}
+    return tuple(posting for posting in found if posting.word in kept)
 
 
 def best_hits(matches: TextMatches, limit: int) -> list[tuple[int, float, tuple[str, ...]]]:

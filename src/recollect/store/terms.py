@@ -12,8 +12,8 @@ from recollect.store.languages import all_stems, language_of, stems, stop_words
 LONGEST_TERM: Final = 64
 """Longer runs (encoded files, hashes) are cut; they are found by their beginning."""
 
-MOST_TERMS: Final = 64
-"""So many different words of a query are looked up."""
+MOST_TERMS: Final = 512
+"""So many different words of a query are looked up. Those that are found most rarely count."""
 
 # Scripts that write without spaces, and Korean, whose words end in particles. A run of them is indexed as its
 # characters and its pairs of characters: Thai, Lao, Burmese, Khmer; kana; Hangul; the Chinese characters of all planes.

@@ -71,7 +71,7 @@ class Prompt:
             Said("user", _fill(self.sections["user"], parts)),
         ]
 
-    def section(self, name: str, **parts: Part) -> str:
+    def section(self, name: str, /, **parts: Part) -> str:
         """Return one section, filled."""
         if name not in self.sections:
             raise InvalidInput(f"the prompt {self.name} has no section {name!r}; it has {_names(self.sections)}")

@@ -6,17 +6,22 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from recollect.recall.candidates import Candidates
+from recollect.store.terms import fold, words_of
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
 
-_TIME_WORDS: Final = re.compile(
-    r"\b(yesterday|today|tomorrow|tonight|last|next|ago|weeks?|months?|years?|(mon|tues|wednes|thurs|fri|satur|sun)day|"
-    r"january|february|march|april|may|june|july|august|september|october|november|december|weekend|recently|"
-    r"gestern|heute|morgen|letzte[nrs]?|ayer|hoy|manana|pasad[oa]|hier|demain|вчера|сегодня|завтра|недел[юиея]|\d{4})\b"
-    r"|昨天|今天|明天|上周|下周|[0-9]+月|昨日|今日|明日|أمس|اليوم|غدا",
-    re.IGNORECASE,
+_TIME_WORDS: Final = frozenset(
+    fold(
+        "yesterday today tomorrow tonight last next ago week weeks month months year years weekend recently "
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+        "september october november december gestern heute morgen letzte letzten letzter letztes ayer hoy mañana "
+        "pasado pasada hier demain вчера сегодня завтра неделю недели неделе "
+        "昨天 今天 明天 上周 下周 昨日 今日 明日 أمس اليوم غدا"
+    ).split()
 )
+_YEAR: Final = 4
+_MONTH: Final = re.compile(r"\d月")
 _TYPICAL_LENGTH: Final = 2.5
 """The logarithm of the words of a usual chat turn."""
 
@@ -34,7 +39,7 @@ def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
 
     if not candidates.question.asks_when:
         return np.zeros(len(candidates.rows))
-    return np.array([float(_TIME_WORDS.search(text) is not None) for text in candidates.texts])
+    return np.array([float(_speaks_of_time(text)) for text in candidates.texts])
 
 
 def length(candidates: Candidates) -> Numbers:
@@ -52,6 +57,13 @@ def recency(candidates: Candidates) -> Numbers:
 def own_words(candidates: Candidates) -> Numbers:
     """One for what people said themselves, as against the assistant."""
     return (~candidates.columns.assistant[candidates.rows]).astype(float)
+
+
+def _speaks_of_time(text: str) -> bool:
+    words = words_of(text)
+    if not _TIME_WORDS.isdisjoint(words) or any(len(word) == _YEAR and word.isdecimal() for word in words):
+        return True
+    return not text.isascii() and _MONTH.search(text) is not None
 
 
 def _words(text: str) -> float:

@@ -32,10 +32,10 @@ from recollect.errors import InvalidInput, NotFound, StoreClosed
 from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
 from recollect.store.ephemeral.changes import Changes
-from recollect.store.ephemeral.notes import find_notes
+from recollect.store.ephemeral.notes import find_notes, has_notes
 from recollect.store.ephemeral.state import Entry, Name, State, as_microseconds, person
 from recollect.store.matrix import Matrix
-from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting
+from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from recollect.store.terms import query_words
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ class EphemeralStore:
         }
         columns = columns_of([_column(entry, threads, sessions) for entry in judged])
         inside = np.array([entry.message.seq in visible for entry in judged], dtype=bool)
+        notes = within == "user" and has_notes(self._open, scope)
         postings = []
         for word, stored_as in query_words(words):
             counts = np.array([sum(entry.terms.get(term, 0) for term in stored_as) for entry in judged], dtype=np.int64)
@@ -209,7 +210,7 @@ class EphemeralStore:
             kept_rows = rows[inside[rows]]
             postings.append(Posting(word, rarity, kept_rows, counts[kept_rows]))
         total = sum(entry.length for entry in judged)
-        return TextMatches(columns, tuple(postings), max(total / max(len(judged), 1), 1.0))
+        return TextMatches(columns, telling(postings), max(total / max(len(judged), 1), 1.0), notes)
 
     @_locked
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:

@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from recollect.store.contract import Vector
 
 
+def has_notes(state: State, scope: Scope) -> bool:
+    """Tell whether the user has summaries or memories."""
+    every: list[Summary | Memory] = [*state.summaries.values(), *state.memories.values()]
+    return any((note.space, note.user) == person(scope) for note in every)
+
+
 def find_notes(
     state: State, scope: Scope, words: str, embedder: str, vector: Vector | None, limit: int
 ) -> list[NoteMatch]:

@@ -11,7 +11,7 @@ from recollect.domain.hit import Hit
 from recollect.domain.scope import Scope
 from recollect.domain.words import Within
 from recollect.store.columns import Columns, columns_of
-from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting
+from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from recollect.store.sqlite import reads
 from recollect.store.sqlite.caches import Caches
 from recollect.store.terms import query_words
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from recollect.store.columns import Rows
 
+_HAS_NOTES: Final = """
+SELECT EXISTS (SELECT 1 FROM summary WHERE owner = ?1) OR EXISTS (SELECT 1 FROM memory WHERE owner = ?1)
+"""
 # One text with all numbers in it: handing over rows one by one would take ten times as long.
 _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
@@ -41,6 +44,7 @@ def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str,
     if found is None:
         return TextMatches(columns_of(()), (), 1.0)
     place, columns, inside, documents, total = found
+    notes = within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
     postings = []
     for word, terms in query_words(words):
         rows, counts = _posting(connection, columns, [place.prefix + term for term in terms])
@@ -49,7 +53,7 @@ def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str,
             kept = inside[rows]
             made = Posting(word, made.rarity, rows[kept], counts[kept])
         postings.append(made)
-    return TextMatches(columns, tuple(postings), max(total / max(documents, 1), 1.0))
+    return TextMatches(columns, telling(postings), max(total / max(documents, 1), 1.0), notes)
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
