@@ -74,7 +74,7 @@ app.command()(care.backup)
 app.command()(care.restore)
 app.command()(config.config)
 app.command()(demo.demo)
-app.command("eval")(evaluate.evaluate)
+app.add_typer(evaluate.commands, name="eval")
 
 
 def main() -> None:

@@ -1,16 +1,17 @@
-"""`recollect eval`: how well recall does on labelled conversations."""
+"""`recollect eval`: how well recall and summaries do on labelled conversations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import anyio
 import typer
 from rich import box
 from rich.table import Column, Table
 from rich.text import Text
+from typer.core import TyperGroup
 
 from recollect.cli.options import AsJson
 from recollect.cli.show import console, harmless, print_json, progress_bar, say
@@ -25,10 +26,31 @@ from recollect.evaluation import (
     measure,
     sample,
 )
+from recollect.evaluation.summaries import Figures, SummaryReport, load_chats, measure_summaries
 
 _NOTHING: Final = "–"
+_RECALL: Final = "recall"
 
 
+class _Evaluations(TyperGroup):
+    """What can be measured. `recollect eval PATH`, without a word for it, measures recall."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as typer has it
+        """Put the word in where it was left out."""
+        known = {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if args[:1] and args[0] in known else [_RECALL, *args])
+
+
+commands = typer.Typer(
+    cls=_Evaluations,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="[recall] PATH | summaries PATH",
+    help="Measure recall, or summaries made without a model, on labelled conversations. "
+    "Without a word for what to measure, it is recall.",
+)
+
+
+@commands.command(_RECALL)
 def evaluate(
     path: Annotated[
         Path,
@@ -64,6 +86,32 @@ def evaluate(
         print_json({"data_sets": reports})
 
 
+@commands.command("summaries")
+def evaluate_summaries(
+    path: Annotated[Path, typer.Argument(help="A file or a folder: DialogSum, SAMSum, QMSum or LoCoMo, as published.")],
+    words: Annotated[
+        int | None,
+        typer.Option("--words", "-w", min=1, help="So many words for each summary, instead of a share of the chat."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure summaries made without a model, on chats whose summaries or facts are known.
+
+    Every chat is summarised in a few simple ways and in the way that is used without a model, all with the same room.
+    Example:
+        recollect eval summaries samsum.json
+    """
+    reports = []
+    for chats in load_chats(path):
+        with progress_bar(chats.format, hidden=False) as progress:
+            report = measure_summaries(chats, words, progress)
+        reports.append(report)
+        if not as_json:
+            _show_summaries(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
 def _rankings(arms: str, baseline: str | None) -> list[Ranking]:
     if baseline not in (None, "like"):
         raise InvalidInput(f"unknown baseline {baseline!r}; there is 'like'")
@@ -93,6 +141,24 @@ def _show(report: DatasetReport) -> None:
     _show_turns(report)
     _show_sessions(report)
     _show_categories(report)
+
+
+def _show_summaries(report: SummaryReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    facts = f", {_several(report.facts, 'fact')}" if report.facts else ""
+    say(f"{_several(report.chats, 'chat')}, {_several(report.turns, 'turn')}{facts}")
+    say(f"room for a summary: {report.room:.0f} words on average, the same for every method")
+    for count in report.left_out:
+        say(f"left out: {count.what} ({count.number:,})")
+    table = _table("summaries", "R-1", "R-2", "R-L", "facts", "small\ntalk", "words")
+    for figures in report.methods:
+        table.add_row(figures.method, *_summary_cells(figures))
+    _print(table)
+
+
+def _summary_cells(figures: Figures) -> list[str]:
+    shares = (figures.rouge_1, figures.rouge_2, figures.rouge_l, figures.facts_covered, figures.small_talk)
+    return [*map(_percent, shares), _number(figures.words, 0)]
 
 
 def _denominator(report: DatasetReport) -> str:

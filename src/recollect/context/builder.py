@@ -1,0 +1,162 @@
+"""Reading what a context is made of, and making it. No model is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from recollect.context.assemble import Assembler
+from recollect.context.context import Context
+from recollect.context.items import Item, SectionName
+from recollect.context.recipe import Recipe
+from recollect.context.render import as_messages, as_text, block
+from recollect.context.sections import Offers, speaker
+from recollect.domain.hit import Hit
+from recollect.domain.memory import Memory
+from recollect.domain.message import Message
+from recollect.domain.scope import Scope, is_direct
+from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+from recollect.models.tokens import TokenCounter
+from recollect.recall import Asking, Recall
+from recollect.store import Store
+
+_PER_BLOCK: Final = 4
+
+Portrait = Callable[[Scope], Awaitable[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody asks a context for."""
+
+    text: str
+    """The message that is to be answered."""
+    budget: int
+    system: str | None = None
+    persona: str | None = None
+    at: datetime | None = None
+
+
+class Builder:
+    """Makes contexts over one store."""
+
+    def __init__(self, store: Store, recall: Recall, portrait: Portrait) -> None:
+        self._store = store
+        self._recall = recall
+        self._portrait = portrait
+
+    async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
+        """Read what the recipe asks for, and fill the budget."""
+        at = wanted.at or datetime.now(UTC)
+        summaries = await self._summaries(scope, recipe)
+        recent = await self._recent(scope, wanted, recipe, summaries)
+        hits, memories, portrait = await asyncio.gather(
+            self._hits(scope, wanted, recipe, recent), self._memories(scope, recipe), self._about(scope, recipe)
+        )
+        offers = Offers(counter)
+        several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+        offered: dict[SectionName, list[Item]] = {
+            "system": offers.system(wanted.system),
+            "rules": offers.rules(),
+            "persona": offers.persona(wanted.persona),
+            "portrait": offers.portrait(portrait),
+            "memories": offers.memories(memories),
+            "summaries": offers.summaries(summaries, _covered(summaries, recent)),
+            "snippets": offers.snippets(hits),
+            "recent": offers.recent(recent, several=several),
+            "current": offers.current(wanted.text, speaker(scope.user) if several else None, at),
+        }
+        count = partial(_count, counter, scope.user)
+        assembler = Assembler(
+            recipe,
+            wanted.budget,
+            counter,
+            now=at,
+            overhead=partial(_overhead, counter, scope.user),
+            count=count,
+        )
+        made = await asyncio.to_thread(assembler.assemble, offered)
+        return Context(
+            messages=as_messages(made.items, scope.user),
+            text=as_text(made.items, scope.user, recipe.layout),
+            tokens=count(made.items),
+            budget=wanted.budget,
+            sections=made.reports,
+            items=made.items,
+            left_out=made.left_out,
+            counter=counter.name,
+        )
+
+    async def _summaries(self, scope: Scope, recipe: Recipe) -> list[Summary]:
+        if "summaries" not in recipe.order:
+            return []
+        found = await self._store.summaries(scope)
+        return [summary for summary in found if not recipe.kinds or summary.kind in recipe.kinds]
+
+    async def _recent(
+        self, scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary]
+    ) -> list[Message]:
+        found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1)
+        if found and found[-1].role == "user" and found[-1].text == wanted.text:
+            # It was stored before it is answered: it is the current message, and stands there once.
+            found = found[:-1]
+        last = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
+        return [message for message in found if message.seq > last][-recipe.recent :]
+
+    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, recent: Sequence[Message]) -> list[Hit]:
+        if "snippets" not in recipe.order or not recipe.snippets:
+            return []
+        asking = Asking(
+            query=wanted.text,
+            limit=recipe.snippets,
+            within="user" if is_direct(scope.thread) else "thread",
+            at=wanted.at,
+            kinds=("session",) if recipe.whole_sessions else ("message",),
+            around=recipe.around,
+            similarity=recipe.similarity,
+            without=frozenset(message.id for message in recent),
+        )
+        hits = await self._recall.search(scope, asking)
+        if recipe.window is None:
+            return hits
+        older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
+        first = older[0].seq if older else 0
+        return [hit for hit in hits if hit.message is not None and hit.message.seq >= first]
+
+    async def _memories(self, scope: Scope, recipe: Recipe) -> list[Memory]:
+        if "memories" not in recipe.order or not recipe.memories:
+            return []
+        return (await self._store.memories(scope))[: recipe.memories]
+
+    async def _about(self, scope: Scope, recipe: Recipe) -> str | None:
+        return await self._portrait(scope) if "portrait" in recipe.order else None
+
+
+def _within(scope: Scope) -> Within:
+    return "user" if is_direct(scope.thread) else "thread"
+
+
+def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[int, frozenset[int]]:
+    """Return what each summary stands for, as far as it is among the recent messages; nothing where more lies below."""
+    covered = {}
+    for summary in summaries:
+        below = frozenset(message.seq for message in recent if message.chunk in summary.chunks)
+        if summary.chunks and len(below) == summary.messages:
+            covered[summary.id] = below
+    return covered
+
+
+def _overhead(counter: TokenCounter, user: str, section: SectionName) -> int:
+    """Return what a section costs beside its items."""
+    if section in {"recent", "current"}:
+        return 0
+    return counter.count(block(section, (), user)) + _PER_BLOCK
+
+
+def _count(counter: TokenCounter, user: str, items: Sequence[Item]) -> int:
+    return counter.count_messages(as_messages(items, user))

@@ -1,0 +1,56 @@
+"""A context: what goes to the model now, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from recollect.context.items import Item, LeftOut, SectionReport
+from recollect.context.render import Message
+
+_BAR: Final = 40
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What goes to the model. It never has more tokens than its budget."""
+
+    messages: list[Message]
+    """For any OpenAI-style chat API."""
+    text: str
+    """The same as one text, for models that complete texts."""
+    tokens: int
+    """What `messages` count, by the same counter as the budget."""
+    budget: int
+    sections: tuple[SectionReport, ...]
+    items: tuple[Item, ...] = field(repr=False)
+    left_out: tuple[LeftOut, ...] = field(repr=False)
+    counter: str = ""
+    """How tokens were counted."""
+
+    def explain(self) -> str:
+        """Say of each item whether it is in, in which section, with how many tokens, and why or why not."""
+        lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {_bar(self.tokens, self.budget)}"]
+        for report in self.sections:
+            lines.append(
+                f"\n{report.name}: {report.tokens:,} tokens, {report.items} in, {report.left_out} left out "
+                f"(its share: {report.budget:,})"
+            )
+            lines += [f"  + {_line(item)}" for item in self.items if item.section == report.name]
+            lines += [
+                f"  - {_line(left.item)}: {left.reason}" for left in self.left_out if left.item.section == report.name
+            ]
+        return "\n".join(lines)
+
+
+def _line(item: Item) -> str:
+    score = "" if item.score is None else f" score {item.score:.2f}"
+    short = " ".join(item.text.split())
+    shown = short if len(short) <= _SHOWN else f"{short[: _SHOWN - 1]}…"
+    return f"{item.tokens:5,}  {item.key}{score}{' (cut)' if item.cut else ''}  {shown}"
+
+
+def _bar(used: int, whole: int) -> str:
+    filled = round(_BAR * used / max(whole, 1))
+    return "█" * filled + "░" * (_BAR - filled)

@@ -1,0 +1,137 @@
+"""What each section has to offer, most wanted first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from recollect.context.items import Item, SectionName
+from recollect.domain.hit import Hit
+from recollect.domain.memory import Memory
+from recollect.domain.message import Message
+from recollect.domain.summary import Summary
+from recollect.models.prompts import Fenced, load_prompt, quote
+from recollect.models.prompts.fence import moment, one_line
+from recollect.models.tokens import TokenCounter
+
+_IMPORTANT: Final = 10
+_PER_TURN: Final = 4
+_LONGEST_NAME: Final = 64
+_FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Makes items of what was read."""
+
+    counter: TokenCounter
+
+    def system(self, text: str | None) -> list[Item]:
+        """Offer the system prompt, as the operator wrote it."""
+        return [] if not text else [self._item("system", "system prompt", text)]
+
+    def rules(self) -> list[Item]:
+        """Offer the rules against invention."""
+        return [self._item("rules", "rules", load_prompt("chat").section("rules"))]
+
+    def persona(self, persona: str | None) -> list[Item]:
+        """Offer the bot's character."""
+        if not persona:
+            return []
+        return [self._item("persona", "persona", load_prompt("chat").section("persona", persona=Fenced(persona)))]
+
+    def portrait(self, text: str | None) -> list[Item]:
+        """Offer what is known about the person."""
+        return [] if not text else [self._item("portrait", "portrait", quote(text))]
+
+    def memories(self, found: Iterable[Memory]) -> list[Item]:
+        """Offer remembered things: the most important first."""
+        return [
+            self._item(
+                "memories",
+                f"memory {memory.id}",
+                f"[{memory.category.upper()}] {quote(one_line(memory.text))}",
+                place=number,
+                relevance=memory.importance / _IMPORTANT,
+                at=memory.created_at,
+            )
+            for number, memory in enumerate(found)
+        ]
+
+    def summaries(self, found: Sequence[Summary], covered: dict[int, frozenset[int]]) -> list[Item]:
+        """Offer summaries: newest first, for the oldest are trimmed first; the highest level stands first."""
+        ordered = sorted(found, key=lambda summary: (-summary.level, summary.id))
+        places = {summary.id: float(place) for place, summary in enumerate(ordered)}
+        return [
+            self._item(
+                "summaries",
+                f"summary {summary.id}",
+                f'<part level="{summary.level}">{quote(summary.text)}</part>',
+                place=places[summary.id],
+                at=summary.created_at,
+                covers=covered.get(summary.id, frozenset()),
+            )
+            for summary in sorted(found, key=lambda summary: (-summary.last, summary.level))
+        ]
+
+    def snippets(self, hits: Sequence[Hit]) -> list[Item]:
+        """Offer what the search found: best first; it will stand in the order of time."""
+        best = max((hit.score for hit in hits), default=0.0)
+        items: dict[int, Item] = {}
+        for hit in hits:
+            relevance = min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
+            for message in () if hit.message is None else (hit.message, *hit.around):
+                items.setdefault(message.seq, self._snippet(message, relevance, hit))
+        return list(items.values())
+
+    def _snippet(self, message: Message, relevance: float, hit: Hit) -> Item:
+        return self._item(
+            "snippets",
+            f"message {message.id}",
+            _row(message),
+            place=message.seq,
+            relevance=relevance,
+            score=hit.score if hit.message is message else None,
+            at=message.at,
+            shows=frozenset({message.seq}),
+        )
+
+    def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:
+        """Offer the newest messages: newest first; they will stand as they were said."""
+        return [
+            self._item(
+                "recent",
+                f"message {message.id}",
+                message.text,
+                place=message.seq,
+                at=message.at,
+                role=message.role,
+                name=speaker(message.name or message.author) if several and message.role == "user" else None,
+                shows=frozenset({message.seq}),
+            )
+            for message in reversed(messages)
+        ]
+
+    def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
+        """Offer the message that is to be answered."""
+        return [self._item("current", "current message", text, name=name, at=at)]
+
+    def _item(self, section: SectionName, key: str, text: str, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
+        tokens = self.counter.count(text) + 1
+        if section in {"recent", "current"}:
+            # A turn of the conversation is a message of its own, with what that adds.
+            tokens += _PER_TURN + (self.counter.count(more["name"]) + 1 if more.get("name") else 0)
+        return Item(section=section, key=key, text=text, tokens=tokens, **more)
+
+
+def _row(message: Message) -> str:
+    name = f' from="{quote(one_line(message.name or message.author))}"'
+    return f'<message at="{moment(message.at)}"{name}>{quote(message.text)}</message>'
+
+
+def speaker(name: str) -> str | None:
+    """Return a name as chat APIs take it: without spaces and what they forbid."""
+    return _FORBIDDEN.sub("_", one_line(name))[:_LONGEST_NAME] or None

@@ -1,0 +1,1 @@
+"""Summaries of what was said, made of its own sentences."""

@@ -1,0 +1,13 @@
+"""Word lists, written as people read them."""
+
+from __future__ import annotations
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list."""
+    return frozenset(text.split())
+
+
+def alternatives(text: str) -> str:
+    """Return a pattern that fits each word of a list."""
+    return "(?:" + "|".join(text.split()) + ")"

@@ -1,0 +1,93 @@
+"""Splitting a message into sentences, in the writing of many languages."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+LONGEST: Final = 400
+"""Characters. What goes on for longer without a full stop is cut where it breathes, so that a part can be used."""
+
+# Chinese and Japanese stops, the Indian danda and the Urdu stop end a sentence wherever they stand. A Latin full stop
+# does so only before a space; and a question mark or an exclamation mark too, since they stand in addresses of the web.
+_STOPS: Final = "。！？｡︒।॥۔؟"
+_CLOSING: Final = "\"'”’»)\\]】」』）"
+# A run of stops is taken whole or not at all, so that a long one is not tried from each of its stops.
+_END: Final = re.compile(rf"(?:[{_STOPS}]++[{_CLOSING}]*+|(?<![.!?…‽])[.!?…‽]++[{_CLOSING}]*+(?=\s))\s*+")
+_ABBREVIATED: Final = re.compile(
+    r"(?:^|[\s(\"'])(?:mr|mrs|ms|dr|prof|st|vs|jr|sr|inc|ltd|co|no|nr|approx|dept|e\.g|i\.e|etc|bzw|ca|z\.\s?b|d\.\s?h|u\.\s?a"
+    r"|usw|str|sra|srta|mme|mlle|т\.\s?е|т\.\s?д|им|ул|[^\W\d_])\.$",
+    re.IGNORECASE,
+)
+_ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
+# "am 3. Juli": languages that number days with a full stop.
+_MONTH: Final = re.compile(r"(?:Jan|Feb|Mär|Maa|Mar|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Des|Dec)[a-zäé]*\b")
+_BREATH: Final = re.compile(r"[,;:，、；：،]\s*|\s+[-–—]+\s+|\s+")
+_SPACE: Final = re.compile(r"\s+")
+_QUESTION: Final = re.compile(r"[?？؟]\W*$|^\W*¿")
+_GREEK_QUESTION: Final = re.compile(r"[\u0370-\u03ff]\W*;\W*$")
+_LETTERS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_UNSPACED_LETTER: Final = re.compile(f"[{_LETTERS}]")
+_UNSPACED: Final = re.compile(f"[{_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
+"""With their punctuation."""
+_LOOK_BACK: Final = 12
+"""So many characters before a full stop are enough to know an abbreviation."""
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, each on one line and none of them empty."""
+    found: list[str] = []
+    for line in text.splitlines():
+        for sentence in _of_line(line):
+            found += _breathe(sentence) if len(sentence) > LONGEST else [sentence]
+    return found
+
+
+def is_question(sentence: str) -> bool:
+    """Tell whether a sentence ends as a question does."""
+    return _QUESTION.search(sentence[-40:]) is not None or (
+        sentence.startswith("¿") or _GREEK_QUESTION.search(sentence[-40:]) is not None
+    )
+
+
+def length_in_words(text: str) -> float:
+    """Return the length of a text in words; where words are not spaced, two characters count as one."""
+    if text.isascii():
+        return len(text.split())
+    return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED_LETTER.findall(text)) / 2
+
+
+def _of_line(line: str) -> list[str]:
+    found = []
+    start = 0
+    for match in _END.finditer(line):
+        if not _goes_on(line, max(start, match.start() - _LOOK_BACK), match.end()):
+            found.append(line[start : match.end()])
+            start = match.end()
+    found.append(line[start:])
+    return [plain for piece in found if (plain := _SPACE.sub(" ", piece).strip())]
+
+
+def _goes_on(line: str, start: int, end: int) -> bool:
+    """Tell whether the full stop belongs to an abbreviation or to the number of a day, or is one of an ellipsis."""
+    before, after = line[start:end].rstrip(), line[end : end + 1]
+    if not before.endswith(".") or not after:
+        return False
+    if before.endswith(".."):
+        return after.islower()
+    if _ORDINAL.search(before) is not None:
+        return after.islower() or _MONTH.match(line, end) is not None
+    return _ABBREVIATED.search(before) is not None or (before.lower().endswith(("a.m.", "p.m.")) and after.islower())
+
+
+def _breathe(sentence: str) -> list[str]:
+    """Cut a very long sentence at commas, dashes or spaces; one without any, wherever it has to be."""
+    found = []
+    start = 0
+    while len(sentence) - start > LONGEST:
+        places = [match.end() for match in _BREATH.finditer(sentence, start + LONGEST // 2, start + LONGEST)]
+        end = places[-1] if places else start + LONGEST
+        found.append(sentence[start:end].strip())
+        start = end
+    found.append(sentence[start:].strip())
+    return [piece for piece in found if piece]

@@ -1,0 +1,106 @@
+"""Reckoning with days: what "next Monday", "last month" or "8 May" is, seen from a day."""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from datetime import date, timedelta
+from typing import Final, Literal, NamedTuple
+
+Direction = Literal["past", "future", "nearest"]
+Which = Literal["next", "last", "this", "any"]
+
+DAY: Final = timedelta(days=1)
+_WEEK: Final = timedelta(days=7)
+_SATURDAY: Final = 5
+_MONTHS: Final = 12
+_STEP: Final = {"next": 1, "last": -1, "this": 0, "any": 0}
+
+
+class Days(NamedTuple):
+    """So many days from a first one on."""
+
+    first: date
+    length: timedelta = DAY
+
+
+def shifted(today: date, count: int, unit: str) -> Days | None:
+    """Return the day, week, month or year that lies so many of them ahead, or behind if negative."""
+    try:
+        if unit == "day":
+            return Days(today + count * DAY)
+        if unit == "week":
+            return Days(today - today.weekday() * DAY + count * _WEEK, _WEEK)
+        if unit == "weekend":
+            return Days(today + (_SATURDAY - today.weekday()) * DAY + count * _WEEK, 2 * DAY)
+        if unit == "month":
+            month = today.year * _MONTHS + today.month - 1 + count
+            return whole_month(month // _MONTHS, month % _MONTHS + 1)
+        return Days(
+            date(today.year + count, 1, 1), date(today.year + count, 12, 31) - date(today.year + count, 1, 1) + DAY
+        )
+    except (OverflowError, ValueError):
+        return None
+
+
+def step(which: Which) -> int:
+    """Return how far away "next", "last" and "this" are."""
+    return _STEP[which]
+
+
+def weekday(today: date, number: int, which: Which, towards: Direction) -> Days | None:
+    """Return a day of the week, counted from Monday.
+
+    "Next Friday" is in the next week, "last Friday" is the last one before today, "this Friday" is in this week. A bare
+    "Friday" is the first one after today, or where the past is told, the last one before it.
+    """
+    try:
+        if which in {"next", "this"}:
+            return Days(today + (number - today.weekday()) * DAY + step(which) * _WEEK)
+        if which == "last" or towards == "past":
+            return Days(today - ((today.weekday() - number - 1) % 7 + 1) * DAY)
+        return Days(today + ((number - today.weekday() - 1) % 7 + 1) * DAY)
+    except OverflowError:
+        return None
+
+
+def day_of_month(today: date, month: int, day: int, year: int | None, towards: Direction) -> Days | None:
+    """Return a day of a month; without a year, the nearest one, or the nearest in this direction."""
+    if year is not None:
+        found = _date(year, month, day)
+        return None if found is None else Days(found)
+    near = [found for year in (today.year - 1, today.year, today.year + 1) if (found := _date(year, month, day))]
+    if not near:
+        # The 29th of February may be further away.
+        return None
+    if towards == "future":
+        return next((Days(found) for found in near if found >= today), None)
+    if towards == "past":
+        return next((Days(found) for found in reversed(near) if found <= today), None)
+    return Days(min(near, key=lambda found: abs(found - today)))
+
+
+def month_named(today: date, month: int, year: int | None, which: Which, towards: Direction) -> Days | None:
+    """Return a whole month, such as "in June" or "last March"."""
+    if year is None:
+        year = today.year
+        if which == "last" or (which == "any" and towards == "past"):
+            year -= month > today.month or (which == "last" and month == today.month)
+        elif which == "next" or (which == "any" and towards == "future"):
+            year += month < today.month or (which == "next" and month == today.month)
+        elif which == "any":
+            ahead = (month - today.month + _MONTHS // 2) % _MONTHS - _MONTHS // 2
+            year = (today.year * _MONTHS + today.month - 1 + ahead) // _MONTHS
+    return whole_month(year, month)
+
+
+def whole_month(year: int, month: int) -> Days | None:
+    """Return a month."""
+    first = _date(year, month, 1)
+    return None if first is None else Days(first, timedelta(days=monthrange(year, month)[1]))
+
+
+def _date(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None

@@ -1,0 +1,237 @@
+"""The words for days, weeks, months and hours in several languages, folded as in the keyword index."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+Unit = str
+"""One of day, week, weekend, month, year."""
+
+
+class CalendarWords(NamedTuple):
+    """How a language names times. Words are alternatives of a pattern, separated by bars."""
+
+    days: dict[str, int]
+    """Days counted from today."""
+    weekdays: tuple[str, ...]
+    """From Monday."""
+    months: tuple[str, ...]
+    units: dict[Unit, str]
+    upcoming: str
+    past: str
+    present: str
+    ago: tuple[str, ...]
+    """Forms in which N stands for a number and U for a unit."""
+    ahead: tuple[str, ...]
+    numbers: dict[str, int]
+    clock: tuple[str, ...]
+    """Patterns of a time of day, with the groups h, and if need be m and half."""
+
+
+# With am or pm, or in the form of 24 hours. What leaves the half of the day open is not read.
+_ENGLISH_CLOCK: Final = (
+    r"(?:at |by |around |from )?(?<![\d:.])(?P<h>\d{1,2})(?::(?P<m>\d{2}))? ?(?P<half>a\.?m|p\.?m)\b\.?",
+    r"(?<![\d:.])(?P<h>0\d|1[3-9]|2[0-3]):(?P<m>\d{2})(?![\d:])",
+    r"(?P<half>noon|midnight)\b",
+)
+_COLON: Final = r"(?<![\d:.])(?P<h>\d{1,2})[:h](?P<m>\d{2})(?![\d:])"
+
+CALENDARS: Final = {
+    "english": CalendarWords(
+        days={
+            "the day before yesterday": -2,
+            "yesterday": -1,
+            "last night": -1,
+            "today": 0,
+            "tonight": 0,
+            "this morning": 0,
+            "this afternoon": 0,
+            "this evening": 0,
+            "the day after tomorrow": 2,
+            "tomorrow": 1,
+        },
+        weekdays=("monday", "tuesday|tues", "wednesday", "thursday|thurs", "friday", "saturday", "sunday"),
+        months=(
+            "january|jan",
+            "february|feb",
+            "march",
+            "april|apr",
+            "may",
+            "june|jun",
+            "july|jul",
+            "august|aug",
+            "september|sept|sep",
+            "october|oct",
+            "november|nov",
+            "december|dec",
+        ),
+        units={"weekend": "weekend", "day": "days?", "week": "weeks?", "month": "months?", "year": "years?"},
+        upcoming="next|coming",
+        past="last|past",
+        present="this",
+        ago=("N U ago",),
+        ahead=("in N U",),
+        numbers={"a couple of": 2, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+        | {"seven": 7, "eight": 8, "nine": 9, "ten": 10},
+        clock=_ENGLISH_CLOCK,
+    ),
+    "german": CalendarWords(
+        days={
+            "vorgestern": -2,
+            "gestern": -1,
+            "heute": 0,
+            "ubermorgen": 2,
+            "morgen fruh": 1,
+            r"(?<!am )(?<!guten )(?<!heute )(?<!jeden )morgen": 1,
+        },
+        weekdays=("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag|sonnabend", "sonntag"),
+        months=("januar", "februar", "marz", "april", "mai", "juni", "juli", "august", "september")
+        + ("oktober", "november", "dezember"),
+        units={"weekend": "wochenende", "day": "tag(?:e|en)?", "week": "woche(?:n)?", "month": "monat(?:e|en)?"}
+        | {"year": "jahr(?:e|en)?"},
+        upcoming="nachste[nrms]?|kommende[nrms]?",
+        past="letzte[nrms]?|vergangene[nrms]?|vorige[nrms]?",
+        present="diese[nrms]?",
+        ago=("vor N U",),
+        ahead=("in N U",),
+        numbers={"einem": 1, "einer": 1, "ein": 1, "zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6},
+        clock=(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))? uhr", _COLON),
+    ),
+    "spanish": CalendarWords(
+        days={"anteayer": -2, "ayer": -1, "anoche": -1, "hoy": 0, "pasado manana": 2, r"(?<!la )manana": 1},
+        weekdays=("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
+        months=("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre")
+        + ("octubre", "noviembre", "diciembre"),
+        units={"weekend": "fin de semana", "day": "dias?", "week": "semanas?", "month": "mes(?:es)?", "year": "anos?"},
+        upcoming="proxim[oa]|que viene",
+        past="pasad[oa]",
+        present="est[ea]",
+        ago=("hace N U",),
+        ahead=("(?:en|dentro de) N U",),
+        numbers={"un": 1, "una": 1, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "seis": 6},
+        clock=(
+            r"a las? (?P<h>\d{1,2})(?::(?P<m>\d{2}))? (?:de la )?(?P<half>manana|tarde|noche|a\.?m|p\.?m)",
+            _COLON,
+        ),
+    ),
+    "french": CalendarWords(
+        days={"avant-hier": -2, "hier": -1, "aujourd'hui": 0, "ce soir": 0, "apres-demain": 2, "demain": 1},
+        weekdays=("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
+        months=("janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre")
+        + ("octobre", "novembre", "decembre"),
+        units={
+            "weekend": "week-end|weekend",
+            "day": "jours?",
+            "week": "semaines?",
+            "month": "mois",
+            "year": "an(?:s|nees?)?",
+        },
+        upcoming="prochain(?:e)?",
+        past="derni(?:er|ere)|passee?",
+        present="ce|cette",
+        ago=("il y a N U",),
+        ahead=("dans N U",),
+        numbers={"un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "six": 6},
+        clock=(r"(?<![\d:.])(?P<h>\d{1,2}) ?h(?:eures?)?(?: ?(?P<m>\d{2}))?\b", _COLON),
+    ),
+    "italian": CalendarWords(
+        days={"l'altro ieri": -2, "ieri": -1, "oggi": 0, "stasera": 0, "dopodomani": 2, "domani": 1},
+        weekdays=("lunedi", "martedi", "mercoledi", "giovedi", "venerdi", "sabato", "domenica"),
+        months=("gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre")
+        + ("ottobre", "novembre", "dicembre"),
+        units={"weekend": "fine settimana|weekend", "day": "giorn[oi]", "week": "settiman[ae]", "month": "mes[ei]"}
+        | {"year": "ann[oi]"},
+        upcoming="prossim[oa]",
+        past="scors[oa]|passat[oa]",
+        present="quest[oa]",
+        ago=("N U fa",),
+        ahead=("(?:tra|fra) N U",),
+        numbers={"un": 1, "una": 1, "due": 2, "tre": 3, "quattro": 4, "cinque": 5, "sei": 6},
+        clock=(r"alle (?P<h>1[3-9]|2[0-3])(?:[:.](?P<m>\d{2}))?", _COLON),
+    ),
+    "portuguese": CalendarWords(
+        days={"anteontem": -2, "ontem": -1, "hoje": 0, "depois de amanha": 2, "amanha": 1},
+        weekdays=("segunda(?:-feira)?", "terca(?:-feira)?", "quarta(?:-feira)?", "quinta(?:-feira)?")
+        + ("sexta(?:-feira)?", "sabado", "domingo"),
+        months=("janeiro", "fevereiro", "marco", "abril", "maio", "junho", "julho", "agosto", "setembro")
+        + ("outubro", "novembro", "dezembro"),
+        units={"weekend": "fim de semana", "day": "dias?", "week": "semanas?", "month": "mes(?:es)?", "year": "anos?"},
+        upcoming="proxim[oa]|que vem",
+        past="passad[oa]",
+        present="est[ea]|ness[ea]",
+        ago=("ha N U", "N U atras"),
+        ahead=("(?:em|daqui a|dentro de) N U",),
+        numbers={"um": 1, "uma": 1, "dois": 2, "duas": 2, "tres": 3, "quatro": 4, "cinco": 5, "seis": 6},
+        clock=(
+            r"(?<![\d:.])(?P<h>\d{1,2})h(?:(?P<m>\d{2}))?\b",
+            r"as (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: horas)? da (?P<half>manha|tarde|noite)",
+            _COLON,
+        ),
+    ),
+    "dutch": CalendarWords(
+        days={"eergisteren": -2, "gisteren": -1, "vandaag": 0, "vanavond": 0, "overmorgen": 2, "morgen": 1},
+        weekdays=("maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag"),
+        months=("januari", "februari", "maart", "april", "mei", "juni", "juli", "augustus", "september")
+        + ("oktober", "november", "december"),
+        units={
+            "weekend": "weekend",
+            "day": "dag(?:en)?",
+            "week": "we(?:ek|ken)",
+            "month": "maand(?:en)?",
+            "year": "jaar",
+        },
+        upcoming="volgende|komende",
+        past="vorige|afgelopen",
+        present="deze|dit",
+        ago=("N U geleden",),
+        ahead=("over N U",),
+        numbers={"een": 1, "twee": 2, "drie": 3, "vier": 4, "vijf": 5, "zes": 6},
+        clock=(r"om (?P<h>\d{1,2})(?::(?P<m>\d{2}))? uur", _COLON),
+    ),
+    "russian": CalendarWords(
+        days={"позавчера": -2, "вчера": -1, "сегодня": 0, "послезавтра": 2, "завтра": 1},
+        weekdays=("понедельник[а-я]*", "вторник[а-я]*", "сред[ауые]", "четверг[а-я]*", "пятниц[ауые]")
+        + ("суббот[ауые]", "воскресень[еяю]"),
+        months=("январ[яеь]", "феврал[яеь]", "март[ае]?", "апрел[яеь]", "ма[йияе]", "июн[яеь]", "июл[яеь]")
+        + ("август[ае]?", "сентябр[яеь]", "октябр[яеь]", "ноябр[яеь]", "декабр[яеь]"),
+        units={"weekend": "выходны[хе]", "day": "д(?:ень|ня|ней)", "week": "недел[июяе]|недель", "month": "месяц[а-я]*"}
+        | {"year": "год[ау]?|лет"},
+        upcoming="следующ[а-я]+|будущ[а-я]+",
+        past="прошл[а-я]+",
+        present="эт(?:от|ой|ом|у|и|их)",
+        ago=("N U назад",),
+        ahead=("через N U",),
+        numbers={"один": 1, "одну": 1, "два": 2, "две": 2, "три": 3, "четыре": 4, "пять": 5, "шесть": 6, "": 1},
+        clock=(
+            r"в (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: час[а-я]*)? (?P<half>утра|дня|вечера|ночи)",
+            _COLON,
+        ),
+    ),
+}
+
+AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
+
+EAST_ASIAN_DAYS: Final = {
+    "大后天": 3, "明後日": 2, "あさって": 2, "后天": 2, "明天": 1, "明日": 1, "今天": 0, "今日": 0, "今晚": 0,
+    "今晩": 0, "一昨日": -2, "おととい": -2, "昨天": -1, "昨晚": -1, "昨日": -1, "昨夜": -1, "前天": -2,
+}  # fmt: skip
+CHINESE_WEEKDAYS: Final = "一二三四五六日"
+JAPANESE_WEEKDAYS: Final = "月火水木金土日"
+CHINESE_NUMBERS: Final = {
+    "一": 1,
+    "二": 2,
+    "两": 2,
+    "三": 3,
+    "四": 4,
+    "五": 5,
+    "六": 6,
+    "七": 7,
+    "八": 8,
+    "九": 9,
+    "十": 10,
+}
+EAST_ASIAN_CLOCK: Final = re.compile(
+    r"(?P<half>上午|早上|凌晨|中午|下午|晚上|今晚|午前|午後|朝|夜)の?"
+    r"(?P<h>\d{1,2}|[一二两三四五六七八九十]{1,2})(?:[点點时時]|:)(?P<m>\d{2}|半)?"
+)
