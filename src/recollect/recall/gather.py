@@ -84,6 +84,8 @@ class Gatherer:
         guess = self._without_names(question, self._speakers.get(place))
         early = None if guess is None else asyncio.ensure_future(self._embed(guess))
         try:
+            # The longer of the two starts first.
+            await asyncio.sleep(0)
             matches = await self._store.match_text(scope, asking.query, within=asking.within)
             self._speakers[place] = matches.columns.speakers
             text = self._without_names(question, matches.columns.speakers) or question.text
