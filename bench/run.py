@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import adding
 import apsw
+import dead_model
 import importing
 import reading
 import searching
@@ -33,6 +34,7 @@ def main() -> None:
     importing.run()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         adding.run(Path(folder), options.adds)
+        asyncio.run(dead_model.run(Path(folder)))
         asyncio.run(reading.run(Path(folder), options.messages))
         asyncio.run(searching.run(Path(folder), options.messages))
 

@@ -7,17 +7,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src/recollect/memory.py"
+SOURCES = tuple(ROOT / "src/recollect" / f"{name}.py" for name in ("memory", "knowledge", "summaries", "contexts"))
 TARGET = ROOT / "src/recollect/_blocking_types.pyi"
 NAMES = {"Memory": "BlockingMemory", "UserMemory": "BlockingUserMemory"}
 HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of date.\n\n"
 
 
-def blocking_types(source: str) -> str:
-    """Return the text of the stub for the text of memory.py."""
-    tree = ast.parse(source)
-    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom | ast.Import)]
-    classes = [_class(node) for node in tree.body if isinstance(node, ast.ClassDef) and node.name in NAMES]
+def blocking_types(*sources: str) -> str:
+    """Return the text of the stub for the texts of memory.py and of the modules that its classes inherit from."""
+    nodes = [node for source in sources for node in ast.parse(source).body]
+    # Also those for type checkers alone, which stand below an `if`.
+    every = [each for node in nodes for each in (node.body if isinstance(node, ast.If) else [node])]
+    imports = [node for node in every if isinstance(node, ast.ImportFrom | ast.Import)]
+    bases = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+    classes = [_class(node, bases) for node in nodes if isinstance(node, ast.ClassDef) and node.name in NAMES]
     text = "\n\n".join(ast.unparse(node) for node in classes)
     used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     kept = []
@@ -28,9 +31,10 @@ def blocking_types(source: str) -> str:
     return HEADER + "\n".join(kept) + "\n\n" + text + "\n"
 
 
-def _class(node: ast.ClassDef) -> ast.ClassDef:
+def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
     members: list[ast.stmt] = []
-    for member in node.body:
+    inherited = [bases[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in bases]
+    for member in [each for one in (node, *inherited) for each in one.body]:
         if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
             name = member.name.replace("__aenter__", "__enter__").replace("__aexit__", "__exit__")
             if name.startswith("_") and name not in {"__enter__", "__exit__"}:
@@ -42,7 +46,8 @@ def _class(node: ast.ClassDef) -> ast.ClassDef:
                     args=member.args,
                     body=[documentation, ast.Expr(ast.Constant(...))],
                     decorator_list=member.decorator_list,
-                    returns=_renamed(member.returns),
+                    # In the other modules, these names mean something else.
+                    returns=_renamed(member.returns) if member in node.body else member.returns,
                 )
             )
     if node.name == "UserMemory":
@@ -64,5 +69,6 @@ def _renamed(annotation: ast.expr | None) -> ast.expr | None:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(blocking_types(SOURCE.read_text(encoding="utf-8")), encoding="utf-8")
+    texts = [source.read_text(encoding="utf-8") for source in SOURCES]
+    TARGET.write_text(blocking_types(*texts), encoding="utf-8")
     sys.stdout.write(f"wrote {TARGET.relative_to(ROOT)}\n")

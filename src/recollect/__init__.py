@@ -15,6 +15,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # as type checkers know it; importing `typing` would cost more than all the rest
 if TYPE_CHECKING:
     from recollect.blocking import open  # noqa: A004 - reads as recollect.open
+    from recollect.context import Context
     from recollect.domain.hit import Hit
     from recollect.domain.message import Message
     from recollect.domain.receipt import Receipt
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Context",
     "Hit",
     "Memory",
     "Message",
@@ -39,6 +41,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Context": "context",
     "Hit": "domain.hit",
     "Memory": "memory",
     "Message": "domain.message",

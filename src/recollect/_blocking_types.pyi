@@ -2,18 +2,24 @@
 
 import os
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from types import TracebackType
 from typing import Self
 
+from recollect.context import Context
+from recollect.digest import HistoryContext, Tiers
+from recollect.domain.change import SettingValue
 from recollect.domain.hit import Hit
+from recollect.domain.memory import Facts, Memory, MemoryVersion
 from recollect.domain.message import Message
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
+from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, User, Verification
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
-from recollect.domain.summary import Summary
-from recollect.domain.words import HitKind, Role, Within
+from recollect.domain.summary import Summary, SummaryKind
+from recollect.domain.words import Category, HitKind, MemoryState, Role, Within
+from recollect.facts import Forgotten, Preferences, Remembered
+from recollect.models.chat import Chat
 from recollect.recall import Arms
 from recollect.store import Progress
 from recollect.upkeep import UpkeepReport
@@ -28,12 +34,35 @@ class BlockingMemory:
         space: str | int = ...,
         thread: str | int | None = None,
         session: str | int | None = None,
+        actor: str | None = None,
     ) -> BlockingUserMemory:
         """Return the memory of one user.
 
         Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
-        others said there. A session, if named, holds the messages that are added through this handle.
+        others said there. A session, if named, holds the messages that are added through this handle. With an `actor`,
+        the audit log names who changed what is known about the user, and who looked at it.
         """
+
+    def ingest_message(
+        self,
+        space: str | int,
+        user: str | int,
+        text: str,
+        *,
+        thread: str | int | None = None,
+        role: Role = "user",
+        at: datetime | None = None,
+        id: str | int | None = None,
+        name: str | None = None,
+    ) -> Receipt:
+        """Store a message of a space, such as one of a community's channels. The same as `user(…).add(…)`."""
+
+    def get_memories(self, space: str | int, user: str | int) -> str | None:
+        """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
+
+    @property
+    def models(self) -> Chat | None:
+        """The models that are configured; None where there are none."""
 
     def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
@@ -63,6 +92,9 @@ class BlockingMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close it."""
+
+    def reminders(self, *, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
 
 class BlockingUserMemory:
     """What is remembered of one user."""
@@ -125,11 +157,174 @@ class BlockingUserMemory:
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
 
-    def summaries(self, *, active: bool | None = True) -> list[Summary]:
-        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
-
-    def roll_back(self, summary: int) -> Summary:
-        """Make what a summary archived active again. The summary is kept, marked as rolled back."""
-
     def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest changes that were made to this user's memory, oldest first."""
+
+    def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
+        """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
+
+        `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
+        reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        """
+
+    def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
+        """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
+
+        It is not learned again from what had been said until now; saying it again later counts.
+        """
+
+    def portrait(self, *, name: str | None = None) -> str | None:
+        """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
+
+        A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
+        are the facts, else today, else the days before.
+        """
+
+    def facts(self) -> list[Facts]:
+        """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+
+    def memories(
+        self,
+        category: Category | None = None,
+        *,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        at: datetime | None = None,
+    ) -> list[Memory]:
+        """Return single memories, most important first.
+
+        With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
+        what was believed at that moment.
+        """
+
+    def note(
+        self,
+        category: Category,
+        text: str,
+        *,
+        importance: int = ...,
+        tags: Sequence[str] = (),
+        priority: int = ...,
+        when: datetime | None = None,
+        expires: datetime | None = None,
+    ) -> Memory:
+        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
+
+    def edit_memory(
+        self,
+        memory: int,
+        *,
+        text: str | None = None,
+        category: Category | None = None,
+        importance: int | None = None,
+        tags: Sequence[str] | None = None,
+        priority: int | None = None,
+        expires: datetime | None = None,
+    ) -> Memory:
+        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+
+    def deactivate(self, memory: int) -> Memory:
+        """Put a memory away: it is not used any more, and can be brought back."""
+
+    def reactivate(self, memory: int) -> Memory:
+        """Bring back a memory that was put away, superseded or over."""
+
+    def approve(self, memory: int) -> Memory:
+        """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
+
+    def reject(self, memory: int) -> Memory:
+        """Do not believe a memory that waits for approval, also when it is said again."""
+
+    def undo(self, memory: int) -> Memory:
+        """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
+
+    def memory_history(self, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first, and who changed it."""
+
+    def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
+        """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
+
+        `at` is when it is asked (default: now).
+        """
+
+    def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come."""
+
+    def delivered(self, memory: int) -> bool:
+        """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
+
+    def preferences(self) -> Preferences:
+        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+
+    def summarize(self) -> list[Summary]:
+        """Summarise now, however little there is, and return what was made.
+
+        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        """
+
+    def summaries(
+        self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
+    ) -> list[Summary]:
+        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+
+    def edit_summary(self, summary: int, text: str, *, editor: str = ...) -> Summary:
+        """Correct an active summary. The new text is its next version; the old one is kept."""
+
+    def roll_back(self, summary: int) -> Summary:
+        """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+
+    def summary_messages(self, summary: int) -> list[Message]:
+        """Return the messages below a summary of any level and kind, oldest first."""
+
+    def message_summaries(self, message: Message | str) -> list[Summary]:
+        """Return the summaries, of every level and kind, that one of the user's messages lies below."""
+
+    def messages_for_llm(self, limit: int = ...) -> list[dict[str, str]]:
+        """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
+
+    def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
+        """Store a rolling summary of your own, of the first `covers` messages of the thread."""
+
+    def day(self, day: date | None = None) -> Summary | None:
+        """Return what a day (default: today) was for the user; None if there is nothing.
+
+        With the policy `calendar` it is made if it is time: today's at most once an hour, others once.
+        """
+
+    def week(self) -> Summary | None:
+        """Return what the six days before today were for the user, made once a day; None if there is nothing."""
+
+    def tiers(self) -> Tiers:
+        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
+
+    def history_context(self) -> HistoryContext:
+        """Return the analysis of the whole history; what everybody starts with where there is none yet."""
+
+    def context(
+        self,
+        text: str,
+        budget: int | None = None,
+        *,
+        system: str | None = None,
+        persona: str | None = None,
+        at: datetime | None = None,
+        model: str | None = None,
+    ) -> Context:
+        """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
+
+        `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
+        what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
+        `model` says how tokens are counted. The profile decides what a context holds.
+        """
+
+    def settings(self) -> dict[str, SettingValue]:
+        """Return the user's settings."""
+
+    def set(self, key: str, value: SettingValue) -> None:
+        """Change a setting of the user; None takes it back to the default. Settings act at once."""
+
+    def clear(self) -> None:
+        """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
+
+    def status(self) -> MemoryStatus:
+        """Return how the user's memory stands."""

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from recollect.contexts import Contexts, UserContexts
 from recollect.domain import checks
-from recollect.domain.change import AddMessage, RollBack
+from recollect.domain.change import AddMessage
+from recollect.domain.clock import now
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message, draft
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
 from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.session import Session
-from recollect.domain.summary import Summary
 from recollect.domain.words import HitKind, Role, Within
 from recollect.errors import InvalidInput
+from recollect.knowledge import AllKnowledge, Knowledge, UserKnowledge
 from recollect.models.embed import Embedder, choose_embedder
 from recollect.models.health import models_health
 from recollect.models.tokens import count_tokens
@@ -27,7 +30,8 @@ from recollect.profiles import Profile, load_profile
 from recollect.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
 from recollect.settings import Settings, as_settings
 from recollect.store import Progress, Store, open_store
-from recollect.upkeep import Upkeep, UpkeepReport
+from recollect.summaries import Digests, UserSummaries
+from recollect.upkeep import Digesting, Embedding, Extracting, Upkeep, UpkeepReport
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -107,7 +111,7 @@ class Connecting:
 
     async def _open(self) -> Memory:
         store = await open_store(self._location)
-        return Memory(store, self._profile, self._embedder, _chat(self._settings, store))
+        return Memory(store, self._profile, self._embedder, _chat(self._settings, store), self._settings)
 
 
 def _chat(settings: Settings, store: Store) -> Chat | None:
@@ -120,16 +124,29 @@ def _chat(settings: Settings, store: Store) -> Chat | None:
     return open_chat(settings, ledger=StoreLedger(store))
 
 
-class Memory:
+class Memory(AllKnowledge):
     """All that is remembered, of all users."""
 
-    def __init__(self, store: Store, profile: Profile, embedder: Embedder | None, chat: Chat | None) -> None:
-        """Use `connect` or `open`."""
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        embedder: Embedder | None,
+        chat: Chat | None,
+        settings: Settings | None = None,
+        clock: Callable[[], int] = now,
+    ) -> None:
+        """Use `connect` or `open`. `clock` is what decides which day it is."""
         self._store = store
         self._profile = profile
         self._chat = chat
         self._recall = Recall(store, embedder)
-        self._upkeep = Upkeep(store, embedder)
+        super().__init__(Knowledge(store, profile, chat, embedder))
+        extracting = Extracting(store, self._knowledge.extractor, enabled=profile.extract)
+        self._digests = Digests(store, profile, chat, embedder, settings, clock)
+        digesting = Digesting(store, profile.summaries, self._digests.load)
+        self._upkeep = Upkeep([Embedding(store, embedder), extracting, digesting])
+        self._contexts = Contexts(store, self._recall, profile, self._portrait)
 
     def user(
         self,
@@ -138,14 +155,44 @@ class Memory:
         space: str | int = DEFAULT_SPACE,
         thread: str | int | None = None,
         session: str | int | None = None,
+        actor: str | None = None,
     ) -> UserMemory:
         """Return the memory of one user.
 
         Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
-        others said there. A session, if named, holds the messages that are added through this handle.
+        others said there. A session, if named, holds the messages that are added through this handle. With an `actor`,
+        the audit log names who changed what is known about the user, and who looked at it.
         """
         scope = Scope.of(user, space, thread, session)
-        return UserMemory(self._store, self._profile, scope, self._recall, self._upkeep)
+        return UserMemory(self._knowledge, self._digests, self._contexts, scope, self._recall, self._upkeep, actor)
+
+    async def _portrait(self, scope: Scope) -> str | None:
+        return await self._knowledge.portraitist.at_hand(scope)
+
+    async def ingest_message(
+        self,
+        space: str | int,
+        user: str | int,
+        text: str,
+        *,
+        thread: str | int | None = None,
+        role: Role = "user",
+        at: datetime | None = None,
+        id: str | int | None = None,  # noqa: A002 - the platform's id of the message
+        name: str | None = None,
+    ) -> Receipt:
+        """Store a message of a space, such as one of a community's channels. The same as `user(…).add(…)`."""
+        there = self.user(user, space=space, thread=thread)
+        return await there.add(role, text, at=at, id=id, name=name)
+
+    async def get_memories(self, space: str | int, user: str | int) -> str | None:
+        """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
+        return await self.user(user, space=space).portrait()
+
+    @property
+    def models(self) -> Chat | None:
+        """The models that are configured; None where there are none."""
+        return self._chat
 
     async def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
@@ -157,7 +204,7 @@ class Memory:
 
     async def health(self) -> Health:
         """Say how each part is doing."""
-        components = (await self._store.health(), *self._upkeep.health(), models_health(self._chat))
+        components = (await self._store.health(), *(await self._upkeep.health()), models_health(self._chat))
         failing = any(component.status == "failing" for component in components)
         return Health(status="failing" if failing else "active", components=components)
 
@@ -191,17 +238,29 @@ class Memory:
         await self.close()
 
 
-class UserMemory:
+class UserMemory(UserKnowledge, UserSummaries, UserContexts):
     """What is remembered of one user."""
 
-    def __init__(self, store: Store, profile: Profile, scope: Scope, recall: Recall, upkeep: Upkeep) -> None:
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        digests: Digests,
+        contexts: Contexts,
+        scope: Scope,
+        recall: Recall,
+        upkeep: Upkeep,
+        actor: str | None = None,
+    ) -> None:
         """Use `Memory.user`."""
+        UserKnowledge.__init__(self, knowledge, scope, actor)
+        UserSummaries.__init__(self, digests, scope)
+        UserContexts.__init__(self, contexts, scope)
+        store, profile = knowledge.store, knowledge.profile
         self._store = store
         self._recall = recall
         self._upkeep = upkeep
         self._message_bytes = profile.message_bytes
         self._silence = profile.session_silence
-        self.scope = scope
 
     async def add(
         self,
@@ -222,7 +281,8 @@ class UserMemory:
         new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
         receipt = await self._store.apply([AddMessage(new, self._silence)])
         self._upkeep.nudge()
-        return receipt
+        notices = self._upkeep.notices(self.scope)
+        return replace(receipt, notices=notices) if notices else receipt
 
     async def history(
         self,
@@ -288,20 +348,15 @@ class UserMemory:
         """Return the newest sessions, oldest first."""
         return await self._store.sessions(self.scope, within=_within(within), limit=_limit(limit))
 
-    async def summaries(self, *, active: bool | None = True) -> list[Summary]:
-        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
-        if active is not None and not isinstance(active, bool):
-            raise InvalidInput(f"active must be True, False or None, not {active!r}")
-        return await self._store.summaries(self.scope, active=active)
-
-    async def roll_back(self, summary: int) -> Summary:
-        """Make what a summary archived active again. The summary is kept, marked as rolled back."""
-        receipt = await self._store.apply([RollBack(self.scope, checks.at_least(summary, 1, "the summary"))])
-        return receipt.summary
-
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest changes that were made to this user's memory, oldest first."""
         return await self._store.audit(self.scope, limit=_limit(limit))
+
+    async def _observe(self) -> None:
+        """Have the days summarised that are read next, where they are summarised at all."""
+        if self._digests.profile.summaries == "calendar":
+            await self.day()
+            await self.week()
 
     async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
         if before is None:

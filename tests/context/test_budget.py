@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.context import BUILT_IN, LEAST_BUDGET, Builder, Context, Wanted
+from recollect.context import Builder, Context, Wanted
 from recollect.domain.change import AddMessage, PutFacts
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
 from recollect.models.embed import DeterministicEmbedder
 from recollect.models.tokens import counter_for
+from recollect.profiles import BUILT_IN, load_profile
+from recollect.profiles.recipe import LEAST_BUDGET
 from recollect.recall import Recall
 from recollect.store import Store, open_store
 
@@ -36,7 +38,7 @@ async def build(store: Store, text: str, budget: int, profile: str, system: str 
 
     builder = Builder(store, Recall(store, DeterministicEmbedder()), portrait)
     wanted = Wanted(text, budget, system=system, at=NOON + timedelta(days=1))
-    return await builder.build(ANN, wanted, BUILT_IN[profile], counter_for())
+    return await builder.build(ANN, wanted, load_profile(profile).context, counter_for())
 
 
 @pytest.mark.parametrize("profile", BUILT_IN)

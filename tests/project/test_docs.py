@@ -75,7 +75,7 @@ def test_every_command_is_documented() -> None:
 def test_every_method_and_every_error_is_documented() -> None:
     page = reference("api.md")
     for owner in (Memory, UserMemory):
-        for name in vars(owner):
+        for name in dir(owner):
             if not name.startswith("_"):
                 assert f"`{name}(" in page, name
     for name in errors.__all__:

@@ -18,6 +18,8 @@ MIGRATIONS = {
     "0002_vectors.sql": "9eb45b127fd7d2f6",
     "0003_recall.sql": "3ddf373f77e68545",
     "0004_spending.sql": "2432f999e9bf1d9b",
+    "0005_digest.sql": "741873b76c709229",
+    "0006_facts.sql": "f58d2801bc62939a",
 }
 
 
@@ -65,7 +67,8 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
     copy.write_text(program, encoding="utf-8")
     package = tmp_path / "src/recollect"
     package.mkdir(parents=True)
-    (package / "memory.py").write_text((ROOT / "src/recollect/memory.py").read_text(encoding="utf-8"), encoding="utf-8")
+    for source in (ROOT / "src/recollect").glob("*.py"):
+        (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
     ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
     made = package / "_blocking_types.pyi"

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.domain.change import AddMemory, Archive
+from recollect.domain.change import Archive
 from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory
 from recollect.domain.summary import SummaryDraft
 from recollect.errors import InvalidInput, ModelError
 from recollect.models.embed import LocalEmbedder, Vectors

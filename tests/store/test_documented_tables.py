@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from making import NOON, add, adding, archive
-from recollect.domain.change import AddMemory, Archive, PutFacts, PutSetting
+from recollect.domain.change import Archive, PutFacts, PutSetting
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft
 from recollect.store import open_store
@@ -130,6 +131,7 @@ def test_the_documented_lookups_use_an_index(database: sqlite3.Connection, query
     assert not [detail for detail in plan if detail.startswith("SCAN") and "CONSTANT" not in detail], plan
 
 
+@pytest.mark.req("B3")
 def test_facts_and_chat_history_are_read_by_guild_and_user(database: sqlite3.Connection) -> None:
     facts = database.execute("SELECT * FROM user_facts").fetchall()
     assert [(row["guild_id"], row["user_id"], row["memory_blob"]) for row in facts] == [

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from making import add
-from recollect.domain.change import AddMemory, AddNoteVectors, Archive, RollBack
+from recollect.domain.change import AddNoteVectors, Archive, RollBack
 from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory
 from recollect.domain.note import NoteKey, NoteVector
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from making import add, adding
-from recollect.domain.change import AddMemory, PutFacts, PutSetting
+from recollect.domain.change import PutFacts, PutSetting
 from recollect.domain.memory import Memory, MemoryDraft
+from recollect.domain.memory_change import AddMemory
 from recollect.domain.scope import Scope
 from recollect.errors import InvalidInput, NotFound
 from recollect.store import Store, open_store

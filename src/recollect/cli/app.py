@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect import __version__
-from recollect.cli import care, config, demo, evaluate, log
+from recollect.cli import care, chat, config, context, demo, evaluate, knowledge, log, summaries
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
 
@@ -67,11 +67,22 @@ def root(
 app.command()(log.add)
 app.command()(log.history)
 app.command()(log.search)
+app.command()(knowledge.remember)
+app.command()(knowledge.forget)
+app.command()(knowledge.portrait)
+app.command()(knowledge.memories)
+app.command()(knowledge.note)
+app.command()(knowledge.reminders)
+app.command()(summaries.summarize)
+app.command()(summaries.summaries)
+app.command()(summaries.upkeep)
 app.command()(care.users)
 app.command()(care.status)
 app.command()(care.verify)
 app.command()(care.backup)
 app.command()(care.restore)
+app.command()(chat.chat)
+app.command()(context.context)
 app.command()(config.config)
 app.command()(demo.demo)
 app.add_typer(evaluate.commands, name="eval")

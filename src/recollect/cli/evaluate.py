@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -26,6 +27,7 @@ from recollect.evaluation import (
     measure,
     sample,
 )
+from recollect.evaluation.memories import MemoryReport, load_cases, measure_memories
 from recollect.evaluation.summaries import Figures, SummaryReport, load_chats, measure_summaries
 
 _NOTHING: Final = "–"
@@ -44,8 +46,8 @@ class _Evaluations(TyperGroup):
 commands = typer.Typer(
     cls=_Evaluations,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[recall] PATH | summaries PATH",
-    help="Measure recall, or summaries made without a model, on labelled conversations. "
+    subcommand_metavar="[recall] PATH | summaries PATH | memories PATH",
+    help="Measure recall, or summaries and memories made without a model, on labelled conversations. "
     "Without a word for what to measure, it is recall.",
 )
 
@@ -110,6 +112,56 @@ def evaluate_summaries(
             _show_summaries(report)
     if as_json:
         print_json({"data_sets": reports})
+
+
+@commands.command("memories")
+def evaluate_memories(
+    path: Annotated[
+        Path, typer.Argument(help="A file or a folder: LoCoMo, MemDaily, or texts with typed memories, as published.")
+    ],
+    sample: Annotated[
+        int, typer.Option("--sample", "-n", min=0, help="Print so many memories with what was said, to judge them.")
+    ] = 0,
+    recall: Annotated[bool, typer.Option(help="Also ask the questions of the data sets to the memories alone.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what is learned without a model, where it is known what there is to learn.
+
+    Each data set goes into a temporary memory that learns by rules alone. Example:
+        recollect eval memories locomo10.json --sample 20
+    """
+    reports = []
+    for cases in load_cases(path):
+        with progress_bar(cases.format, hidden=False) as progress:
+            measuring = partial(measure_memories, cases, progress, samples=sample, recall=recall)
+            report = anyio.run(measuring)
+        reports.append(report)
+    if as_json:
+        print_json({"data_sets": reports})
+        return
+    figures = ("turns", "labels", "found", "in\nwords", "right\nkind", "precise\nat least", "learned", "R@10")
+    table = _table("memories", *figures)
+    for report in reports:
+        shares = (report.found, report.covered, report.typed, report.precise)
+        table.add_row(
+            harmless(report.format),
+            f"{report.turns:,}",
+            f"{report.labels:,}",
+            *map(_percent, shares),
+            f"{report.memories:,}",
+            _percent(report.recalled),
+        )
+    _print(table)
+    for report in reports:
+        _show_samples(report)
+
+
+def _show_samples(report: MemoryReport) -> None:
+    if report.samples:
+        say(Text.assemble("\n", (report.format, "bold")))
+    for each in report.samples:
+        say(f"  [{each.category.upper()}] {harmless(each.memory)}")
+        say(Text(f"      {harmless(' '.join(each.said.split()))[:300]}", style="dim"))
 
 
 def _rankings(arms: str, baseline: str | None) -> list[Ranking]:

@@ -2,19 +2,6 @@
 
 from recollect.context.builder import Builder, Wanted
 from recollect.context.context import Context
-from recollect.context.items import SECTIONS, Item, LeftOut, SectionName, SectionReport
-from recollect.context.recipe import BUILT_IN, LEAST_BUDGET, Recipe
+from recollect.context.items import Item, LeftOut, SectionReport
 
-__all__ = [
-    "BUILT_IN",
-    "LEAST_BUDGET",
-    "SECTIONS",
-    "Builder",
-    "Context",
-    "Item",
-    "LeftOut",
-    "Recipe",
-    "SectionName",
-    "SectionReport",
-    "Wanted",
-]
+__all__ = ["Builder", "Context", "Item", "LeftOut", "SectionReport", "Wanted"]

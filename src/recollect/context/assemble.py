@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
-from recollect.context.items import Item, LeftOut, SectionName, SectionReport
-from recollect.context.recipe import Recipe
+from recollect.context.items import Item, LeftOut, SectionReport
 from recollect.models.tokens import TokenCounter
+from recollect.profiles.recipe import Recipe, SectionName
 
 Overhead = Callable[[SectionName], int]
 Count = Callable[[Sequence[Item]], int]
@@ -100,6 +100,8 @@ class Assembler:
     def _lend(self, name: SectionName) -> None:
         """Give a section what others did not need."""
         section = self._sections[name]
+        if not section.share:
+            return
         for item in list(section.waiting):
             if section.cost(item) <= self._room():
                 section.waiting.remove(item)

@@ -11,8 +11,7 @@ from typing import Final
 
 from recollect.context.assemble import Assembler
 from recollect.context.context import Context
-from recollect.context.items import Item, SectionName
-from recollect.context.recipe import Recipe
+from recollect.context.items import Item
 from recollect.context.render import as_messages, as_text, block
 from recollect.context.sections import Offers, speaker
 from recollect.domain.hit import Hit
@@ -22,6 +21,7 @@ from recollect.domain.scope import Scope, is_direct
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.models.tokens import TokenCounter
+from recollect.profiles.recipe import Recipe, SectionName
 from recollect.recall import Asking, Recall
 from recollect.store import Store
 
@@ -40,6 +40,8 @@ class Wanted:
     system: str | None = None
     persona: str | None = None
     at: datetime | None = None
+    after: int = 0
+    """Only messages with a greater sequence number count as recent."""
 
 
 class Builder:
@@ -65,7 +67,7 @@ class Builder:
             "rules": offers.rules(),
             "persona": offers.persona(wanted.persona),
             "portrait": offers.portrait(portrait),
-            "memories": offers.memories(memories),
+            "memories": offers.memories(memory for memory in memories if memory.text not in (portrait or "")),
             "summaries": offers.summaries(summaries, _covered(summaries, recent)),
             "snippets": offers.snippets(hits),
             "recent": offers.recent(recent, several=several),
@@ -102,10 +104,10 @@ class Builder:
         self, scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary]
     ) -> list[Message]:
         found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1)
-        if found and found[-1].role == "user" and found[-1].text == wanted.text:
-            # It was stored before it is answered: it is the current message, and stands there once.
+        if found and _is_current(found[-1], wanted):
             found = found[:-1]
-        last = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
+        covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
+        last = max(covered, wanted.after)
         return [message for message in found if message.seq > last][-recipe.recent :]
 
     async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, recent: Sequence[Message]) -> list[Hit]:
@@ -118,11 +120,13 @@ class Builder:
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
             around=recipe.around,
-            similarity=recipe.similarity,
+            similarity=recipe.similarity or None,
             without=frozenset(message.id for message in recent),
         )
-        hits = await self._recall.search(scope, asking)
-        if recipe.window is None:
+        # What was stored before it is answered is the current message: it stands there once.
+        found = await self._recall.search(scope, asking)
+        hits = [hit for hit in found if hit.message is None or not _is_current(hit.message, wanted)]
+        if not recipe.window:
             return hits
         older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
         first = older[0].seq if older else 0
@@ -135,6 +139,10 @@ class Builder:
 
     async def _about(self, scope: Scope, recipe: Recipe) -> str | None:
         return await self._portrait(scope) if "portrait" in recipe.order else None
+
+
+def _is_current(message: Message, wanted: Wanted) -> bool:
+    return message.role == "user" and message.text == wanted.text
 
 
 def _within(scope: Scope) -> Within:

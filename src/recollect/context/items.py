@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final
 
 from recollect.domain.words import Role
-
-SectionName: TypeAlias = Literal[
-    "system", "rules", "persona", "portrait", "memories", "summaries", "snippets", "recent", "current"
-]
-SECTIONS: Final[tuple[SectionName, ...]] = get_args(SectionName)
+from recollect.profiles.recipe import SectionName
 
 USUAL_PRIORITY: Final = 3
 

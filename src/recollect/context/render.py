@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from recollect.context.items import Item, SectionName
-from recollect.context.recipe import Layout
+from recollect.context.items import Item
 from recollect.models.prompts import Fenced, load_prompt
+from recollect.profiles.recipe import Layout, SectionName
 
 Message: TypeAlias = dict[str, str]
 

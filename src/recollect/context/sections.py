@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.context.items import Item, SectionName
+from recollect.context.items import Item
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Memory
 from recollect.domain.message import Message
@@ -16,6 +16,7 @@ from recollect.domain.summary import Summary
 from recollect.models.prompts import Fenced, load_prompt, quote
 from recollect.models.prompts.fence import moment, one_line
 from recollect.models.tokens import TokenCounter
+from recollect.profiles.recipe import SectionName
 
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4

@@ -7,12 +7,13 @@ from datetime import date
 from typing import NamedTuple, TypeAlias
 
 from recollect.domain import checks
-from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import MemoryChange
 from recollect.domain.message import Draft
 from recollect.domain.note import NoteVector
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.summary import SummaryDraft
+from recollect.domain.summary_change import SummaryChange
 from recollect.domain.vector import VectorRow
 
 SettingValue: TypeAlias = str | int | float | bool | None
@@ -50,22 +51,18 @@ class RollBack:
 
 
 @dataclass(frozen=True, slots=True)
-class AddMemory:
-    """Store a memory."""
-
-    draft: MemoryDraft
-    actor: str = "recollect"
-
-
-@dataclass(frozen=True, slots=True)
 class PutFacts:
-    """Store the next version of a user's facts; older versions are kept."""
+    """Store the next version of a user's facts; older versions are kept.
+
+    With `instead_of`, that version must be the newest (0: there must be none); otherwise SourcesChanged is raised.
+    """
 
     scope: Scope
     text: str
     cause: str
     """The words that led to this version."""
     actor: str = "recollect"
+    instead_of: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse text that cannot be stored."""
@@ -120,5 +117,14 @@ class Spend:
 
 
 Change: TypeAlias = (
-    AddVectors | AddNoteVectors | Spend | AddMessage | Archive | RollBack | AddMemory | PutFacts | PutSetting
+    AddVectors
+    | AddNoteVectors
+    | Spend
+    | AddMessage
+    | Archive
+    | RollBack
+    | SummaryChange
+    | PutFacts
+    | PutSetting
+    | MemoryChange
 )

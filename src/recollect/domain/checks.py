@@ -23,8 +23,9 @@ MESSAGE_BYTES: Final = 64 * 1024
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-_LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+EARLIEST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LATEST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+"""The first and the last moment that can be stored."""
 _ROLES: Final = frozenset(get_args(Role))
 
 
@@ -112,7 +113,7 @@ def microseconds(value: object, what: str) -> int:
     if value.utcoffset() is None:
         raise InvalidInput(f"{what} has no time zone; use datetime.now(UTC) or .replace(tzinfo=…)")
     number = (value - _EPOCH) // _MICROSECOND
-    if not _FIRST <= number <= _LAST:
+    if not EARLIEST <= number <= LATEST:
         raise InvalidInput(f"{what} lies outside the years 1 to 9999 in UTC")
     return number
 

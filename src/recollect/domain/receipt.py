@@ -43,6 +43,8 @@ class Receipt:
 
     durable: bool
     results: tuple[Result, ...]
+    notices: tuple[str, ...] = ()
+    """What the user should be told, such as that a summary could not be made."""
 
     @property
     def message(self) -> Message:

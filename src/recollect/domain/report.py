@@ -116,3 +116,19 @@ class Verification:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return all(check.ok for check in self.checks)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatus:
+    """How a user's memory stands: what `/summary_status` shows."""
+
+    enabled: bool
+    storage: str
+    threshold: int
+    """So many user turns make a summary."""
+    since_last: int
+    """User turns since the last summary."""
+    messages: int
+    archived: int
+    active_summaries: int
+    highest_level: int

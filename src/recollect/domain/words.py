@@ -11,6 +11,15 @@ Within = Literal["user", "thread", "session"]
 
 Category = Literal["schedule", "fact", "task", "preference", "reminder", "other"]
 
+MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "expired"]
+"""What holds; what something newer took the place of; what a person put away; what waits for a person; what is over."""
+
+Trust = Literal["stated", "said", "reported"]
+"""Told to be remembered; learned from what the person said; learned from what somebody else said."""
+
+Timely = Literal["expiry", "reminder"]
+"""What the time of a memory can have come for."""
+
 SessionState = Literal["active", "idle", "closed"]
 
 ComponentStatus = Literal["active", "failing", "initializing"]

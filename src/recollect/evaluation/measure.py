@@ -27,8 +27,8 @@ _DEPTH: Final = 50
 """How many hits are asked for: enough for 20 turns and 20 sessions."""
 _AT_ONCE: Final = 64
 """Conversations that are stored side by side; commits are shared between them."""
-_PROFILE: Final = {"message_bytes": 16 * 1024 * 1024}
-"""Data sets hold a few turns that are longer than what people type, and each counts."""
+_PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": False}
+"""Data sets hold a few turns that are longer than what people type, and each counts. Only messages are looked for."""
 
 _Ask = Callable[[Conversation, Question], Awaitable[list[str]]]
 

@@ -16,13 +16,14 @@ Visibility. A message is found by its words as soon as `apply` has returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from recollect.domain.agenda import Ahead, Backlog, Entry, Subject
 from recollect.domain.change import Change
 from recollect.domain.hit import Hit
-from recollect.domain.memory import Facts, Memory
+from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
 from recollect.domain.message import Message
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
@@ -31,7 +32,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
-from recollect.domain.words import Within
+from recollect.domain.words import Timely, Within
 from recollect.store.ranking import TextMatches
 
 if TYPE_CHECKING:
@@ -67,11 +68,84 @@ class Store(Protocol):
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary of any level, oldest first."""
 
-    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
-        """Return the user's summaries, highest level first, oldest first within a level; None for every state."""
+    async def above(self, scope: Scope, seq: int) -> list[Summary]:
+        """Return the summaries, at every level and of every kind, that one of the user's messages lies below."""
+
+    async def summary(self, scope: Scope, summary: int) -> Summary:
+        """Return one of the user's summaries, in whatever state, or raise NotFound."""
+
+    async def summaries(
+        self,
+        scope: Scope,
+        *,
+        active: bool | None = True,
+        kind: str | None = None,
+        day: date | None = None,
+        here: bool = False,
+    ) -> list[Summary]:
+        """Return the user's summaries, highest level first, oldest first within a level; None for every state.
+
+        With `here`, only those of the scope's thread.
+        """
+
+    async def without_model(self, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+        """Return active summaries of a kind and prompt, of all spaces, that no model and no person wrote, by id."""
+
+    async def said_between(self, space: str, since: int, until: int) -> list[Message]:
+        """Return what was said in a space from one moment to before another (microseconds), in the order of the log."""
+
+    async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of those of the messages that are the user's and that an embedder has seen."""
+
+    async def ahead(self, policy: str, limit: int) -> Ahead:
+        """Return the oldest messages, of all spaces, that a policy has not walked past."""
+
+    async def agenda(self, policy: str, due_by: int, limit: int, *, failing: bool = False) -> list[Entry]:
+        """Return what a policy has to look at by a moment, longest waiting first.
+
+        With `failing` also what failed and is to be tried again later.
+        """
+
+    async def planned(self, subject: Subject) -> Entry | None:
+        """Return what is planned for one subject."""
+
+    async def backlog(self, policy: str, due_by: int) -> Backlog:
+        """Return how much a policy has to do by a moment, and how much of it fails."""
 
     async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
         """Return the user's memories, most important first, newest first among equals."""
+
+    async def memory(self, scope: Scope, memory: int) -> Memory:
+        """Return one of the user's memories, in whatever state, or raise NotFound."""
+
+    async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first."""
+
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+        """Return active memories, of all spaces, that expire or whose reminder is due, up to a moment, oldest first."""
+
+    async def facts_versions(self, scope: Scope) -> list[Facts]:
+        """Return all versions of the user's facts, oldest first."""
+
+    async def forgotten(self, scope: Scope) -> list[Tombstone]:
+        """Return what the user asked to forget, oldest first."""
+
+    async def derived(self, scope: Scope, kind: str) -> Derived | None:
+        """Return what was worked out for the user and kept."""
+
+    async def unextracted(self, limit: int, after: Scope | None = None) -> list[Unextracted]:
+        """Return users, of all spaces, of whom something was stored that nobody has looked through; after a user.
+
+        Does not look at the messages of anybody.
+        """
+
+    async def following(
+        self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
+    ) -> list[Message]:
+        """Return the user's first messages with a sequence number above `after`, oldest first.
+
+        With `here`, only those in the scope's thread.
+        """
 
     async def facts(self, scope: Scope) -> Facts | None:
         """Return the newest version of the user's facts."""

@@ -116,7 +116,8 @@ def _languages_by_word() -> dict[str, tuple[str, ...]]:
 
 def stem(word: str, latin: str) -> str:
     """Return the stem of a folded word: by its script, or in the given language if it is written in Latin letters."""
-    return str(_stemmer(_language_by_script(word) or latin).stemWord(word))
+    # A Latin word in a Chinese text is most likely English.
+    return str(_stemmer(_language_by_script(word) or (latin if latin in _LATIN else ENGLISH)).stemWord(word))
 
 
 def stems(words: Iterable[str], latin: str) -> list[str]:

@@ -1,5 +1,9 @@
 """All work after a message is stored."""
 
+from recollect.upkeep.digesting import Digesting
+from recollect.upkeep.embedding import Embedding
+from recollect.upkeep.extracting import Extracting
+from recollect.upkeep.part import Done, Part
 from recollect.upkeep.upkeep import Upkeep, UpkeepReport
 
-__all__ = ["Upkeep", "UpkeepReport"]
+__all__ = ["Digesting", "Done", "Embedding", "Extracting", "Part", "Upkeep", "UpkeepReport"]

@@ -11,16 +11,18 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from recollect.domain.change import AddNoteVectors, AddVectors
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.note import NoteVector, UnembeddedNote
 from recollect.domain.report import Component
+from recollect.domain.scope import Scope
 from recollect.domain.vector import Unembedded, VectorRow
 from recollect.errors import ModelError, RecollectError
 from recollect.models.embed import Embedder, Vectors
+from recollect.upkeep.part import Done
 
 if TYPE_CHECKING:
     from recollect.store import Progress, Store
@@ -34,17 +36,10 @@ _CHARACTERS: Final = 800
 """The beginning of a message says what it is about; the rest is found by its words."""
 
 
-class Embedded(NamedTuple):
-    """What a run did."""
-
-    done: int
-    """Messages, summaries and memories that got a vector."""
-    error: str | None
-    """Why it stopped before the end."""
-
-
 class Embedding:
     """The embedder at work on one store."""
+
+    name = "embedded"
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
@@ -62,11 +57,11 @@ class Embedding:
             if self._task is None:
                 self._task = asyncio.create_task(self._work(), name="recollect-embedding")
 
-    async def run(self, progress: Progress | None = None) -> Embedded:
+    async def run(self, progress: Progress | None = None) -> Done:
         """Embed all that is due, to the end."""
         embedder, done = self._embedder, 0
         if embedder is None:
-            return Embedded(0, None)
+            return Done(0)
         async with self._one_at_a_time:
             try:
                 while notes := await self._store.unembedded_notes(embedder.name, _BATCH):
@@ -82,13 +77,17 @@ class Embedding:
                         progress("embedding", min(due[-1].seq, total), total)
             except ModelError as error:
                 self._error = str(error)
-                return Embedded(done, self._error)
+                return Done(done, self._error)
             if done:
                 self._last_update = moment(now())
             self._error = None
-            return Embedded(done, None)
+            return Done(done)
 
-    def health(self) -> Component:
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: words are found also while the embedder is away."""
+        return None
+
+    async def health(self) -> Component:
         """Say how the embedder is doing."""
         issues = () if self._error is None else (self._error,)
         name = "none" if self._embedder is None else self._embedder.name
@@ -114,7 +113,7 @@ class Embedding:
                 report = await self.run()
             except RecollectError as error:
                 self._error = str(error)
-                report = Embedded(0, self._error)
+                report = Done(0, self._error)
             if report.error is None:
                 pause = _DEBOUNCE_SECONDS
             else:

@@ -6,19 +6,18 @@ possible, because the other stores are compared with it.
 
 from __future__ import annotations
 
-import functools
-import threading
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING
 
+from recollect.domain.agenda import Ahead, Backlog, Subject
+from recollect.domain.agenda import Entry as Planned
 from recollect.domain.change import AddMessage, Change
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.hit import Hit
-from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message, message_hash
 from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
@@ -28,10 +27,13 @@ from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
-from recollect.errors import InvalidInput, NotFound, StoreClosed
+from recollect.errors import InvalidInput, NotFound
 from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
+from recollect.store.ephemeral import agenda, summaries
 from recollect.store.ephemeral.changes import Changes
+from recollect.store.ephemeral.held import locked
+from recollect.store.ephemeral.known_reads import KnownReads
 from recollect.store.ephemeral.notes import find_notes, has_notes
 from recollect.store.ephemeral.state import Entry, Name, State, as_microseconds, person
 from recollect.store.matrix import Matrix
@@ -41,31 +43,13 @@ from recollect.store.terms import query_words
 if TYPE_CHECKING:
     from recollect.store.contract import Vector
 
-P = ParamSpec("P")
-T = TypeVar("T")
 
-
-def _locked(
-    read: Callable[Concatenate[EphemeralStore, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[EphemeralStore, P], Coroutine[Any, Any, T]]:
-    """Keep other threads from changing what is being read. Reads never wait for anything while they hold the lock."""
-
-    @functools.wraps(read)
-    async def locked(self: EphemeralStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._lock:
-            return await read(self, *args, **kwargs)
-
-    return locked
-
-
-class EphemeralStore:
+class EphemeralStore(KnownReads):
     """The store contract in memory."""
 
     def __init__(self) -> None:
         """Start with nothing."""
-        self._state = State()
-        self._lock = threading.RLock()
-        self._closed = False
+        super().__init__()
         self._last_update: datetime | None = None
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
@@ -83,7 +67,7 @@ class EphemeralStore:
             self._last_update = moment(now())
             return Receipt(durable=False, results=results)
 
-    @_locked
+    @locked
     async def messages(
         self,
         scope: Scope,
@@ -101,7 +85,7 @@ class EphemeralStore:
         ]
         return found[-limit:]
 
-    @_locked
+    @locked
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
         """Return one message by its id."""
         found = [entry.message for entry in self._open.inside(scope, within) if entry.message.id == message_id]
@@ -109,39 +93,90 @@ class EphemeralStore:
             raise NotFound(f"{scope.user!r} has no message {message_id!r}")
         return min(found, key=lambda message: (message.thread != scope.thread, message.seq))
 
-    @_locked
+    @locked
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary."""
-        chunks = self._open.summary(scope, summary).chunks
-        return [entry.message for entry in self._open.inside(scope, "user") if entry.message.chunk in chunks]
+        return summaries.below(self._open, self._open.summary(scope, summary))
 
-    @_locked
-    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
+    @locked
+    async def above(self, scope: Scope, seq: int) -> list[Summary]:
+        """Return the summaries that a message lies below."""
+        return summaries.above(self._open, scope, seq)
+
+    @locked
+    async def summary(self, scope: Scope, summary: int) -> Summary:
+        """Return one of the user's summaries."""
+        return self._open.summary(scope, summary)
+
+    @locked
+    async def summaries(
+        self,
+        scope: Scope,
+        *,
+        active: bool | None = True,
+        kind: str | None = None,
+        day: date | None = None,
+        here: bool = False,
+    ) -> list[Summary]:
         """Return the user's summaries, highest level first."""
         found = [
             summary
             for summary in self._open.summaries.values()
-            if (summary.space, summary.user) == person(scope) and active in (None, summary.active)
+            if (summary.space, summary.user) == person(scope)
+            and active in (None, summary.active)
+            and kind in (None, summary.kind)
+            and day in (None, summary.day)
+            and (not here or summary.thread == scope.thread)
         ]
         return sorted(found, key=lambda summary: (-summary.level, summary.id))
 
-    @_locked
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
-        """Return the user's memories, most important first."""
-        found = [
-            memory
-            for memory in self._open.memories.values()
-            if (memory.space, memory.user) == person(scope) and active in (None, memory.active)
-        ]
-        return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
+    @locked
+    async def said_between(self, space: str, since: int, until: int) -> list[Message]:
+        """Return what was said in a space, in the order of the log."""
+        every = (entry.message for entry in self._open.log.values())
+        return [each for each in every if each.space == space and since <= as_microseconds(each.at) < until]
 
-    @_locked
-    async def facts(self, scope: Scope) -> Facts | None:
-        """Return the newest version of the user's facts."""
-        versions = [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
-        return max(versions, key=lambda facts: facts.version, default=None)
+    @locked
+    async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of messages."""
+        known = self._open.vectors
+        mine = [message.seq for message in await self.pick(scope, seqs)]
+        return {seq: known[embedder, seq] for seq in mine if (embedder, seq) in known}
 
-    @_locked
+    @locked
+    async def without_model(self, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+        """Return active summaries that no model and no person wrote, oldest first."""
+        return [
+            summary
+            for summary in self._open.summaries.values()
+            if summary.active
+            and (summary.kind, summary.prompt) == (kind, prompt)
+            and summary.id > after
+            and summary.model is None
+            and summary.edited_by is None
+        ][:limit]
+
+    @locked
+    async def ahead(self, policy: str, limit: int) -> Ahead:
+        """Return the oldest messages that a policy has not walked past."""
+        return Ahead(self._open.walks.get(policy, 0), tuple(agenda.unwalked(self._open, policy)[:limit]))
+
+    @locked
+    async def agenda(self, policy: str, due_by: int, limit: int, *, failing: bool = False) -> list[Planned]:
+        """Return what is due, longest waiting first."""
+        return agenda.entries(self._open, policy, due_by, failing=failing)[:limit]
+
+    @locked
+    async def planned(self, subject: Subject) -> Planned | None:
+        """Return what is planned for a subject."""
+        return self._open.agenda.get(subject)
+
+    @locked
+    async def backlog(self, policy: str, due_by: int) -> Backlog:
+        """Return how much is due."""
+        return agenda.backlog(self._open, policy, due_by)
+
+    @locked
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
         """Return the sessions that the scope's newest messages are in, oldest first by start."""
         newest_first = reversed(self._open.inside(scope, within))
@@ -154,19 +189,18 @@ class EphemeralStore:
         ]
         return [kept.session for kept in sorted(found, key=lambda kept: (kept.session.started_at, kept.key))]
 
-    @_locked
+    @locked
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings, by name."""
         found = [setting for (owner, _), setting in self._open.settings.items() if owner == person(scope)]
         return sorted(found, key=lambda setting: setting.key)
 
-    @_locked
+    @locked
     async def ledger(self, scope: Scope) -> Ledger:
         """Return the user's counts."""
         mine = [entry.message for entry in self._open.inside(scope, "user")]
         turns = [message for message in mine if message.role == "user"]
-        active = Counter(summary.level for summary in await self.summaries(scope))
-        stored = await self.summaries(scope, active=None)
+        active = Counter(summary.level for summary in await self.summaries(scope, kind="tree"))
         return Ledger(
             messages=len(mine),
             archived=sum(not message.active for message in mine),
@@ -175,16 +209,16 @@ class EphemeralStore:
             last_seq=max((message.seq for message in mine), default=0),
             last_chunk=self._open.chunks.get(person(scope), 0),
             active_summaries=tuple(sorted(active.items())),
-            highest_level=max((summary.level for summary in stored if not summary.rolled_back), default=0),
+            highest_level=max(active, default=0),
         )
 
-    @_locked
+    @locked
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
         best = best_hits(await self.match_text(scope, words, within=within), limit)
         return [hit(self._open.log[seq].message, score, found) for seq, score, found in best]
 
-    @_locked
+    @locked
     async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
         """Return which messages of the scope have which words."""
         import numpy as np  # noqa: PLC0415 - loaded with the first search
@@ -212,7 +246,7 @@ class EphemeralStore:
         total = sum(entry.length for entry in judged)
         return TextMatches(columns, telling(postings), max(total / max(len(judged), 1), 1.0), notes)
 
-    @_locked
+    @locked
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages that an embedder has not seen."""
         seen = self._open.seen.get(embedder, 0)
@@ -224,7 +258,7 @@ class EphemeralStore:
         due = [entry.message for entry in self._open.log.values() if entry.message.seq > seen][:limit]
         return [Unembedded(message.seq, message.text, known.get(message.text)) for message in due]
 
-    @_locked
+    @locked
     async def search_vector(
         self,
         scope: Scope,
@@ -242,37 +276,37 @@ class EphemeralStore:
         matrix.extend(rows)
         return matrix.similar(vector, limit, also)
 
-    @_locked
+    @locked
     async def unembedded_notes(self, embedder: str, limit: int) -> list[UnembeddedNote]:
         """Return the oldest notes that an embedder has not seen."""
         notes = [UnembeddedNote(NoteKey("summary", each.id), each.text) for each in self._open.summaries.values()]
         notes += [UnembeddedNote(NoteKey("memory", each.id), each.text) for each in self._open.memories.values()]
         return [note for note in notes if (embedder, note.key) not in self._open.note_vectors][:limit]
 
-    @_locked
+    @locked
     async def search_notes(
         self, scope: Scope, words: str, embedder: str, vector: Vector | None, *, limit: int = 10
     ) -> list[NoteMatch]:
         """Return the user's active notes that fit best."""
         return find_notes(self._open, scope, words, embedder, vector, limit)
 
-    @_locked
+    @locked
     async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
         """Return messages of the scope by sequence number, in order."""
         wanted = set(seqs)
         return [entry.message for entry in self._open.inside(scope, within) if entry.message.seq in wanted]
 
-    @_locked
+    @locked
     async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
         """Return what messages of the scope say, by sequence number."""
         return {message.seq: message.text for message in await self.pick(scope, seqs, within=within)}
 
-    @_locked
+    @locked
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""
         return self._open.spending.get((day, None if scope is None else person(scope)), 0)
 
-    @_locked
+    @locked
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""
         found = []
@@ -285,12 +319,12 @@ class EphemeralStore:
                 )
         return found
 
-    @_locked
+    @locked
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows about the user."""
         return [entry for entry in self._open.audit.values() if (entry.space, entry.user) == person(scope)][-limit:]
 
-    @_locked
+    @locked
     async def stats(self) -> Stats:
         """Return totals."""
         state = self._open
@@ -311,7 +345,7 @@ class EphemeralStore:
         note = "nothing kept here survives the process"
         return Component("store", "active", self._last_update, (), (("backend", "memory"), ("note", note)))
 
-    @_locked
+    @locked
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check what is in memory."""
         changed = [entry.message.id for entry in self._open.log.values() if not _intact(entry)]
@@ -327,12 +361,6 @@ class EphemeralStore:
         """Forget everything."""
         self._closed = True
         self._state = State()
-
-    @property
-    def _open(self) -> State:
-        if self._closed:
-            raise StoreClosed("this store in memory has been closed")
-        return self._state
 
 
 def _intact(entry: Entry) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from recollect.domain.change import (
-    AddMemory,
     AddMessage,
     AddNoteVectors,
     AddVectors,
@@ -20,14 +19,24 @@ from recollect.domain.change import (
 )
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
-from recollect.domain.memory import Facts, Memory
+from recollect.domain.memory import Facts
+from recollect.domain.memory_change import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    Forget,
+    MarkExtracted,
+    NoteAccess,
+    PutDerived,
+)
 from recollect.domain.message import Draft, Message, repeats
 from recollect.domain.receipt import Repeated, Result, Stored
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session, automatic_name, opening_message, place
-from recollect.domain.summary import Summary
+from recollect.domain.summary_change import AddView, Revise, Settle, Walk
 from recollect.errors import InvalidInput, NotFound, SourcesChanged
+from recollect.store.ephemeral import agenda, known, summaries
 from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
 from recollect.store.terms import terms
 
@@ -45,11 +54,23 @@ class Changes:
             case AddMessage():
                 return self._add_message(change)
             case Archive():
-                return self._archive(change)
+                return summaries.archive(self, self._state, change)
             case RollBack():
-                return self._roll_back(change)
-            case AddMemory():
-                return self._add_memory(change)
+                return summaries.roll_back(self, self._state, change)
+            case (
+                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess()
+            ):
+                return known.carry_out(self, self._state, change)
+            case AddView():
+                return summaries.add_view(self, self._state, change)
+            case Revise():
+                return summaries.revise(self, self._state, change)
+            case Walk():
+                agenda.walk(self._state, change)
+                return None
+            case Settle():
+                agenda.settle(self._state, change)
+                return None
             case PutFacts():
                 return self._put_facts(change)
             case AddVectors():
@@ -79,7 +100,7 @@ class Changes:
             return Repeated(earlier)
         seq = next(reversed(state.log), 0) + 1
         session = self._session_for(draft, seq, change.silence)
-        self._own(scope)
+        self.own(scope)
         if draft.id is not None:
             state.by_given_id[thread(scope), draft.id] = seq
         said_then = thread(scope), draft.at
@@ -169,135 +190,36 @@ class Changes:
         del state.sessions[absorb.key]
         return merged
 
-    def _archive(self, change: Archive) -> Summary:
-        draft = change.draft
-        scope, state = draft.scope, self._state
-        self._known(scope)
-        if draft.messages:
-            level, chunks, first, last, below = self._take_messages(scope, draft.messages)
-        else:
-            level, chunks, first, last, below = self._take_summaries(scope, draft.summaries)
-        state.threads.setdefault(thread(scope), ())
-        summary = Summary(
-            id=next(reversed(state.summaries), 0) + 1,
-            space=scope.space,
-            user=scope.user,
-            thread=scope.thread,
-            kind=draft.kind,
-            level=level,
-            text=draft.text,
-            chunks=chunks,
-            sources=tuple(sorted(draft.summaries)),
-            first=first,
-            last=last,
-            messages=below,
-            model=draft.model,
-            prompt=draft.prompt,
-            created_at=moment(now()),
-            active=True,
-            rolled_back=False,
-        )
-        state.summaries[summary.id] = summary
-        self._note(scope, change.actor, "archive", f"summary {summary.id}, level {level}, chunks {list(chunks)}")
-        return summary
-
-    def _take_messages(self, scope: Scope, sources: tuple[int, ...]) -> tuple[int, tuple[int, ...], int, int, int]:
-        log = self._state.log
-        mine = [log[seq] for seq in sources if seq in log and log[seq].owner == person(scope)]
-        if len(mine) != len(sources):
-            raise NotFound("a message to be archived is not one of this user's")
-        if not all(entry.message.active for entry in mine):
-            raise SourcesChanged("a message to be archived has been archived meanwhile")
-        chunk = self._state.chunks[person(scope)] = self._state.chunks.get(person(scope), 0) + 1
-        for entry in mine:
-            log[entry.message.seq] = replace(entry, message=replace(entry.message, active=False, chunk=chunk))
-        return 1, (chunk,), min(sources), max(sources), len(sources)
-
-    def _take_summaries(self, scope: Scope, sources: tuple[int, ...]) -> tuple[int, tuple[int, ...], int, int, int]:
-        try:
-            below = [self._state.summary(scope, source) for source in sources]
-        except NotFound:
-            raise NotFound("a summary to be archived is not one of this user's") from None
-        if not all(summary.active for summary in below):
-            raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
-        for summary in below:
-            self._state.summaries[summary.id] = replace(summary, active=False)
-        return (
-            max(summary.level for summary in below) + 1,
-            tuple(sorted(chunk for summary in below for chunk in summary.chunks)),
-            min(summary.first for summary in below),
-            max(summary.last for summary in below),
-            sum(summary.messages for summary in below),
-        )
-
-    def _roll_back(self, change: RollBack) -> Summary:
-        scope, state = change.scope, self._state
-        self._known(scope)
-        summary = self._state.summary(scope, change.summary)
-        if summary.rolled_back:
-            raise SourcesChanged(f"summary {summary.id} has been rolled back already")
-        for above in state.summaries.values():
-            if summary.id in above.sources and not above.rolled_back:
-                raise SourcesChanged(f"summary {above.id} stands on summary {summary.id}; roll that one back first")
-        for source in summary.sources:
-            state.summaries[source] = replace(state.summaries[source], active=True)
-        if not summary.sources:
-            for entry in self._state.inside(scope, "user"):
-                if entry.message.chunk in summary.chunks:
-                    freed = replace(entry.message, active=True, chunk=None)
-                    state.log[entry.message.seq] = replace(entry, message=freed)
-        done = state.summaries[summary.id] = replace(summary, active=False, rolled_back=True)
-        subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
-        self._note(scope, change.actor, "roll_back", subject)
-        return done
-
-    def _add_memory(self, change: AddMemory) -> Memory:
-        draft, state = change.draft, self._state
-        scope, sources = draft.scope, tuple(sorted(set(draft.sources)))
-        self._own(scope)
-        if any(seq not in state.log or state.log[seq].owner != person(scope) for seq in sources):
-            raise NotFound("a source of the memory is not one of this user's messages")
-        memory = Memory(
-            id=next(reversed(state.memories), 0) + 1,
-            space=scope.space,
-            user=scope.user,
-            category=draft.category,
-            text=draft.text,
-            importance=draft.importance,
-            tags=draft.tags,
-            sources=sources,
-            created_at=moment(now()),
-            active=True,
-        )
-        state.memories[memory.id] = memory
-        self._note(scope, change.actor, "memory.add", f"memory {memory.id}")
-        return memory
-
     def _put_facts(self, change: PutFacts) -> Facts:
         scope = change.scope
-        self._own(scope)
+        self.own(scope)
         version = sum(owner == person(scope) for owner, _ in self._state.facts) + 1
-        facts = Facts(scope.space, scope.user, change.text, version, moment(now()))
+        if change.instead_of is not None and version != change.instead_of + 1:
+            raise SourcesChanged(f"the facts about {scope.user!r} have been changed meanwhile; read them again")
+        facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)
         self._state.facts[person(scope), version] = facts
-        self._note(scope, change.actor, "facts.put", f"version {version}")
+        self.note(scope, change.actor, "facts.put", f"version {version}")
         return facts
 
     def _put_setting(self, change: PutSetting) -> None:
         scope = change.scope
-        self._own(scope)
+        self.own(scope)
         if change.value is None:
             self._state.settings.pop((person(scope), change.key), None)
         else:
             self._state.settings[person(scope), change.key] = Setting(change.key, change.value, moment(now()))
-        self._note(scope, change.actor, "setting.put", change.key)
+        self.note(scope, change.actor, "setting.put", change.key)
 
-    def _known(self, scope: Scope) -> None:
+    def known(self, scope: Scope) -> None:
+        """Refuse a user whom nobody has heard of."""
         if person(scope) not in self._state.owners:
             raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
 
-    def _own(self, scope: Scope) -> None:
+    def own(self, scope: Scope) -> None:
+        """Write down that something belongs to a user."""
         self._state.owners.setdefault(person(scope), moment(now()))
 
-    def _note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
+    def note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
+        """Write down who did what."""
         number = next(reversed(self._state.audit), 0) + 1
         self._state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recollect.domain.checks import moment
+from recollect.domain.clock import now
 from recollect.domain.memory import Memory
 from recollect.domain.note import NoteKey, NoteMatch
 from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary
+from recollect.store.ephemeral import summaries
 from recollect.store.ephemeral.state import State, person
 from recollect.store.notes import rank_notes
 from recollect.store.terms import query_words, terms
@@ -47,7 +50,7 @@ def find_notes(
         )
         for ranked in rank_notes(having, known, vector, len(mine))
         for note in [mine[ranked.note]]
-        if note.active
+        if note.active and not (isinstance(note, Memory) and note.over_at(moment(now())))
     ][:limit]
 
 
@@ -59,4 +62,5 @@ def _sources(state: State, scope: Scope, note: Summary | Memory) -> tuple[str, .
     messages = [entry.message for entry in state.inside(scope, "user")]
     if isinstance(note, Memory):
         return tuple(message.id for message in messages if message.seq in note.sources)
-    return tuple(message.id for message in messages if message.chunk in note.chunks)
+    fresh = note.first if note.reach == "chunks" else note.fresh
+    return tuple(message.id for message in summaries.below(state, note) if message.seq >= fresh)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import TypeAlias
 
+from recollect.domain.agenda import Entry as Planned
+from recollect.domain.agenda import Subject
 from recollect.domain.checks import microseconds
-from recollect.domain.memory import Facts, Memory
+from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone
 from recollect.domain.message import Message
 from recollect.domain.note import NoteKey
 from recollect.domain.report import AuditEntry, Setting
@@ -68,6 +70,12 @@ class State:
     """The sessions of each thread."""
     summaries: dict[int, Summary] = field(default_factory=dict)
     memories: dict[int, Memory] = field(default_factory=dict)
+    versions: dict[int, tuple[MemoryVersion, ...]] = field(default_factory=dict)
+    """What each memory was before its changes."""
+    tombstones: dict[Name, tuple[Tombstone, ...]] = field(default_factory=dict)
+    derived: dict[tuple[Name, str], Derived] = field(default_factory=dict)
+    extracted: dict[Name, int] = field(default_factory=dict)
+    """Up to where each user's messages were looked through."""
     facts: dict[tuple[Name, int], Facts] = field(default_factory=dict)
     settings: dict[tuple[Name, str], Setting] = field(default_factory=dict)
     vectors: dict[tuple[str, int], bytes] = field(default_factory=dict)
@@ -77,6 +85,9 @@ class State:
     """Up to where each embedder has seen the log."""
     owners: dict[Name, datetime] = field(default_factory=dict)
     chunks: dict[Name, int] = field(default_factory=dict)
+    walks: dict[str, int] = field(default_factory=dict)
+    """Up to where each policy has walked along the log."""
+    agenda: dict[Subject, Planned] = field(default_factory=dict)
     audit: dict[int, AuditEntry] = field(default_factory=dict)
 
     def copy(self) -> State:
@@ -101,6 +112,13 @@ class State:
         if summary is None or (summary.space, summary.user) != person(scope):
             raise NotFound(f"{scope.user!r} has no summary {number}")
         return summary
+
+    def memory(self, scope: Scope, number: int) -> Memory:
+        """Return one of the user's memories."""
+        memory = self.memories.get(number)
+        if memory is None or (memory.space, memory.user) != person(scope):
+            raise NotFound(f"{scope.user!r} has no memory {number}")
+        return memory
 
 
 def person(scope: Scope) -> Name:

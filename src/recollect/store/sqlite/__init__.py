@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import apsw
 
+from recollect.domain.agenda import Ahead, Backlog, Entry, Subject
 from recollect.domain.change import Change
-from recollect.domain.checks import moment
+from recollect.domain.checks import microseconds, moment
 from recollect.domain.hit import Hit
-from recollect.domain.memory import Facts, Memory
+from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
 from recollect.domain.message import Message
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
@@ -23,11 +24,11 @@ from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
-from recollect.domain.words import Within
+from recollect.domain.words import Timely, Within
 from recollect.errors import StoreClosed
 from recollect.store.contract import Progress
 from recollect.store.ranking import TextMatches
-from recollect.store.sqlite import backup, note_search, reads, search, vectors, verify
+from recollect.store.sqlite import agenda, backup, known, memories, note_search, reads, search, vectors, verify, views
 from recollect.store.sqlite.connection import Options, connect_reader, translated
 from recollect.store.sqlite.engine import Engine
 from recollect.store.sqlite.rows import Row
@@ -95,17 +96,102 @@ class SqliteStore:
         """Return the messages below a summary."""
         return await self._engine.read(lambda connection: reads.covered(connection, scope, summary))
 
-    async def summaries(self, scope: Scope, *, active: bool | None = True) -> list[Summary]:
+    async def above(self, scope: Scope, seq: int) -> list[Summary]:
+        """Return the summaries that a message lies below."""
+        return await self._engine.read(lambda connection: views.above(connection, scope, seq))
+
+    async def summary(self, scope: Scope, summary: int) -> Summary:
+        """Return one of the user's summaries."""
+        return await self._engine.read(lambda connection: reads.summary(connection, scope, summary))
+
+    async def summaries(
+        self,
+        scope: Scope,
+        *,
+        active: bool | None = True,
+        kind: str | None = None,
+        day: date | None = None,
+        here: bool = False,
+    ) -> list[Summary]:
         """Return the user's summaries."""
-        return await self._engine.read(lambda connection: reads.summaries(connection, scope, active=active))
+        return await self._engine.read(
+            lambda connection: reads.summaries(connection, scope, active=active, kind=kind, day=day, here=here)
+        )
+
+    async def without_model(self, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+        """Return active summaries that no model and no person wrote."""
+        return await self._engine.read(lambda connection: views.without_model(connection, kind, prompt, after, limit))
+
+    async def said_between(self, space: str, since: int, until: int) -> list[Message]:
+        """Return what was said in a space."""
+        return await self._engine.read(lambda connection: views.said_between(connection, space, since, until))
+
+    async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+        """Return the vectors of messages."""
+        return await self._engine.read(lambda connection: views.vectors(connection, scope, embedder, seqs))
+
+    async def ahead(self, policy: str, limit: int) -> Ahead:
+        """Return the oldest messages that a policy has not walked past."""
+        return await self._engine.read(lambda connection: agenda.ahead(connection, policy, limit))
+
+    async def agenda(self, policy: str, due_by: int, limit: int, *, failing: bool = False) -> list[Entry]:
+        """Return what is due, longest waiting first."""
+        return await self._engine.read(
+            lambda connection: agenda.entries(connection, policy, due_by, limit, failing=failing)
+        )
+
+    async def planned(self, subject: Subject) -> Entry | None:
+        """Return what is planned for a subject."""
+        return await self._engine.read(lambda connection: agenda.entry(connection, subject))
+
+    async def backlog(self, policy: str, due_by: int) -> Backlog:
+        """Return how much is due."""
+        return await self._engine.read(lambda connection: agenda.backlog(connection, policy, due_by))
 
     async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
         """Return the user's memories."""
-        return await self._engine.read(lambda connection: reads.memories(connection, scope, active=active))
+        return await self._engine.read(lambda connection: memories.read(connection, scope, active=active))
+
+    async def memory(self, scope: Scope, memory: int) -> Memory:
+        """Return one of the user's memories."""
+        return await self._engine.read(lambda connection: memories.find(connection, scope, memory))
+
+    async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first."""
+        return await self._engine.read(lambda connection: memories.versions(connection, scope, memory))
+
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+        """Return active memories, of all spaces, whose time has come, oldest first."""
+        until = microseconds(before, "the moment")
+        return await self._engine.read(lambda connection: memories.timely(connection, what, until, limit))
+
+    async def facts_versions(self, scope: Scope) -> list[Facts]:
+        """Return all versions of the user's facts, oldest first."""
+        return await self._engine.read(lambda connection: known.facts(connection, scope))
+
+    async def forgotten(self, scope: Scope) -> list[Tombstone]:
+        """Return what the user asked to forget."""
+        return await self._engine.read(lambda connection: known.forgotten(connection, scope))
+
+    async def derived(self, scope: Scope, kind: str) -> Derived | None:
+        """Return what was worked out for the user."""
+        return await self._engine.read(lambda connection: known.derived(connection, scope, kind))
+
+    async def unextracted(self, limit: int, after: Scope | None = None) -> list[Unextracted]:
+        """Return users of whom something was stored that nobody has looked through."""
+        return await self._engine.read(lambda connection: known.unextracted(connection, limit, after))
+
+    async def following(
+        self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
+    ) -> list[Message]:
+        """Return the user's messages after a sequence number, oldest first."""
+        return await self._engine.read(
+            lambda connection: views.following(connection, scope, after, limit, here=here, archived=archived)
+        )
 
     async def facts(self, scope: Scope) -> Facts | None:
         """Return the newest version of the user's facts."""
-        return await self._engine.read(lambda connection: reads.facts(connection, scope))
+        return await self._engine.read(lambda connection: known.newest_facts(connection, scope))
 
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
         """Return the newest sessions of the scope."""
@@ -240,6 +326,7 @@ class SqliteStore:
                 verify.run("hashes", hashes),
                 verify.run("counts", lambda: verify.check_counts(connection)),
                 verify.run("archives", lambda: verify.check_archives(connection)),
+                verify.run("memories", lambda: verify.check_known(connection)),
             ]
 
 

@@ -9,8 +9,9 @@ import apsw
 
 from recollect.domain.change import AddNoteVectors
 from recollect.domain.checks import moment
+from recollect.domain.clock import now
 from recollect.domain.message import message_id
-from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
+from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
 from recollect.store.notes import RankedNote, rank_notes
 from recollect.store.sqlite import rows
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from recollect.store.contract import Vector
 
 _INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
+_UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))"
 _NOTES: Final = """
 SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM memory WHERE owner = ?1)
 """
@@ -31,15 +33,34 @@ SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WH
 """
 _SUMMARY: Final = """
 SELECT y.id, y.text, y.created_at,
-       (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
-         WHERE l.chunk IN (SELECT value FROM json_each(y.chunks)) AND +l.owner = y.owner)
+       CASE WHEN y.reach = 'chunks' THEN
+           (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
+             WHERE l.chunk IN (SELECT value FROM json_each(y.chunks)) AND +l.owner = y.owner)
+       WHEN y.reach = 'sources' THEN
+           (SELECT json_group_array(json_array(seq, given_id) ORDER BY seq) FROM (
+             SELECT DISTINCT l.seq, l.given_id FROM summary_source x JOIN summary z ON z.id = x.source
+               JOIN log l ON l.owner = y.owner AND l.seq BETWEEN z.first_seq AND z.last_seq
+                AND l.at BETWEEN z.began_at AND z.ended_at
+              WHERE x.summary = y.id))
+       ELSE
+           (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
+             WHERE l.owner = y.owner AND l.seq BETWEEN y.fresh_seq AND y.last_seq
+               AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
+       END
   FROM summary y WHERE y.id = ? AND y.owner = ? AND y.active = 1
 """
 _MEMORY: Final = """
 SELECT m.id, m.text, m.created_at,
        (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq)
           FROM memory_source s JOIN log l ON l.seq = s.seq WHERE s.memory = m.id)
-  FROM memory m WHERE m.id = ? AND m.owner = ? AND m.active = 1
+  FROM memory m WHERE m.id = ? AND m.owner = ? AND m.active = 1 AND (m.expires_at IS NULL OR m.expires_at > ?)
+"""
+# A note whose text was changed is embedded again: the mark goes back to it, and those after it have their vectors.
+_UNEMBEDDED: Final = """
+SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
+    SELECT 1 FROM note_vector v WHERE v.embedder = (SELECT id FROM embedder WHERE name = :embedder)
+       AND v.owner = {table}.owner AND v.note = 2 * {table}.id + :odd
+) ORDER BY id LIMIT :limit
 """
 _MARKS: Final = "SELECT summaries_up_to, memories_up_to FROM embedder WHERE name = ?"
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -66,18 +87,24 @@ def index(unit: Unit, owner: int, key: NoteKey, text: str) -> None:
     unit.connection.execute(_INDEX, (owner, number(key), text))
 
 
+def index_again(unit: Unit, owner: int, key: NoteKey, before: str, text: str) -> None:
+    """Make a note whose text was changed findable by its new words, and let it be embedded again."""
+    unit.connection.execute(_UNINDEX, (owner, number(key), before))
+    unit.connection.execute(_INDEX, (owner, number(key), text))
+    unit.connection.execute("DELETE FROM note_vector WHERE owner = ? AND note = ?", (owner, number(key)))
+    mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
+    unit.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
+
+
 def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
     summaries, memories = connection.execute(_MARKS, (embedder,)).fetchone() or (0, 0)
-    query = "SELECT id, text FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
-    found = [
-        UnembeddedNote(NoteKey("summary", note), text)
-        for note, text in connection.execute(query.format(table="summary"), (summaries, limit))
-    ]
-    found += [
-        UnembeddedNote(NoteKey("memory", note), text)
-        for note, text in connection.execute(query.format(table="memory"), (memories, limit - len(found)))
-    ]
+    kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
+    found: list[UnembeddedNote] = []
+    for kind, mark in kinds:
+        query, odd = _UNEMBEDDED.format(table=kind), kind == "memory"
+        bindings = {"embedder": embedder, "mark": mark, "odd": odd, "limit": limit - len(found)}
+        found += [UnembeddedNote(NoteKey(kind, note), text) for note, text in connection.execute(query, bindings)]
     return found
 
 
@@ -121,7 +148,10 @@ def search(
 
 def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMatch | None:
     key = key_of(ranked.note)
-    row = connection.execute(_SUMMARY if key.kind == "summary" else _MEMORY, (key.id, owner)).fetchone()
+    if key.kind == "summary":
+        row = connection.execute(_SUMMARY, (key.id, owner)).fetchone()
+    else:
+        row = connection.execute(_MEMORY, (key.id, owner, now())).fetchone()
     if row is None:
         return None
     return NoteMatch(

@@ -1,23 +1,17 @@
-"""Memories, facts and settings: what is written about a user apart from the log."""
+"""Facts, settings and spending: what is written about a user apart from the log."""
 
 from __future__ import annotations
 
 import json
 from typing import Final
 
-from recollect.domain.change import AddMemory, PutFacts, PutSetting, Spend
+from recollect.domain.change import PutFacts, PutSetting, Spend
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
-from recollect.domain.memory import Facts, Memory
-from recollect.domain.note import NoteKey
-from recollect.errors import NotFound
-from recollect.store.sqlite import note_search
+from recollect.domain.memory import Facts
+from recollect.errors import SourcesChanged
 from recollect.store.sqlite.unit import Unit
 
-_KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))"
-_NEW_MEMORY: Final = (
-    "INSERT INTO memory (owner, category, text, importance, tags, created_at) VALUES (?, ?, ?, ?, ?, ?)"
-)
 _NEW_FACTS: Final = "INSERT INTO facts (owner, version, text, cause, created_at) VALUES (?, ?, ?, ?, ?)"
 _SPEND: Final = """
 INSERT INTO spending (day, space, user, tokens) VALUES (?1, ?2, ?3, ?4)
@@ -29,45 +23,16 @@ ON CONFLICT DO UPDATE SET value = ?3, updated_at = ?4
 """
 
 
-def add_memory(unit: Unit, step: AddMemory) -> Memory:
-    """Store a memory and its sources."""
-    draft, created = step.draft, now()
-    owner = unit.names.owner(draft.scope.space, draft.scope.user, created)
-    execute = unit.connection.execute
-    wanted = tuple(sorted(set(draft.sources)))
-    if execute(_KNOWN_SOURCES, (owner, json.dumps(wanted))).get != len(wanted):
-        raise NotFound("a source of the memory is not one of this user's messages")
-    execute(
-        _NEW_MEMORY,
-        (owner, draft.category, draft.text, draft.importance, json.dumps(draft.tags, ensure_ascii=False), created),
-    )
-    number = unit.connection.last_insert_rowid()
-    for seq in wanted:
-        execute("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", (number, seq))
-    note_search.index(unit, owner, NoteKey("memory", number), draft.text)
-    unit.audit(draft.scope, step.actor, "memory.add", f"memory {number}")
-    return Memory(
-        id=number,
-        space=draft.scope.space,
-        user=draft.scope.user,
-        category=draft.category,
-        text=draft.text,
-        importance=draft.importance,
-        tags=draft.tags,
-        sources=wanted,
-        created_at=moment(created),
-        active=True,
-    )
-
-
 def put_facts(unit: Unit, step: PutFacts) -> Facts:
     """Store the next version of the facts."""
     created = now()
     owner = unit.names.owner(step.scope.space, step.scope.user, created)
     version = unit.connection.execute("SELECT coalesce(max(version), 0) + 1 FROM facts WHERE owner = ?", (owner,)).get
+    if step.instead_of is not None and version != step.instead_of + 1:
+        raise SourcesChanged(f"the facts about {step.scope.user!r} have been changed meanwhile; read them again")
     unit.connection.execute(_NEW_FACTS, (owner, version, step.text, step.cause, created))
     unit.audit(step.scope, step.actor, "facts.put", f"version {version}")
-    return Facts(step.scope.space, step.scope.user, step.text, version, moment(created))
+    return Facts(step.scope.space, step.scope.user, step.text, version, moment(created), step.cause)
 
 
 def spend(unit: Unit, step: Spend) -> None:

@@ -10,7 +10,6 @@ from typing import Any, Final
 import apsw
 
 from recollect.domain.checks import LARGEST, moment
-from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Message, sequence_number
 from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
@@ -18,7 +17,7 @@ from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
-from recollect.store.sqlite import rows
+from recollect.store.sqlite import rows, views
 from recollect.store.sqlite.names import find_person, find_thread
 
 _PAGE: Final = 500
@@ -104,53 +103,46 @@ def texts(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within
 def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
     """Return the messages below a summary."""
     owner = _number(find_person(connection, scope.space, scope.user))
-    chunks = connection.execute("SELECT chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)).get
-    if chunks is None:
+    found = connection.execute(
+        "SELECT reach, chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)
+    ).fetchone()
+    if found is None:
         raise NotFound(f"{scope.user!r} has no summary {summary}")
+    reach, chunks = found
+    if reach != "chunks":
+        return views.below(connection, summary)
     # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
     query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ? ORDER BY log.seq"
     return rows.messages(connection.execute(query, (chunks, owner)))
 
 
-def summaries(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Summary]:
+def summaries(
+    connection: apsw.Connection, scope: Scope, *, active: bool | None, kind: str | None, day: date | None, here: bool
+) -> list[Summary]:
     """Return the user's summaries, highest level first."""
-    owner = _number(find_person(connection, scope.space, scope.user))
-    query = f"{rows.SUMMARY} WHERE y.owner = ? AND (? IS NULL OR y.active = ?) ORDER BY y.level DESC, y.id"
-    return [rows.summary(row) for row in connection.execute(query, (owner, active, active))]
-
-
-def memories(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Memory]:
-    """Return the user's memories, most important first."""
-    owner = _number(find_person(connection, scope.space, scope.user))
-    query = """
-    SELECT id, category, text, importance, tags, created_at, active,
-           (SELECT json_group_array(seq ORDER BY seq) FROM memory_source WHERE memory = memory.id)
-      FROM memory WHERE owner = ? AND (? IS NULL OR active = ?) ORDER BY importance DESC, id DESC
-    """
-    return [
-        Memory(
-            id=row[0],
-            space=scope.space,
-            user=scope.user,
-            category=row[1],
-            text=row[2],
-            importance=row[3],
-            tags=tuple(json.loads(row[4])),
-            sources=tuple(json.loads(row[7])),
-            created_at=moment(row[5]),
-            active=bool(row[6]),
-        )
-        for row in connection.execute(query, (owner, active, active))
+    where, values = ["y.owner = ?"], [find_person(connection, scope.space, scope.user)]
+    limits: list[tuple[str, Any]] = [
+        ("y.kind = ?", kind),
+        ("y.day = ?", None if day is None else day.isoformat()),
+        ("y.thread = ?", _number(find_thread(connection, scope.space, scope.thread)) if here else None),
     ]
+    for limit, value in limits:
+        if value is not None:
+            where.append(limit)
+            values.append(value)
+    if active is not None:
+        where.append(f"y.active = {active:d}")
+    query = f"{rows.SUMMARY} WHERE {' AND '.join(where)} ORDER BY y.level DESC, y.id"
+    return [rows.summary(row) for row in connection.execute(query, values)]
 
 
-def facts(connection: apsw.Connection, scope: Scope) -> Facts | None:
-    """Return the newest version of the user's facts."""
+def summary(connection: apsw.Connection, scope: Scope, number: int) -> Summary:
+    """Return one of the user's summaries."""
     owner = _number(find_person(connection, scope.space, scope.user))
-    row = connection.execute(
-        "SELECT text, version, created_at FROM facts WHERE owner = ? ORDER BY version DESC LIMIT 1", (owner,)
-    ).fetchone()
-    return None if row is None else Facts(scope.space, scope.user, row[0], row[1], moment(row[2]))
+    row = connection.execute(f"{rows.SUMMARY} WHERE y.id = ? AND y.owner = ?", (number, owner)).fetchone()
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no summary {number}")
+    return rows.summary(row)
 
 
 def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: int) -> list[Session]:
@@ -185,8 +177,10 @@ def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
         "SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE id = ?", (owner,)
     ).fetchone()
     messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
-    active = "SELECT level, count(*) FROM summary WHERE owner = ? AND active = 1 GROUP BY level ORDER BY level"
-    highest = "SELECT coalesce(max(level), 0) FROM summary WHERE owner = ? AND rolled_back = 0"
+    active = """
+    SELECT level, count(*) FROM summary WHERE owner = ? AND kind = 'tree' AND active = 1 GROUP BY level ORDER BY level
+    """
+    levels = tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,))))
     return Ledger(
         messages=messages,
         archived=archived,
@@ -194,8 +188,9 @@ def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
         open_turns=open_turns,
         last_seq=last_seq,
         last_chunk=last_chunk,
-        active_summaries=tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,)))),
-        highest_level=connection.execute(highest, (owner,)).get,
+        active_summaries=levels,
+        # Whatever stands on a summary is of a higher level, so the highest are all active.
+        highest_level=levels[-1][0] if levels else 0,
     )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import timedelta
+from dataclasses import asdict
+from datetime import date, timedelta
 from typing import Any, Final
 
 import apsw
@@ -12,7 +13,7 @@ import apsw
 from recollect.domain.checks import moment
 from recollect.domain.message import Message, message_id
 from recollect.domain.session import Session
-from recollect.domain.summary import Summary
+from recollect.domain.summary import Quality, Summary
 from recollect.errors import StoreDamaged
 
 Row = tuple[Any, ...]
@@ -30,7 +31,9 @@ SELECT log.seq, log.given_id, o.space, o.name, t.name, s.name, log.role, a.name,
 SUMMARY: Final = """
 SELECT y.id, o.space, o.name, t.name, y.kind, y.level, y.text, y.chunks,
        (SELECT json_group_array(source ORDER BY source) FROM summary_source WHERE summary = y.id),
-       y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back
+       y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back,
+       y.began_at, y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
+       y.quality
   FROM summary y
   JOIN person o ON o.id = y.owner
   JOIN thread t ON t.id = y.thread
@@ -103,7 +106,27 @@ def summary(row: Row) -> Summary:
         created_at=moment(row[14]),
         active=bool(row[15]),
         rolled_back=bool(row[16]),
+        began_at=moment(row[17]),
+        ended_at=moment(row[18]),
+        reach=row[19],
+        fresh=row[20],
+        day=date.fromisoformat(row[21]) if row[21] else None,
+        version=row[22],
+        replaces=row[23],
+        replaced=bool(row[24]),
+        edited_by=row[25],
+        details=None if row[26] is None else json.loads(row[26]),
+        quality=None if row[27] is None else _quality(json.loads(row[27])),
     )
+
+
+def quality_text(quality: Quality | None) -> str | None:
+    """Write down how good a summary is."""
+    return None if quality is None else json.dumps(asdict(quality), ensure_ascii=False)
+
+
+def _quality(stored: dict[str, Any]) -> Quality:
+    return Quality(**{**stored, "invented": tuple(stored["invented"])})
 
 
 def session(row: Row) -> Session:

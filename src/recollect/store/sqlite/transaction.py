@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import apsw
 
 from recollect.domain.change import (
-    AddMemory,
     AddMessage,
     AddNoteVectors,
     AddVectors,
@@ -18,12 +17,34 @@ from recollect.domain.change import (
     RollBack,
     Spend,
 )
+from recollect.domain.memory_change import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    Forget,
+    MarkExtracted,
+    MemoryChange,
+    NoteAccess,
+    PutDerived,
+)
 from recollect.domain.receipt import Result
-from recollect.store.sqlite import append, archive, note_search, notes, vectors
+from recollect.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
+from recollect.store.sqlite import append, archive, digests, known, note_search, notes, vectors
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.unit import Unit
 
-Step = AddVectors | AddNoteVectors | Spend | append.Prepared | Archive | RollBack | AddMemory | PutFacts | PutSetting
+Step = (
+    AddVectors
+    | AddNoteVectors
+    | Spend
+    | append.Prepared
+    | Archive
+    | RollBack
+    | SummaryChange
+    | PutFacts
+    | PutSetting
+    | MemoryChange
+)
 
 
 def prepare(changes: Sequence[Change]) -> list[Step]:
@@ -64,7 +85,7 @@ class Transaction:
         """Write what was only counted so far. Comes before the commit."""
         self._appender.write()
 
-    def _step(self, step: Step) -> Result:
+    def _step(self, step: Step) -> Result:  # noqa: C901 - a case for each kind of change
         match step:
             case append.Prepared():
                 return self._appender.append(step)
@@ -74,9 +95,11 @@ class Transaction:
             case RollBack():
                 self._appender.write()
                 return archive.roll_back(self._unit, step)
-            case AddMemory():
+            case (
+                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess()
+            ):
                 self._appender.write()
-                return notes.add_memory(self._unit, step)
+                return known.carry_out(self._unit, step)
             case PutFacts():
                 return notes.put_facts(self._unit, step)
             case AddVectors():
@@ -89,6 +112,9 @@ class Transaction:
             case Spend():
                 notes.spend(self._unit, step)
                 return None
+            case AddView() | Revise() | Walk() | Settle():
+                self._appender.write()
+                return digests.carry_out(self._unit, step)
             case PutSetting():
                 notes.put_setting(self._unit, step)
                 return None

@@ -63,6 +63,20 @@ _COUNTS: Final = (
     ),
 )
 
+_AGENDA: Final = (
+    (
+        "the messages counted for the summaries of",
+        """
+        SELECT a.space || '/' || a.user || '/' || a.thread FROM agenda a JOIN walk w ON w.policy = a.policy
+          JOIN person p ON p.space = a.space AND p.name = a.user
+          LEFT JOIN thread t ON t.space = a.space AND t.name = a.thread
+         WHERE a.policy IN ('tree', 'rolling', 'tiers')
+           AND a.messages != (SELECT count(*) FROM log l WHERE l.owner = p.id AND l.seq <= w.up_to
+                                 AND (a.thread = '' OR l.thread = t.id))
+        """,
+    ),
+)
+
 _SESSIONS: Final = (
     (
         "a message is in a session that does not exist: message",
@@ -80,7 +94,7 @@ _ARCHIVES: Final = (
         """
         SELECT l.chunk || ' of ' || p.name FROM (SELECT owner, chunk, count(*) AS messages, min(seq) AS first, max(seq) AS last
                    FROM log WHERE chunk IS NOT NULL GROUP BY chunk, owner) l JOIN person p ON p.id = l.owner
-         WHERE (SELECT count(*) FROM summary y WHERE y.owner = l.owner AND y.level = 1 AND y.rolled_back = 0
+         WHERE (SELECT count(*) FROM summary y WHERE y.owner = l.owner AND y.level = 1 AND y.rolled_back = 0 AND y.replaced = 0
                    AND y.chunks = json_array(l.chunk)
                    AND (y.messages, y.first_seq, y.last_seq) = (l.messages, l.first, l.last)) != 1
         """,
@@ -88,7 +102,7 @@ _ARCHIVES: Final = (
     (
         "a summary stands for messages that are not archived: summary",
         """
-        SELECT y.id FROM summary y WHERE y.level = 1 AND y.rolled_back = 0
+        SELECT y.id FROM summary y WHERE y.level = 1 AND y.rolled_back = 0 AND y.reach = 'chunks'
            AND y.messages != (SELECT count(*) FROM log l, json_each(y.chunks) c WHERE l.chunk = c.value AND l.owner = y.owner)
         """,
     ),
@@ -96,10 +110,64 @@ _ARCHIVES: Final = (
         "a summary is active although another stands for it: summary",
         """
         SELECT x.source FROM summary_source x JOIN summary y ON y.id = x.summary JOIN summary z ON z.id = x.source
-         WHERE y.rolled_back = 0 AND z.active = 1
+         WHERE y.rolled_back = 0 AND z.active = 1 AND y.kind != 'week'
         """,
     ),
-    ("a rolled back summary is active: summary", "SELECT id FROM summary WHERE rolled_back = 1 AND active = 1"),
+    (
+        "a rolled back or replaced summary is active: summary",
+        "SELECT id FROM summary WHERE (rolled_back = 1 OR replaced = 1) AND active = 1",
+    ),
+    (
+        "a summary does not cover as many messages as it says: summary",
+        """
+        SELECT y.id FROM summary y WHERE y.active = 1 AND y.reach IN ('thread', 'user')
+           AND y.messages != (SELECT count(*) FROM log l WHERE l.owner = y.owner AND l.seq BETWEEN y.first_seq AND y.last_seq
+                                 AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
+        """,
+    ),
+    (
+        "two summaries are the newest of their kind: summary",
+        """
+        SELECT max(id) FROM summary WHERE active = 1 AND reach != 'chunks'
+         GROUP BY owner, kind, day, iif(reach = 'thread', thread, 0) HAVING count(*) > 1
+        """,
+    ),
+    (
+        "a summary is the newer version of none, or of another's: summary",
+        """
+        SELECT y.id FROM summary y LEFT JOIN summary z ON z.id = y.replaces
+         WHERE (y.replaces IS NULL) != (y.version = 1) OR z.owner != y.owner OR z.version != y.version - 1
+        """,
+    ),
+)
+
+
+_KNOWN: Final = (
+    ("a memory's state and its mark disagree: memory", "SELECT id FROM memory WHERE active != (state = 'active')"),
+    (
+        "a memory was superseded by another user's, or by itself: memory",
+        """
+        SELECT m.id FROM memory m JOIN memory n ON n.id = m.superseded_by WHERE n.owner != m.owner OR n.id = m.id
+        """,
+    ),
+    (
+        "a memory rests on another user's message: memory",
+        """
+        SELECT DISTINCT m.id FROM memory m JOIN memory_source s ON s.memory = m.id JOIN log l ON l.seq = s.seq
+         WHERE l.owner != m.owner
+        """,
+    ),
+    (
+        "a memory's versions are not all there: memory",
+        "SELECT m.id FROM memory m WHERE m.revision != 1 + (SELECT count(*) FROM memory_version v WHERE v.memory = m.id)",
+    ),
+    (
+        "the versions of the facts are not all there: user",
+        """
+        SELECT p.space || '/' || p.name FROM facts f JOIN person p ON p.id = f.owner
+         GROUP BY f.owner HAVING max(f.version) != count(*)
+        """,
+    ),
 )
 
 
@@ -156,11 +224,17 @@ def _intact(row: Row) -> bool:
 def check_counts(connection: apsw.Connection) -> Iterator[str]:
     """Compare the counts with the messages that they count."""
     yield from _findings(connection, _COUNTS, "{what} {name} are wrong")
+    yield from _findings(connection, _AGENDA, "{what} {name} are wrong")
 
 
 def check_archives(connection: apsw.Connection) -> Iterator[str]:
     """Check that nothing is archived without a summary, and no summary stands for what is not archived."""
     yield from _findings(connection, _ARCHIVES, "{what} {name}")
+
+
+def check_known(connection: apsw.Connection) -> Iterator[str]:
+    """Check that what is known about users agrees with itself and with the messages."""
+    yield from _findings(connection, _KNOWN, "{what} {name}")
 
 
 def run(name: str, findings: Callable[[], Iterator[str]]) -> Check:

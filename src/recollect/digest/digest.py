@@ -1,0 +1,81 @@
+"""The digest of one store: what is due, one step at a time, and what people ask for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recollect.digest.executor import Clock, Executor
+from recollect.digest.steps import Step, steps_of
+from recollect.digest.walking import touched
+from recollect.digest.writing import Writer
+from recollect.domain.agenda import Backlog, Entry
+from recollect.domain.clock import now
+from recollect.domain.summary_change import Settle, Walk
+from recollect.errors import SourcesChanged
+from recollect.models.embed import Embedder
+from recollect.profiles import Profile
+from recollect.settings import Settings
+
+if TYPE_CHECKING:
+    from recollect.models.chat import Chat
+    from recollect.store import Store
+
+_PAGE: Final = 1_000
+
+
+class Digest:
+    """Summaries of one store, by the policy of its profile."""
+
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None = None,
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+        clock: Clock = now,
+    ) -> None:
+        known = settings or Settings()
+        self.policy = profile.summaries
+        self.clock = clock
+        self.executor = Executor(store, Writer(chat, known.route, profile.zone), embedder, profile, clock)
+        self.steps = steps_of(self.executor)
+        self.redo = known.redo
+        self._store = store
+
+    async def walk(self) -> int:
+        """Walk along the log to its end, and put what was passed on the agenda. Return how many messages that were."""
+        if self.steps is None:
+            return 0
+        passed = 0
+        while True:
+            after, page = await self._store.ahead(self.policy, _PAGE)
+            if not page:
+                return passed
+            found = touched(self.policy, page, self.clock(), self.executor.profile.zone)
+            try:
+                await self._store.apply([Walk(self.policy, after, page[-1].seq, found)])
+            except SourcesChanged:
+                continue  # another worker has walked here; go on where it stopped
+            passed += len(page)
+
+    async def due(self, limit: int, *, failing: bool = False) -> list[Entry]:
+        """Return what is due, longest waiting first."""
+        return await self._store.agenda(self.policy, self.clock(), limit, failing=failing) if self.steps else []
+
+    async def backlog(self) -> Backlog:
+        """Return how much is due."""
+        return await self._store.backlog(self.policy, self.clock())
+
+    async def step(self, entry: Entry) -> Step:
+        """Do one thing about an entry, or settle it. Raises ModelError when no model answers and one has to."""
+        if self.steps is None:
+            return Step()
+        try:
+            step = await self.steps.step(entry)
+        except SourcesChanged:
+            # Another worker has done it, or part of it. What is left is seen when it is looked at again.
+            return Step()
+        if not step.made:
+            await self._store.apply([Settle(entry.subject, entry.last_seq, step.look_again_at)])
+        return step

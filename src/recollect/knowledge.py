@@ -1,0 +1,321 @@
+"""The part of the front door that is about what is known of a user: told, learned, corrected, reminded of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from recollect.domain import checks
+from recollect.domain.memory import (
+    CATEGORIES,
+    STATES,
+    USUAL_IMPORTANCE,
+    USUAL_PRIORITY,
+    Facts,
+    Memory,
+    MemoryVersion,
+)
+from recollect.domain.memory_change import NoteAccess
+from recollect.domain.scope import Scope
+from recollect.domain.words import Category, MemoryState
+from recollect.errors import InvalidInput
+from recollect.profiles import Profile
+from recollect.store import Store
+
+if TYPE_CHECKING:
+    from recollect.facts import (
+        Curator,
+        Extractor,
+        Forgotten,
+        Observer,
+        Portraitist,
+        Preferences,
+        Remembered,
+        Teller,
+    )
+    from recollect.models.chat import Chat
+    from recollect.models.embed import Embedder
+
+_NOBODY = "recollect"
+MOST_DUE = 1_000
+"""One call returns at most so many reminders."""
+
+
+class Knowledge:
+    """What works on what is known, for all users of a store. Its rules are many, and loaded when they are needed."""
+
+    def __init__(self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None) -> None:
+        self.store = store
+        self.profile = profile
+        self._chat = chat
+        self._embedder = embedder
+
+    @cached_property
+    def teller(self) -> Teller:
+        """What people tell it."""
+        from recollect.facts import Teller  # noqa: PLC0415
+
+        return Teller(self.store, self.profile, self._chat)
+
+    @cached_property
+    def curator(self) -> Curator:
+        """Work by hand."""
+        from recollect.facts import Curator  # noqa: PLC0415
+
+        return Curator(self.store, self.profile)
+
+    @cached_property
+    def portraitist(self) -> Portraitist:
+        """Putting it into words."""
+        from recollect.facts import Portraitist  # noqa: PLC0415
+
+        return Portraitist(self.store, self.profile, self._chat)
+
+    @cached_property
+    def observer(self) -> Observer:
+        """Counting habits."""
+        from recollect.facts import Observer  # noqa: PLC0415
+
+        return Observer(self.store, self.profile)
+
+    def extractor(self) -> Extractor:
+        """Make what learns from messages."""
+        from recollect.facts import Extractor  # noqa: PLC0415
+
+        return Extractor(self.store, self.profile, self._chat, self._embedder)
+
+
+class AllKnowledge:
+    """What is known of all users."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        """Use `connect` or `open`."""
+        self._knowledge = knowledge
+
+    async def reminders(self, *, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
+        moment = at or datetime.now(UTC)
+        checks.microseconds(moment, "at")
+        return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
+
+
+class UserKnowledge:
+    """What is known of one user."""
+
+    def __init__(self, knowledge: Knowledge, scope: Scope, actor: str | None) -> None:
+        """Use `Memory.user`."""
+        self._knowledge = knowledge
+        self._actor = None if actor is None else checks.identifier(actor, "the actor")
+        self.scope = scope
+
+    async def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
+        """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
+
+        `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
+        reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        """
+        speaker = None if by is None else checks.identifier(by, "by")
+        words = _words(fact, "the fact")
+        return await self._knowledge.teller.remember(self.scope, words, by=speaker, name=_name(name), actor=self._who)
+
+    async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
+        """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
+
+        It is not learned again from what had been said until now; saying it again later counts.
+        """
+        words = _words(fact, "what to forget")
+        return await self._knowledge.teller.forget(self.scope, words, name=_name(name), actor=self._who)
+
+    async def portrait(self, *, name: str | None = None) -> str | None:
+        """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
+
+        A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
+        are the facts, else today, else the days before.
+        """
+        await self._noted("portrait.read", "portrait")
+        await self._observe()
+        return await self._knowledge.portraitist.portrait(self.scope, name=_name(name))
+
+    async def facts(self) -> list[Facts]:
+        """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+        await self._noted("facts.read", "facts")
+        return await self._knowledge.store.facts_versions(self.scope)
+
+    async def memories(
+        self,
+        category: Category | None = None,
+        *,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        at: datetime | None = None,
+    ) -> list[Memory]:
+        """Return single memories, most important first.
+
+        With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
+        what was believed at that moment.
+        """
+        if category is not None and category not in CATEGORIES:
+            raise InvalidInput(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
+        if state is not None and state not in STATES:
+            raise InvalidInput(f"unknown state {state!r}; use one of {', '.join(STATES)}")
+        if active is not None and not isinstance(active, bool):
+            raise InvalidInput(f"active must be True, False or None, not {active!r}")
+        if at is not None:
+            checks.microseconds(at, "at")
+        await self._noted("memory.read", "memories")
+        everything = state is not None or at is not None
+        found = await self._knowledge.store.memories(self.scope, active=None if everything else active)
+        now = datetime.now(UTC)
+        return [
+            memory
+            for memory in found
+            if category in (None, memory.category)
+            and (state is None or _state(memory, now) == state)
+            and (at is None or memory.held_at(at))
+            and (everything or active is not True or not memory.over_at(now))
+        ]
+
+    async def note(
+        self,
+        category: Category,
+        text: str,
+        *,
+        importance: int = USUAL_IMPORTANCE,
+        tags: Sequence[str] = (),
+        priority: int = USUAL_PRIORITY,
+        when: datetime | None = None,
+        expires: datetime | None = None,
+    ) -> Memory:
+        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
+        for moment, what in ((when, "when"), (expires, "expires")):
+            if moment is not None:
+                checks.microseconds(moment, what)
+        return await self._knowledge.curator.note(
+            self.scope,
+            category,
+            checks.message_text(text),
+            importance=importance,
+            tags=tuple(tags),
+            priority=priority,
+            when=when,
+            expires=expires,
+            actor=self._who,
+        )
+
+    async def edit_memory(
+        self,
+        memory: int,
+        *,
+        text: str | None = None,
+        category: Category | None = None,
+        importance: int | None = None,
+        tags: Sequence[str] | None = None,
+        priority: int | None = None,
+        expires: datetime | None = None,
+    ) -> Memory:
+        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+        return await self._knowledge.curator.edit(
+            self.scope,
+            _number(memory),
+            self._who,
+            text=text,
+            category=category,
+            importance=importance,
+            tags=None if tags is None else tuple(tags),
+            priority=priority,
+            expires_at=expires,
+        )
+
+    async def deactivate(self, memory: int) -> Memory:
+        """Put a memory away: it is not used any more, and can be brought back."""
+        return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who)
+
+    async def reactivate(self, memory: int) -> Memory:
+        """Bring back a memory that was put away, superseded or over."""
+        return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who)
+
+    async def approve(self, memory: int) -> Memory:
+        """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
+        return await self._knowledge.curator.approve(self.scope, _number(memory), self._who)
+
+    async def reject(self, memory: int) -> Memory:
+        """Do not believe a memory that waits for approval, also when it is said again."""
+        return await self._knowledge.curator.reject(self.scope, _number(memory), self._who)
+
+    async def undo(self, memory: int) -> Memory:
+        """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
+        return await self._knowledge.curator.undo(self.scope, _number(memory), self._who)
+
+    async def memory_history(self, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first, and who changed it."""
+        return await self._knowledge.store.memory_versions(self.scope, _number(memory))
+
+    async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
+        """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
+
+        `at` is when it is asked (default: now).
+        """
+        from recollect.facts import happening, zone_of  # noqa: PLC0415 - as all of the rules
+
+        asked = at or datetime.now(UTC)
+        checks.microseconds(asked, "at")
+        await self._noted("memory.read", "schedule")
+        zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
+        found = await self._knowledge.store.memories(self.scope)
+        return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
+
+    async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come."""
+        moment = at or datetime.now(UTC)
+        checks.microseconds(moment, "at")
+        await self._noted("memory.read", "reminders")
+        waiting = [
+            memory for memory in await self._knowledge.store.memories(self.scope) if memory.remind_at is not None
+        ]
+        found = [memory for memory in waiting if memory.delivered_at is None]
+        if due:
+            found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
+        return sorted(found, key=lambda memory: (memory.remind_at or moment, memory.id))
+
+    async def delivered(self, memory: int) -> bool:
+        """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
+        return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
+
+    async def preferences(self) -> Preferences:
+        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+        await self._noted("preferences.read", "preferences")
+        return await self._knowledge.observer.preferences(self.scope)
+
+    async def _observe(self) -> None:
+        """Bring up to date what was observed of the user, where that is done on demand."""
+
+    @property
+    def _who(self) -> str:
+        return self._actor or _NOBODY
+
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
+        if self._actor is not None:
+            await self._knowledge.store.apply([NoteAccess(self.scope, self._actor, action, subject)])
+
+
+def _state(memory: Memory, now: datetime) -> MemoryState:
+    """Return the state of a memory, also where its time is over and nobody has marked it yet."""
+    return "expired" if memory.state == "active" and memory.over_at(now) else memory.state
+
+
+def _number(memory: object) -> int:
+    return checks.at_least(memory, 1, "the memory")
+
+
+def _words(value: object, what: str) -> str:
+    text = checks.message_text(value)
+    if not text.strip():
+        raise InvalidInput(f"{what} is empty")
+    return text
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else checks.display_name(value)

@@ -1,0 +1,84 @@
+"""Reads of what is known about users, on the store in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
+from recollect.domain.message import Message
+from recollect.domain.scope import Scope
+from recollect.domain.words import Timely
+from recollect.store.ephemeral.held import Held, locked
+from recollect.store.ephemeral.known import due_memories, unextracted_users
+from recollect.store.ephemeral.state import person
+
+
+class KnownReads(Held):
+    """What is known about users."""
+
+    @locked
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+        """Return the user's memories, most important first."""
+        found = [
+            memory
+            for memory in self._open.memories.values()
+            if (memory.space, memory.user) == person(scope) and active in (None, memory.active)
+        ]
+        return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
+
+    @locked
+    async def facts(self, scope: Scope) -> Facts | None:
+        """Return the newest version of the user's facts."""
+        versions = [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
+        return max(versions, key=lambda facts: facts.version, default=None)
+
+    @locked
+    async def memory(self, scope: Scope, memory: int) -> Memory:
+        """Return one of the user's memories."""
+        return self._open.memory(scope, memory)
+
+    @locked
+    async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first."""
+        newest = self._open.memory(scope, memory)
+        versions = self._open.versions.get(memory, ())
+        return [replace(each, before=replace(each.before, sources=newest.sources)) for each in versions]
+
+    @locked
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+        """Return active memories, of all spaces, whose time has come, oldest first."""
+        return due_memories(self._open, what, before)[:limit]
+
+    @locked
+    async def facts_versions(self, scope: Scope) -> list[Facts]:
+        """Return all versions of the user's facts, oldest first."""
+        return [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
+
+    @locked
+    async def forgotten(self, scope: Scope) -> list[Tombstone]:
+        """Return what the user asked to forget."""
+        return list(self._open.tombstones.get(person(scope), ()))
+
+    @locked
+    async def derived(self, scope: Scope, kind: str) -> Derived | None:
+        """Return what was worked out for the user."""
+        return self._open.derived.get((person(scope), kind))
+
+    @locked
+    async def unextracted(self, limit: int, after: Scope | None = None) -> list[Unextracted]:
+        """Return users of whom something was stored that nobody has looked through."""
+        return unextracted_users(self._open, after)[:limit]
+
+    @locked
+    async def following(
+        self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
+    ) -> list[Message]:
+        """Return the user's messages after a sequence number, oldest first."""
+        return [
+            entry.message
+            for entry in self._open.inside(scope, "user")
+            if entry.message.seq > after
+            and (not here or entry.message.thread == scope.thread)
+            and (archived or entry.message.active)
+        ][:limit]

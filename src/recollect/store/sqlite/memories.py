@@ -1,0 +1,281 @@
+"""Memories in the file: written, changed, counted, taken the place of, and read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import apsw
+
+from recollect.domain.checks import microseconds, moment
+from recollect.domain.clock import now
+from recollect.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
+from recollect.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
+from recollect.domain.note import NoteKey
+from recollect.domain.scope import Scope
+from recollect.domain.words import Timely
+from recollect.errors import NotFound, SourcesChanged
+from recollect.store.sqlite import note_search, rows
+from recollect.store.sqlite.names import find_person
+from recollect.store.sqlite.unit import Unit
+
+_CHANGING: Final = (
+    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
+    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
+    "extractor", "trust", "reason", "times", "seen_at",
+)  # fmt: skip
+"""The columns that a change may set, and that are kept of what was before it."""
+_KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))"
+_NEW: Final = f"INSERT INTO memory (owner, created_at, {', '.join(_CHANGING)}) VALUES (?, ?{', ?' * len(_CHANGING)})"
+_SET: Final = (
+    f"UPDATE memory SET {', '.join(f'{name} = ?' for name in _CHANGING)}, revision = revision + 1 WHERE id = ?"
+)
+_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in _CHANGING)
+_COLUMNS: Final = ", ".join(f"m.{name}" for name in _CHANGING)
+_KEEP_VERSION: Final = f"""
+INSERT INTO memory_version (memory, revision, at, actor, action, was)
+SELECT id, revision, ?, ?, ?, json_object({_PAIRS}) FROM memory WHERE id = ?
+"""
+_ADD_SOURCES: Final = """
+INSERT OR IGNORE INTO memory_source (memory, seq)
+SELECT ?1, l.seq FROM log l WHERE l.owner = ?2 AND l.seq IN (SELECT value FROM json_each(?3)) ORDER BY l.seq LIMIT
+       max(0, ?4 - (SELECT count(*) FROM memory_source WHERE memory = ?1))
+"""
+_COUNT: Final = "UPDATE memory SET times = times + ?, seen_at = max(seen_at, ?) WHERE id = ? AND owner = ?"
+_SUPERSEDE: Final = """
+UPDATE memory SET state = 'superseded', active = 0, valid_to = max(valid_from, ?), superseded_by = ?, reason = '',
+       revision = revision + 1 WHERE id = ?
+"""
+_MEMORY: Final = f"""
+SELECT m.id, o.space, o.name,
+       (SELECT json_group_array(s.seq ORDER BY s.seq) FROM memory_source s WHERE s.memory = m.id),
+       m.created_at, m.revision, (SELECT name FROM person WHERE id = m.speaker), {_COLUMNS}
+  FROM memory m JOIN person o ON o.id = m.owner
+"""
+_TIMELY: Final[Mapping[Timely, str]] = {
+    "expiry": "m.active = 1 AND m.expires_at IS NOT NULL AND m.expires_at <= ? ORDER BY m.expires_at, m.id",
+    "reminder": (
+        "m.active = 1 AND m.remind_at IS NOT NULL AND m.delivered_at IS NULL AND m.remind_at <= ? "
+        "ORDER BY m.remind_at, m.id"
+    ),
+}
+
+
+def add(unit: Unit, step: AddMemory) -> Memory:
+    """Store a memory and its sources, and mark those that it takes the place of."""
+    draft, created = step.draft, now()
+    owner = unit.names.owner(draft.scope.space, draft.scope.user, created)
+    execute = unit.connection.execute
+    wanted = sorted(set(draft.sources))
+    if execute(_KNOWN_SOURCES, (owner, json.dumps(wanted))).get != len(wanted):
+        raise NotFound("a source of the memory is not one of this user's messages")
+    since = created if draft.valid_from is None else _number(draft.valid_from)
+    execute(_NEW, (owner, created, *_values(unit, draft, since)))
+    number = unit.connection.last_insert_rowid()
+    for seq in wanted:
+        execute("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", (number, seq))
+    note_search.index(unit, owner, NoteKey("memory", number), draft.text)
+    unit.audit(draft.scope, step.actor, "memory.add", f"memory {number}")
+    for old in step.supersedes:
+        _supersede(unit, step, owner, old, number, since)
+    return one(unit.connection, number)
+
+
+def change(unit: Unit, step: ChangeMemory) -> Memory:
+    """Put another value in the place of a memory; what it was is kept."""
+    memory, execute = step.memory, unit.connection.execute
+    scope = Scope.of(memory.user, memory.space)
+    owner = unit.known_owner(scope)
+    before = _checked(unit, owner, scope, Superseded(memory.id, memory.revision))
+    execute(_KEEP_VERSION, (now(), step.actor, step.action, memory.id))
+    execute(_SET, (*_row(unit, memory), memory.id))
+    if memory.text != before:
+        note_search.index_again(unit, owner, NoteKey("memory", memory.id), before, memory.text)
+    unit.audit(scope, step.actor, f"memory.{step.action}", f"memory {memory.id}")
+    return one(unit.connection, memory.id)
+
+
+def count(unit: Unit, step: CountMemory) -> None:
+    """Count that a memory was said again."""
+    owner = unit.known_owner(step.scope)
+    execute = unit.connection.execute
+    execute(_COUNT, (step.times, _number(step.seen_at), step.memory, owner))
+    if not unit.connection.changes():
+        raise NotFound(f"{step.scope.user!r} has no memory {step.memory}")
+    execute(_ADD_SOURCES, (step.memory, owner, json.dumps(step.sources), SOURCES_KEPT))
+
+
+def read(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Memory]:
+    """Return the user's memories, most important first."""
+    owner = find_person(connection, scope.space, scope.user)
+    where = "WHERE m.owner = ?1 AND (?2 IS NULL OR m.active = ?2) ORDER BY m.importance DESC, m.id DESC"
+    return _memories(connection.execute(f"{_MEMORY} {where}", (owner, active)))
+
+
+def find(connection: apsw.Connection, scope: Scope, memory: int) -> Memory:
+    """Return one memory of the user."""
+    owner = find_person(connection, scope.space, scope.user)
+    found = _memories(connection.execute(f"{_MEMORY} WHERE m.id = ? AND m.owner = ?", (memory, owner)))
+    if not found:
+        raise NotFound(f"{scope.user!r} has no memory {memory}")
+    return found[0]
+
+
+def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[Memory]:
+    """Return active memories, of all spaces, whose time has come."""
+    return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?", (before, limit)))
+
+
+def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[MemoryVersion]:
+    """Return what a memory was before each of its changes, oldest first."""
+    newest = find(connection, scope, memory)
+    query = "SELECT revision, at, actor, action, was FROM memory_version WHERE memory = ? ORDER BY revision"
+    found = []
+    for revision, at, actor, action, was in rows.every(connection.execute(query, (memory,))):
+        values: dict[str, Any] = json.loads(was)
+        speaker = connection.execute("SELECT name FROM person WHERE id = ?", (values["speaker"],)).get
+        head = (newest.id, newest.space, newest.user, json.dumps(newest.sources), _number(newest.created_at), revision)
+        before = _memory((*head, speaker, *(values[name] for name in _CHANGING)))
+        found.append(MemoryVersion(before, action, actor, moment(at)))
+    return found
+
+
+def one(connection: apsw.Connection, memory: int) -> Memory:
+    """Return a memory that is certain to be there."""
+    return _memory(rows.one(connection.execute(f"{_MEMORY} WHERE m.id = ?", (memory,))))
+
+
+def _supersede(unit: Unit, step: AddMemory, owner: int, old: Superseded, new: int, since: int) -> None:
+    scope = step.draft.scope
+    _checked(unit, owner, scope, old)
+    unit.connection.execute(_KEEP_VERSION, (now(), step.actor, "supersede", old.memory))
+    unit.connection.execute(_SUPERSEDE, (since, new, old.memory))
+    unit.audit(scope, step.actor, "memory.supersede", f"memory {old.memory} by memory {new}")
+
+
+def _checked(unit: Unit, owner: int, scope: Scope, old: Superseded) -> str:
+    """Return the text of a memory that is as it was when something was decided about it."""
+    query = "SELECT revision, text FROM memory WHERE id = ? AND owner = ?"
+    found = unit.connection.execute(query, (old.memory, owner)).fetchone()
+    if found is None:
+        raise NotFound(f"{scope.user!r} has no memory {old.memory}")
+    revision, text = found
+    if revision != old.revision:
+        raise SourcesChanged(f"memory {old.memory} has been changed meanwhile; read it again")
+    return str(text)
+
+
+def _values(unit: Unit, draft: MemoryDraft, since: int) -> tuple[Any, ...]:
+    return (
+        draft.category,
+        draft.text,
+        draft.importance,
+        json.dumps(draft.tags, ensure_ascii=False),
+        draft.state == "active",
+        draft.state,
+        draft.priority,
+        _speaker(unit, draft.scope.space, draft.scope.user, draft.speaker),
+        draft.subject,
+        *_event(draft.event),
+        _moment(draft.remind_at),
+        None,
+        _moment(draft.expires_at),
+        since,
+        _moment(draft.valid_to),
+        draft.superseded_by,
+        draft.extractor,
+        draft.trust,
+        draft.reason,
+        draft.times,
+        since,
+    )
+
+
+def _row(unit: Unit, memory: Memory) -> tuple[Any, ...]:
+    return (
+        memory.category,
+        memory.text,
+        memory.importance,
+        json.dumps(memory.tags, ensure_ascii=False),
+        memory.active,
+        memory.state,
+        memory.priority,
+        _speaker(unit, memory.space, memory.user, memory.speaker),
+        memory.subject,
+        *_event(memory.event),
+        _moment(memory.remind_at),
+        _moment(memory.delivered_at),
+        _moment(memory.expires_at),
+        _number(memory.valid_from),
+        _moment(memory.valid_to),
+        memory.superseded_by,
+        memory.extractor,
+        memory.trust,
+        memory.reason,
+        memory.times,
+        _number(memory.seen_at),
+    )
+
+
+def _memories(found: Iterable[rows.Row]) -> list[Memory]:
+    return [_memory(row) for row in found]
+
+
+def _memory(row: rows.Row) -> Memory:
+    """Read a row of _MEMORY."""
+    number, space, user, sources, created, revision, speaker, *values = row
+    it = dict(zip(_CHANGING, values, strict=True))
+    event = None
+    if it["event_start"] is not None:
+        event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
+    return Memory(
+        id=number,
+        space=space,
+        user=user,
+        category=it["category"],
+        text=it["text"],
+        importance=it["importance"],
+        tags=tuple(json.loads(it["tags"])),
+        sources=tuple(json.loads(sources)),
+        created_at=moment(created),
+        active=bool(it["active"]),
+        state=it["state"],
+        priority=it["priority"],
+        speaker=user if speaker is None else speaker,
+        subject=it["subject"],
+        event=event,
+        remind_at=_read_moment(it["remind_at"]),
+        delivered_at=_read_moment(it["delivered_at"]),
+        expires_at=_read_moment(it["expires_at"]),
+        valid_from=moment(it["valid_from"]),
+        valid_to=_read_moment(it["valid_to"]),
+        superseded_by=it["superseded_by"],
+        extractor=it["extractor"],
+        trust=it["trust"],
+        reason=it["reason"],
+        times=it["times"],
+        seen_at=moment(it["seen_at"]),
+        revision=revision,
+    )
+
+
+def _speaker(unit: Unit, space: str, owner: str, speaker: str | None) -> int | None:
+    return None if speaker in (None, owner) else unit.names.author(space, speaker or "", now())
+
+
+def _event(event: Event | None) -> tuple[int | None, int | None, bool]:
+    return (None, None, False) if event is None else (_number(event.start), _number(event.end), event.timed)
+
+
+def _number(at: datetime) -> int:
+    return microseconds(at, "a time of the memory")
+
+
+def _moment(at: datetime | None) -> int | None:
+    return None if at is None else _number(at)
+
+
+def _read_moment(number: int | None) -> datetime | None:
+    return None if number is None else moment(number)

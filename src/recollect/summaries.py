@@ -1,0 +1,153 @@
+"""The part of the front door that is about summaries: made, read, corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, get_args
+
+from recollect.domain import checks
+from recollect.domain.change import RollBack
+from recollect.domain.clock import now
+from recollect.domain.message import Message
+from recollect.domain.scope import Scope
+from recollect.domain.summary import Summary, SummaryKind, summary_text
+from recollect.errors import InvalidInput
+from recollect.profiles import Profile
+from recollect.settings import Settings
+from recollect.store import Store
+
+if TYPE_CHECKING:
+    from recollect.digest import Digest, HistoryContext, Tiers
+    from recollect.models.chat import Chat
+    from recollect.models.embed import Embedder
+
+_KINDS: Final = get_args(SummaryKind)
+_PERSON: Final = "person"
+MOST_FOR_LLM: Final = 100
+MOST_COVERED: Final = 10_000
+"""A summary that a caller made can cover so many messages more than the one before."""
+
+
+class Digests:
+    """What makes summaries, for all users of a store. It is loaded when it is needed."""
+
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None,
+        embedder: Embedder | None,
+        settings: Settings | None = None,
+        clock: Callable[[], int] = now,
+    ) -> None:
+        self.store = store
+        self.profile = profile
+        self._chat = chat
+        self._embedder = embedder
+        self._settings = settings
+        self._clock = clock
+
+    @cached_property
+    def digest(self) -> Digest:
+        """What decides, writes and stores."""
+        from recollect.digest import Digest  # noqa: PLC0415
+
+        return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock)
+
+    def load(self) -> Digest:
+        """Return the digest. Takes a moment the first time."""
+        return self.digest
+
+
+class UserSummaries:
+    """The summaries of one user."""
+
+    def __init__(self, digests: Digests, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._digests = digests
+        self.scope = scope
+
+    async def summarize(self) -> list[Summary]:
+        """Summarise now, however little there is, and return what was made.
+
+        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        """
+        from recollect.digest import requests  # noqa: PLC0415 - loaded when it is needed
+
+        return await requests.summarize(self._digests.digest, self.scope)
+
+    async def summaries(
+        self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
+    ) -> list[Summary]:
+        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        if active is not None and not isinstance(active, bool):
+            raise InvalidInput(f"active must be True, False or None, not {active!r}")
+        if kind is not None and kind not in _KINDS:
+            raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
+        return await self._digests.store.summaries(self.scope, active=active, kind=kind, day=day)
+
+    async def edit_summary(self, summary: int, text: str, *, editor: str = _PERSON) -> Summary:
+        """Correct an active summary. The new text is its next version; the old one is kept."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        number = checks.at_least(summary, 1, "the summary")
+        who = checks.identifier(editor, "the editor")
+        return await requests.edit(self._digests.digest, self.scope, number, text, who)
+
+    async def roll_back(self, summary: int) -> Summary:
+        """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"))
+        return (await self._digests.store.apply([change])).summary
+
+    async def summary_messages(self, summary: int) -> list[Message]:
+        """Return the messages below a summary of any level and kind, oldest first."""
+        return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
+
+    async def message_summaries(self, message: Message | str) -> list[Summary]:
+        """Return the summaries, of every level and kind, that one of the user's messages lies below."""
+        store = self._digests.store
+        found = message if isinstance(message, Message) else await store.message(self.scope, message)
+        return await store.above(self.scope, found.seq)
+
+    async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
+        """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")
+        return await requests.messages_for_llm(self._digests.digest, self.scope, most)
+
+    async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
+        """Store a rolling summary of your own, of the first `covers` messages of the thread."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        count = checks.at_most(checks.at_least(covers, 1, "covers"), checks.LARGEST, "covers")
+        return await requests.update_summary(self._digests.digest, self.scope, summary_text(text), count, model)
+
+    async def day(self, day: date | None = None) -> Summary | None:
+        """Return what a day (default: today) was for the user; None if there is nothing.
+
+        With the policy `calendar` it is made if it is time: today's at most once an hour, others once.
+        """
+        from recollect.digest import requests  # noqa: PLC0415
+
+        return await requests.day(self._digests.digest, self.scope, day)
+
+    async def week(self) -> Summary | None:
+        """Return what the six days before today were for the user, made once a day; None if there is nothing."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        return await requests.week(self._digests.digest, self.scope)
+
+    async def tiers(self) -> Tiers:
+        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        return await requests.account(self._digests.digest, self.scope)
+
+    async def history_context(self) -> HistoryContext:
+        """Return the analysis of the whole history; what everybody starts with where there is none yet."""
+        from recollect.digest import requests  # noqa: PLC0415
+
+        return await requests.history_context(self._digests.digest, self.scope)

@@ -1,0 +1,167 @@
+"""Learning from what was said, and letting go of what is over, in the background or on request.
+
+What is still to do is what lies in each user's messages beyond a mark that moves together with what was learned. So no
+message is looked through twice and none is left out, whenever the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from recollect.domain.checks import moment
+from recollect.domain.clock import now
+from recollect.domain.memory import Unextracted
+from recollect.domain.memory_change import ChangeMemory
+from recollect.domain.report import Component
+from recollect.domain.scope import Scope
+from recollect.errors import ModelError, RecollectError, SourcesChanged
+from recollect.upkeep.part import Done
+
+if TYPE_CHECKING:
+    from recollect.facts import Extractor
+    from recollect.store import Progress, Store
+
+_log: Final = logging.getLogger("recollect.upkeep")
+
+_USERS: Final = 100
+_EXPIRING: Final = 200
+_PASSES: Final = 3
+"""So often it goes through those who wait, when others change the same things meanwhile."""
+_DEBOUNCE_SECONDS: Final = 0.2
+_LONGEST_PAUSE_SECONDS: Final = 60.0
+
+
+class Extracting:
+    """The extractor at work on one store."""
+
+    name = "remembered"
+
+    def __init__(self, store: Store, make: Callable[[], Extractor], *, enabled: bool) -> None:
+        self._store = store
+        self._make = make
+        self._made: Extractor | None = None
+        self._enabled = enabled
+        self._one_at_a_time = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._error: str | None = None
+        self._last_update: datetime | None = None
+        self._counts: Counter[str] = Counter()
+        self._overtaken = False
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is looked through in a moment, without anybody waiting for it."""
+        if self._enabled:
+            self._woken.set()
+            if self._task is None:
+                self._task = asyncio.create_task(self._work(), name="recollect-extracting")
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Look through all that is due, also exchanges that have no reply yet, and mark what is over."""
+        return await self._run(progress, complete=False)
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: what was not learned yet is still found in the log."""
+        return None
+
+    async def health(self) -> Component:
+        """Say how it is doing, and what became of what was found."""
+        issues = () if self._error is None else (self._error,)
+        facts = [("learning", "on" if self._enabled else "off")]
+        facts += [(what, str(number)) for what, number in sorted(self._counts.items())]
+        return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
+        done = 0
+        async with self._one_at_a_time:
+            try:
+                await self._expire()
+                for _ in range(_PASSES if self._enabled else 0):
+                    self._overtaken = False
+                    async for user in self._waiting():
+                        done += await self._look_through(user, progress, complete=complete)
+                    if not self._overtaken:
+                        break
+            except ModelError as error:
+                self._error = str(error)
+                return Done(done, self._error)
+            self._error = None
+            if done:
+                self._last_update = moment(now())
+            return Done(done)
+
+    async def _extractor(self) -> Extractor:
+        if self._made is None:
+            # In a thread: its rules take a moment to load.
+            self._made = await asyncio.to_thread(self._make)
+        return self._made
+
+    async def _waiting(self) -> AsyncIterator[Unextracted]:
+        last: Scope | None = None
+        while page := await self._store.unextracted(_USERS, last):
+            for user in page:
+                yield user
+            last = page[-1].scope
+
+    async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
+        """Look through one user's messages, batch by batch, to the end. Return how many memories came out of it."""
+        scope, after, learned = user.scope, user.after, 0
+        extractor = await self._extractor()
+        try:
+            while batch := await extractor.next_batch(scope, after, complete=complete):
+                result = await extractor.learn(scope, after, batch)
+                after = batch[-1].seq
+                learned += result.added + result.quarantined
+                self._counts.update(added=result.added, quarantined=result.quarantined)
+                self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
+                if progress is not None:
+                    progress("learning", after, user.last)
+        except SourcesChanged as error:
+            # Another process was faster, or somebody changed a memory meanwhile; what is left is found again.
+            self._overtaken = True
+            _log.info("looking through the messages of %s again: %s", scope.user, error)
+        return learned
+
+    async def _expire(self) -> None:
+        """Mark what is over. It is left out of everything before that already."""
+        until = moment(now())
+        while due := await self._store.memories_due("expiry", until, _EXPIRING):
+            for memory in due:
+                over = replace(memory, state="expired", active=False, valid_to=memory.expires_at, reason="")
+                with suppress(SourcesChanged):
+                    await self._store.apply([ChangeMemory(over, "expire")])
+            self._counts["expired"] += len(due)
+
+    async def _work(self) -> None:
+        pause = _DEBOUNCE_SECONDS
+        while True:
+            await self._woken.wait()
+            await asyncio.sleep(pause)
+            self._woken.clear()
+            try:
+                report = await self._run(None, complete=True)
+            except RecollectError as error:
+                self._error = str(error)
+                report = Done(0, self._error)
+            if report.error is None:
+                pause = _DEBOUNCE_SECONDS
+            else:
+                # The messages wait in the log; asking a model that is down again and again would help nobody.
+                _log.warning("learning from messages failed and is tried again later: %s", report.error)
+                pause = min(max(pause * 4, 1.0), _LONGEST_PAUSE_SECONDS)
+                self._woken.set()

@@ -1,0 +1,42 @@
+"""What every part of upkeep promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from recollect.domain.report import Component
+from recollect.domain.scope import Scope
+
+if TYPE_CHECKING:
+    from recollect.store import Progress
+
+
+class Done(NamedTuple):
+    """What a run of a part did."""
+
+    done: int
+    error: str | None = None
+    """Why it stopped before the end."""
+
+
+class Part(Protocol):
+    """One kind of work that comes after a message is stored. What is due is derived from what is stored."""
+
+    @property
+    def name(self) -> str:
+        """What it does, as it is called in a report: `embedded`, `summarised`."""
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is worked on in a moment, without anybody waiting for it."""
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Do all that is due, to the end."""
+
+    async def health(self) -> Component:
+        """Say how it is doing."""
+
+    def notice(self, scope: Scope) -> str | None:
+        """Return what a user should be told, such as that their summaries fail. Costs nothing."""
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""

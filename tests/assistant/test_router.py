@@ -1,0 +1,176 @@
+"""Commands, as people type them on any platform."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.assistant import Answer, Assistant, Router
+from recollect.testing import ScriptedModel
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
+    async with recollect.connect(tmp_path / "memory.db", profile="archive", embedder="deterministic") as opened:
+        yield opened
+
+
+async def ask(user: recollect.UserMemory, text: str) -> Answer:
+    answer = await Router().answer(user, text)
+    assert answer is not None
+    return answer
+
+
+@pytest.mark.req("A12")
+async def test_summaries_are_set_up_in_two_steps(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    first = await ask(ann, "/summary")
+    assert first.text == "Choose storage format:"
+    assert [button.label for button in first.buttons] == ["SQLite (recommended)", "JSON file"]
+    assert "Send a number 1-500." in (await ask(ann, "sqlite")).text
+    # A new router, as after a restart.
+    done = await ask(ann, "15")
+    assert done.text == "External memory configured!\nStorage: SQLite\nThreshold: 15 messages"
+    assert await Router().answer(ann, "16") is None
+    assert (await ann.status()).threshold == 15
+
+
+@pytest.mark.parametrize("wrong", ["0", "501", "-3", "99999999999999999999"])
+async def test_a_wrong_number_is_asked_for_again(memory: recollect.Memory, wrong: str) -> None:
+    ann = memory.user("ann")
+    await ask(ann, "/summary")
+    await ask(ann, "JSON file")
+    assert "is not between 1 and 500" in (await ask(ann, wrong)).text
+    assert "Threshold: 500" in (await ask(ann, "500")).text
+
+
+@pytest.mark.parametrize("otherwise", ["what a lovely day", "/summary_status"])
+async def test_whoever_says_something_else_leaves_the_set_up(memory: recollect.Memory, otherwise: str) -> None:
+    ann = memory.user("ann")
+    await ask(ann, "/summary")
+    await Router().answer(ann, otherwise)
+    assert await Router().answer(ann, "sqlite") is None
+
+
+async def test_the_set_up_of_one_user_is_not_that_of_another(memory: recollect.Memory) -> None:
+    await ask(memory.user("ann"), "/summary")
+    assert await Router().answer(memory.user("bob"), "sqlite") is None
+
+
+@pytest.mark.req("A12")
+async def test_the_status_has_its_seven_facts_and_follows_what_happens(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    for number in range(3):
+        await ann.add("user", f"I planted tree number {number}.")
+        await ann.add("assistant", "Well done.")
+    lines = (await ask(ann, "/summary_status")).text.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        "Memory",
+        "Storage",
+        "Threshold",
+        "Messages since the last summary",
+        "Messages",
+        "Active summaries",
+        "Highest level",
+    ]
+    assert "Messages since the last summary: 3" in lines
+    assert (await ask(ann, "/summary_now")).text.startswith("Summarised:")
+    after = (await ask(ann, "/summary_status")).text
+    assert "Messages: 6 in all, 6 archived" in after
+    assert "Active summaries: 1" in after
+    assert "nothing new" in (await ask(ann, "/summary_now")).text
+
+
+@pytest.mark.req("A12")
+async def test_summaries_can_be_switched_off_and_on_and_nothing_is_lost(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "hello")
+    await ask(ann, "/summary_off")
+    assert "Memory: disabled" in (await ask(ann, "/summary_status")).text
+    assert len(await ann.history()) == 1
+    await ask(ann, "/summary_on")
+    assert "Memory: enabled" in (await ask(ann, "/summary_status")).text
+
+
+async def test_facts_are_remembered_shown_and_forgotten(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    assert (await ask(ann, "/remember I like tea")).text == "I will remember that."
+    assert (await ask(ann, "/remember I like tea")).text == "I knew that already."
+    assert "tea" in (await ask(ann, "/portrait")).text
+    assert "tea" in (await ask(ann, "/memories")).text
+    assert "forgotten" in (await ask(ann, "/forget tea")).text
+    assert "knew nothing" in (await ask(ann, "/forget tea")).text
+    assert "tea" not in (await ask(ann, "/portrait")).text
+
+
+async def test_searching_and_explaining(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "The flat in Berlin has a balcony.")
+    assert "balcony" in (await ask(ann, "/search berlin")).text
+    assert "words: berlin" in (await ask(ann, "/explain berlin")).text
+    assert "tokens" in (await ask(ann, "/context where is the balcony?")).text
+
+
+@pytest.mark.parametrize("command", ["/remember", "/forget", "/search", "/explain"])
+async def test_a_command_without_its_words_says_how_it_is_used(memory: recollect.Memory, command: str) -> None:
+    assert f"Like this: {command} " in (await ask(memory.user("ann"), command)).text
+
+
+async def test_unknown_commands_and_commands_of_groups(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    assert "/help lists" in (await ask(ann, "/nonsense")).text
+    assert (await ask(ann, "/HELP@my_bot")).text.startswith("/help")
+    assert await Router().answer(ann, "hello") is None
+
+
+async def test_a_cleared_window_keeps_everything(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    await ann.add("user", "The safe opens with 4711.")
+    await ask(ann, "/clear")
+    assert len(await ann.history()) == 1
+    assert "4711" in (await ask(ann, "/search safe")).text
+
+
+async def test_the_assistant_answers_with_a_context_and_stores_both_sides(tmp_path: Path) -> None:
+    async with ScriptedModel(["You live in Berlin."]) as model:
+        settings = {"providers.local.base_url": model.base_url, "models.default": "local:tiny"}
+        async with recollect.connect(
+            tmp_path / "memory.db",
+            embedder="deterministic",
+            settings=settings,
+            profile={"summaries": "none", "extract": False},
+        ) as memory:
+            ann = memory.user("ann")
+            await ann.add("user", "I moved to Berlin.")
+            pieces = [piece async for piece in Assistant(memory.models).reply(ann, "Where do I live?")]
+            assert "".join(pieces) == "You live in Berlin."
+            assert [message.text for message in await ann.history()][-2:] == ["Where do I live?", "You live in Berlin."]
+        sent = str(model.requests[-1].body["messages"])
+        assert "I moved to Berlin." in sent
+        assert sent.count("Where do I live?") == 1
+
+
+async def test_when_the_model_fails_the_message_is_stored_and_the_user_is_told(tmp_path: Path) -> None:
+    settings = {
+        "providers.local.base_url": "http://127.0.0.1:9/v1",
+        "models.default": "local:tiny",
+        "resilience.attempts": 1,
+    }
+    profile = {"summaries": "none", "extract": False}
+    async with recollect.connect(
+        tmp_path / "memory.db", embedder="deterministic", settings=settings, profile=profile
+    ) as memory:
+        ann = memory.user("ann")
+        said = "".join([piece async for piece in Assistant(memory.models).reply(ann, "hello?")])
+        assert "could not answer" in said
+        assert [message.text for message in await ann.history()] == ["hello?"]
+
+
+async def test_without_a_model_everything_else_goes_on(memory: recollect.Memory) -> None:
+    ann = memory.user("ann")
+    said = "".join([piece async for piece in Assistant(memory.models).reply(ann, "My cat is called Miso.")])
+    assert "no model is configured" in said
+    assert (await ann.search("Miso"))[0].text == "My cat is called Miso."

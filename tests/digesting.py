@@ -1,0 +1,102 @@
+"""Short ways to test what summarises."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from recollect.domain.checks import microseconds
+from recollect.domain.scope import Scope
+from recollect.errors import ModelUnavailable
+from recollect.memory import Memory, UserMemory
+from recollect.models.chat import Answer, Reply, Said
+from recollect.models.embed import Embedder
+from recollect.models.resilience import BreakerState
+from recollect.profiles import load_profile
+from recollect.settings import Operation, Settings
+from recollect.store import open_store
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+class MovingClock:
+    """A clock that stands still until somebody moves it."""
+
+    def __init__(self, start: datetime = datetime(2026, 3, 1, 9, tzinfo=UTC)) -> None:
+        self.time = start
+
+    def __call__(self) -> int:
+        return microseconds(self.time, "the time")
+
+    def forward(self, **by: float) -> datetime:
+        """Move on, as `hours=1`."""
+        self.time += timedelta(**by)
+        return self.time
+
+
+class Scribe:
+    """A model that writes numbered summaries, remembers what it was shown, and can be down."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Operation, str]] = []
+        self.down = False
+        self.answers: list[Mapping[str, Any]] = []
+        """What to answer with where JSON is wanted."""
+
+    async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
+        del scope
+        self._note(operation, messages)
+        return Reply(f"S{len(self.asked)}", "test:scribe", 10, 5)
+
+    async def stream(
+        self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
+    ) -> AsyncGenerator[str, None]:
+        yield (await self.text(operation, messages, scope=scope)).text
+
+    async def structure(
+        self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
+    ) -> Answer[Shape]:
+        del scope
+        self._note(operation, messages)
+        return Answer(shape.model_validate(self.answers.pop(0)), "test:scribe", 10, 5)
+
+    def has(self, operation: Operation) -> bool:
+        return operation in {"summarize", "day"}
+
+    def states(self) -> dict[str, BreakerState]:
+        return {}
+
+    async def close(self) -> None:
+        pass
+
+    def _note(self, operation: Operation, messages: Sequence[Said]) -> None:
+        if self.down:
+            raise ModelUnavailable("test:scribe does not answer")
+        self.asked.append((operation, messages[-1].content))
+
+
+@asynccontextmanager
+async def remembering(
+    location: str,
+    profile: str | Mapping[str, Any],
+    *,
+    chat: Scribe | None = None,
+    clock: MovingClock | None = None,
+    embedder: Embedder | None = None,
+    settings: Settings | None = None,
+) -> AsyncIterator[Memory]:
+    """Open a memory with a model and a clock of one's own."""
+    store = await open_store(location)
+    async with Memory(store, load_profile(profile), embedder, chat, settings, clock or MovingClock()) as memory:
+        yield memory
+
+
+async def talk(user: UserMemory, turns: int, first: int = 1, at: datetime | None = None) -> None:
+    """Let a user say things, each of which is answered."""
+    for number in range(first, first + turns):
+        await user.add("user", f"I bought {number} apples in Berlin.", at=at)
+        await user.add("assistant", f"So you have {number} apples.", at=at)

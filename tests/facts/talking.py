@@ -1,0 +1,112 @@
+"""Short ways to talk with a memory in tests of what is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import recollect
+from recollect.memory import Connecting, Memory, UserMemory
+from recollect.settings import Settings
+from recollect.testing import Request, ScriptedModel
+
+THURSDAY = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
+
+
+def connect(location: str = ":memory:", *, scripted: ScriptedModel | None = None, **keys: Any) -> Connecting:  # noqa: ANN401
+    """Open a memory that summarises nothing, with or without a model."""
+    settings: dict[str, object] = {}
+    if scripted is not None:
+        settings = {
+            "providers.scripted.base_url": scripted.base_url,
+            "models.default": "scripted:scripted",
+            "resilience.attempts": 1,
+        }
+    return recollect.connect(
+        location, profile={"summaries": "none", **keys}, embedder="none", settings=settings or Settings()
+    )
+
+
+async def say(user: UserMemory, *texts: str, at: datetime = THURSDAY, reply: str | None = None, **more: Any) -> None:  # noqa: ANN401
+    """Say something, and let the assistant reply."""
+    for text in texts:
+        await user.add("user", text, at=at, **more)
+        if reply is not None:
+            await user.add("assistant", reply)
+
+
+async def texts(user: UserMemory, **which: Any) -> list[str]:  # noqa: ANN401
+    return [memory.text for memory in await user.memories(**which)]
+
+
+def extraction(*memories: dict[str, Any]) -> dict[str, Any]:
+    """What a model answers when it is asked to extract."""
+    usual = {"category": "fact", "importance": 5, "sources": [1], "replaces": None, "when": None}
+    return {"memories": [{**usual, **memory} for memory in memories]}
+
+
+def asked_for(request: Request) -> str:
+    """Say what a model is asked to do, by what its prompt says."""
+    system = str(request.messages[0]["content"])
+    for words, name in (
+        ("Analyse a conversation exchange", "extract"),
+        ("with the fact in it", "remember"),
+        ("what is to be forgotten", "forget"),
+        ("Merge them into one text", "portrait"),
+    ):
+        if words in system:
+            return name
+    return "other"
+
+
+Answers = dict[str, Callable[[Request], Any] | Sequence[Any]]
+
+
+def model(answers: Answers) -> ScriptedModel:
+    """A model that answers each operation in its own way: one after the other, or by a function of the request."""
+    lists = {name: list(each) for name, each in answers.items() if not callable(each)}
+
+    def script(request: Request) -> Any:  # noqa: ANN401
+        name = asked_for(request)
+        answer = answers.get(name)
+        if callable(answer):
+            return answer(request)
+        if lists.get(name):
+            return lists[name].pop(0)
+        return json.dumps({"memories": []}) if name == "extract" else "nothing"
+
+    return ScriptedModel(script)
+
+
+def asked(scripted: ScriptedModel, name: str) -> list[Request]:
+    return [request for request in scripted.requests if asked_for(request) == name]
+
+
+class paused:  # noqa: N801 - reads as a word
+    """Keep the background from working meanwhile."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def __aenter__(self) -> None:
+        self._nudge = self._memory._upkeep.nudge
+        self._memory._upkeep.nudge = lambda: None  # type: ignore[method-assign]
+
+    async def __aexit__(self, *_: object) -> None:
+        self._memory._upkeep.nudge = self._nudge  # type: ignore[method-assign]
+
+
+__all__ = [
+    "THURSDAY",
+    "Memory",
+    "asked",
+    "asked_for",
+    "connect",
+    "extraction",
+    "model",
+    "paused",
+    "say",
+    "texts",
+]

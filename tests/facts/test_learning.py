@@ -1,0 +1,278 @@
+"""Learning from what is said: after each exchange, once, and nothing that was not said."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import recollect
+from facts.talking import THURSDAY, asked, connect, extraction, model, paused, say, texts
+from recollect.settings import Settings
+from recollect.testing import Request, faults
+
+
+@pytest.mark.req("D3")
+async def test_an_exchange_is_looked_through_with_its_origin_kept(location: str) -> None:
+    scripted = model(
+        {
+            "extract": [
+                extraction(
+                    {"category": "preference", "content": "Ann prefers tea over coffee.", "importance": 6},
+                    {
+                        "category": "schedule",
+                        "content": "Ann sees the dentist on 2026-03-09 at 9:00.",
+                        "when": "2026-03-09T09:00",
+                    },
+                )
+            ]
+        }
+    )
+    async with scripted, connect(location, scripted=scripted) as memory:
+        user = memory.user("ann")
+        await say(user, "I prefer tea over coffee. I see the dentist on Monday at 9", reply="Noted!", name="Ann")
+        report = await memory.upkeep()
+        assert report.remembered == 2
+        tea, dentist = sorted(await user.memories(active=None), key=lambda each: each.category)
+        assert (tea.text, tea.importance, tea.sources, tea.speaker, tea.trust) == (
+            "Ann prefers tea over coffee.",
+            6,
+            (1,),
+            "ann",
+            "said",
+        )
+        assert tea.extractor == "extract/1 scripted:scripted"
+        assert tea.valid_from == THURSDAY < tea.created_at
+        assert dentist.event is not None
+        assert dentist.event.start == datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
+        (request,) = asked(scripted, "extract")
+        assert request.body["temperature"] == 0.3
+        assert '<message n="1" at="Thu 2026-03-05 12:00" from="Ann">' in request.asked
+        assert [entry.action for entry in await user.audit()] == ["memory.add", "memory.add"]
+        assert (await memory.upkeep()).remembered == 0
+        assert len(asked(scripted, "extract")) == 1
+
+
+async def test_in_the_background_an_exchange_waits_for_its_reply() -> None:
+    heard = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def answer(_: Request) -> object:
+        loop.call_soon_threadsafe(heard.set)
+        return extraction({"content": "Ann likes tea."})
+
+    scripted = model({"extract": answer})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        await user.add("user", "I like tea")
+        await asyncio.sleep(0.5)
+        assert asked(scripted, "extract") == []
+        await user.add("assistant", "Good")
+        await asyncio.wait_for(heard.wait(), 20)
+        assert "I like tea" in asked(scripted, "extract")[0].asked
+
+
+async def test_a_backlog_is_looked_through_in_batches_of_exchanges() -> None:
+    scripted = model({})
+    async with scripted, connect(scripted=scripted, extract_exchanges=5) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            for number in range(12):
+                await say(user, f"number {number}", reply=f"reply {number}")
+        await memory.upkeep()
+        questions = [request.asked for request in asked(scripted, "extract")]
+        assert [question.count("<message ") for question in questions] == [10, 10, 4]
+        assert all(sum(f">number {number}<" in question for question in questions) == 1 for number in range(12))
+
+
+@pytest.mark.parametrize("with_model", [True, False])
+async def test_668_repetitions_leave_one_memory_with_a_count(location: str, *, with_model: bool) -> None:
+    def answer(request: Request) -> object:
+        turns = [number for number in range(1, 60) if f'<message n="{number}"' in request.asked]
+        return extraction(
+            *(
+                {"category": "preference", "content": "Ann likes tea.", "sources": [number]}
+                for number in turns
+                if f'n="{number}" at' in request.asked
+            )
+        )
+
+    scripted = model({"extract": answer})
+    async with scripted, connect(location, scripted=scripted if with_model else None, extract_exchanges=20) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            for number in range(668):
+                await user.add("user", "I like tea.", id=f"m{number}", name="Ann")
+        await memory.upkeep()
+        (known,) = await user.memories(active=None)
+        assert (known.text, known.times) == ("Ann likes tea.", 668)
+        assert len(known.sources) == 20
+
+
+async def test_said_one_by_one_it_is_the_same() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        for _ in range(30):
+            await user.add("user", "I like tea.")
+            await memory.upkeep()
+        (known,) = await user.memories(active=None)
+        assert (known.times, known.revision) == (30, 1)
+        part = next(part for part in (await memory.health()).components if part.name == "memories")
+        assert ("dropped: known", "29") in part.facts
+
+
+@pytest.mark.parametrize("known", ["Ann loves tea.", "Ann really likes tea.", "ann likes tea"])
+async def test_near_repetitions_are_recognised(known: str) -> None:
+    scripted = model({"extract": [extraction({"content": "Ann likes tea."}), extraction({"content": known})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        for day in range(2):
+            at = THURSDAY + timedelta(days=day)
+            await say(user, "I like and love tea a lot, really", reply="I see", name="Ann", at=at)
+            await memory.upkeep()
+        assert [(each.text, each.times) for each in await user.memories()] == [("Ann likes tea.", 2)]
+
+
+async def test_two_appointments_that_differ_in_a_number_are_two() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        now = datetime.now(UTC)
+        await say(
+            user,
+            "I have a dentist appointment tomorrow at 9am.",
+            "I have a dentist appointment tomorrow at 11am.",
+            at=now,
+        )
+        await memory.upkeep()
+        assert len(await user.memories("schedule")) == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ({"content": "You could try yoga and meditation.", "sources": [1]}, "echo"),
+        ({"content": "Ann could try yoga and meditation.", "sources": [2]}, "unsupported"),
+        ({"content": "Ann owns a yacht in Monaco.", "sources": [1]}, "unsupported"),
+        ({"content": "Ann is stressed.", "sources": [9]}, "unsupported"),
+        ({"content": "ok", "sources": [1]}, "junk"),
+        ({"content": "12:30!!", "sources": [1]}, "junk"),
+        ({"content": "Is Ann stressed?", "sources": [1]}, "junk"),
+    ],
+)
+async def test_what_nobody_said_is_dropped_and_counted(written: dict[str, object], reason: str) -> None:
+    scripted = model({"extract": [extraction(written)]})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        await say(user, "I am stressed.", reply="You could try yoga and meditation.", name="Ann")
+        await memory.upkeep()
+        assert await user.memories(active=None) == []
+        part = next(part for part in (await memory.health()).components if part.name == "memories")
+        assert (f"dropped: {reason}", "1") in part.facts
+
+
+async def test_what_the_person_confirms_is_kept() -> None:
+    scripted = model({"extract": [extraction({"content": "Ann does yoga.", "sources": [1, 2, 3]})]})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        await say(user, "Hello", reply="Do you do yoga?", name="Ann")
+        await say(user, "Yes, exactly.", reply="Good for you.", name="Ann")
+        await memory.upkeep()
+        assert await texts(user) == ["Ann does yoga."]
+
+
+async def test_an_answer_that_does_not_fit_changes_nothing_and_rules_take_over_for_that_message() -> None:
+    def answer(request: Request) -> object:
+        return (
+            "no JSON"
+            if "broken" in "".join(str(each["content"]) for each in request.messages)
+            else extraction({"content": "Ann likes tea.", "sources": [1]})
+        )
+
+    scripted = model({"extract": answer})
+    async with scripted, connect(scripted=scripted) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await say(user, "I like tea", name="Ann")
+            await say(user, "I live in Berlin, broken", name="Ann")
+        report = await memory.upkeep()
+        assert report.error is None
+        found = {memory_.extractor for memory_ in await user.memories()}
+        assert found == {"rules/1", "extract/1 scripted:scripted"}
+
+
+async def test_a_model_that_is_down_stops_it_and_nothing_is_skipped(location: str) -> None:
+    scripted = model({"extract": lambda _: extraction({"content": "Ann likes tea."})})
+    async with scripted, connect(location, scripted=scripted) as memory:
+        user = memory.user("ann")
+        async with paused(memory):
+            await say(user, "I like tea", reply="Good", name="Ann")
+        scripted.fail(faults.ServerError())
+        report = await memory.upkeep()
+        assert report.error is not None
+        assert (await memory.health()).status == "failing"
+        assert await user.memories(active=None) == []
+        scripted.heal()
+        reports = [await memory.upkeep() for _ in range(2)]
+        assert [report.remembered for report in reports] == [1, 0]
+
+
+async def test_a_profile_can_leave_learning_off() -> None:
+    async with recollect.connect(":memory:", profile="archive", embedder="none", settings=Settings()) as memory:
+        user = memory.user("ann")
+        await user.add("user", "I like tea.")
+        await memory.upkeep()
+        assert await user.memories() == []
+        await user.remember("I like tea")
+        assert await texts(user) == ["ann likes tea."]
+
+
+async def test_dates_are_resolved_against_when_it_was_said_also_on_import() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        await user.add("user", "I went to Rome yesterday.", at=datetime(2019, 8, 1, 15, 0, tzinfo=UTC))
+        await memory.upkeep()
+        (trip,) = await user.memories(active=None)
+        assert trip.event is not None
+        assert trip.event.start == datetime(2019, 7, 31, tzinfo=UTC)
+        assert trip.valid_from == datetime(2019, 8, 1, 15, 0, tzinfo=UTC)
+        assert trip.created_at - trip.valid_from > timedelta(days=365)
+
+
+async def test_days_are_those_of_the_users_time_zone() -> None:
+    async with connect(time_zone="Asia/Tokyo") as memory:
+        user = memory.user("ann")
+        await user.add(
+            "user", "I have a dentist appointment tomorrow at 9am.", at=datetime(2126, 3, 5, 20, 0, tzinfo=UTC)
+        )
+        await memory.upkeep()
+        (visit,) = await user.memories("schedule")
+        assert visit.event is not None
+        # In Tokyo it was the 6th already.
+        assert visit.event.start == datetime(2126, 3, 7, 0, 0, tzinfo=UTC)
+
+
+async def test_what_is_over_is_left_out_and_marked() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        gone = await user.note("fact", "Parking permit 12", priority=5, tags=["car"], expires=THURSDAY)
+        kept = await user.note("fact", "Garage 7", priority=1, expires=datetime.now(UTC) + timedelta(days=1))
+        assert (gone.priority, gone.tags, kept.priority) == (5, ("car",), 1)
+        assert await texts(user) == ["Garage 7"]
+        assert await texts(user, state="expired") == ["Parking permit 12"]
+        assert [hit.text for hit in await user.search("parking permit", kinds=["memory"])] == []
+        await memory.upkeep()
+        assert [each.state for each in await user.memories(active=False)] == ["expired"]
+        assert await user.portrait() == "Garage 7"
+
+
+@pytest.mark.req("B15")
+async def test_each_kind_of_memory_is_kept_as_long_as_the_profile_says() -> None:
+    async with connect(keep_days={"preference": 10, "fact": 100}) as memory:
+        user = memory.user("ann")
+        old = datetime.now(UTC) - timedelta(days=50)
+        await say(user, "I like tea.", "I live in Berlin.", at=old)
+        await memory.upkeep()
+        assert await texts(user) == ["ann lives in Berlin."]
+        assert await texts(user, state="expired") == ["ann likes tea."]
+        assert len(await user.history()) == 2
