@@ -27,8 +27,10 @@ from recollect.evaluation import (
     measure,
     sample,
 )
+from recollect.evaluation.contexts import BUDGETS, ContextReport, measure_contexts
 from recollect.evaluation.memories import MemoryReport, load_cases, measure_memories
 from recollect.evaluation.summaries import Figures, SummaryReport, load_chats, measure_summaries
+from recollect.profiles import BUILT_IN
 
 _NOTHING: Final = "–"
 _RECALL: Final = "recall"
@@ -46,7 +48,7 @@ class _Evaluations(TyperGroup):
 commands = typer.Typer(
     cls=_Evaluations,
     context_settings={"help_option_names": ["-h", "--help"]},
-    subcommand_metavar="[recall] PATH | summaries PATH | memories PATH",
+    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH",
     help="Measure recall, or summaries and memories made without a model, on labelled conversations. "
     "Without a word for what to measure, it is recall.",
 )
@@ -162,6 +164,55 @@ def _show_samples(report: MemoryReport) -> None:
     for each in report.samples:
         say(f"  [{each.category.upper()}] {harmless(each.memory)}")
         say(Text(f"      {harmless(' '.join(each.said.split()))[:300]}", style="dim"))
+
+
+@commands.command("contexts")
+def evaluate_contexts(
+    path: Annotated[Path, typer.Argument(help="A file or a folder with labelled turns, as for recall.")],
+    profiles: Annotated[str, typer.Option("--profiles", help="Which profiles, separated by commas.")] = ",".join(
+        BUILT_IN
+    ),
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how often what answers a question is inside its context, at four budgets.
+
+    Beside the profiles stand the newest messages alone, and the chunks that look most like the question. Example:
+
+        recollect eval contexts locomo10.json --profiles default,archive
+    """
+    chosen = [name.strip() for name in profiles.split(",") if name.strip()]
+    if unknown := sorted(set(chosen).difference(BUILT_IN)):
+        raise InvalidInput(f"unknown profile {unknown[0]!r}; use some of {', '.join(BUILT_IN)}")
+    reports = []
+    for found in load_datasets(path):
+        dataset = found if limit is None else sample(found, limit)
+        with progress_bar(dataset.format, hidden=False) as progress:
+            report = anyio.run(measure_contexts, dataset, chosen, progress)
+        reports.append(report)
+        if not as_json:
+            _show_contexts(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
+def _show_contexts(report: ContextReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    say(f"{report.questions:,} questions with labelled turns; tokens by {report.tokens}")
+    say("share of questions whose evidence is all inside the context, in percent; below it the share of the evidence")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for budget in BUDGETS:
+        table.add_column(f"{budget:,}", justify="right")
+    table.add_column("ms", justify="right")
+    for way in dict.fromkeys(each.way for each in report.ways):
+        rows = [each for each in report.ways if each.way == way]
+        slowest = max(each.milliseconds for each in rows)
+        table.add_row(way, *(f"{each.all:.1f}" for each in rows), f"{slowest:.1f}")
+        table.add_row("", *(Text(f"{each.share:.1f}", style="dim") for each in rows), "")
+    say(table)
 
 
 def _rankings(arms: str, baseline: str | None) -> list[Ranking]:

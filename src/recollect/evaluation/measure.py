@@ -22,7 +22,7 @@ Ranking = Literal["like", "keyword", "dense", "all"]
 
 ARMS: Final[tuple[Arms, ...]] = ("keyword", "dense", "all")
 
-_SPACE: Final = "eval"
+SPACE: Final = "eval"
 _DEPTH: Final = 50
 """How many hits are asked for: enough for 20 turns and 20 sessions."""
 _AT_ONCE: Final = 64
@@ -43,7 +43,7 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
     embedder = None if {"dense", "all"}.intersection(rankings) else "none"
     with tempfile.TemporaryDirectory(prefix="recollect-eval-") as folder:
         async with connect(Path(folder) / "memory.db", profile=_PROFILE, embedder=embedder) as memory:
-            await _fill(memory, dataset, progress)
+            await fill(memory, dataset, progress)
             reports = []
             for number, ranking in enumerate(rankings):
                 done = number * questions
@@ -56,7 +56,8 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
             return sum_up_dataset(dataset, await _embedder(memory), reports)
 
 
-async def _fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
+async def fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
+    """Put a data set into a memory, each conversation as a user, and do all that is due."""
     total = sum(len(conversation.turns) for conversation in dataset.conversations)
     stored = 0
     places = anyio.CapacityLimiter(_AT_ONCE)
@@ -65,7 +66,7 @@ async def _fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
         nonlocal stored
         async with places:
             for turn in conversation.turns:
-                user = memory.user(conversation.id, space=_SPACE, session=turn.session)
+                user = memory.user(conversation.id, space=SPACE, session=turn.session)
                 await user.add(turn.role, turn.text, at=turn.at, id=turn.id, author=turn.speaker, name=turn.speaker)
                 stored += 1
                 progress("storing", stored, total)
@@ -88,7 +89,7 @@ async def _embedder(memory: Memory) -> str:
 
 def _asking(memory: Memory, arms: Arms) -> _Ask:
     async def ask(conversation: Conversation, question: Question) -> list[str]:
-        user = memory.user(conversation.id, space=_SPACE)
+        user = memory.user(conversation.id, space=SPACE)
         hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",))
         return [hit.id for hit in hits]
 
