@@ -197,7 +197,7 @@ class UserKnowledge:
             category,
             checks.message_text(text),
             importance=importance,
-            tags=tuple(tags),
+            tags=tuple(tags or ()),
             priority=priority,
             when=when,
             expires=expires,

@@ -339,7 +339,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts):
             kinds=_kinds(kinds),
             around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
             similarity=None if similarity is None else checks.number(similarity, "the similarity"),
-            without=frozenset(checks.identifier(each, "an id in `without`") for each in without),
+            without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
         )
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))

@@ -108,7 +108,11 @@ class UserSummaries:
     async def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries, of every level and kind, that one of the user's messages lies below."""
         store = self._digests.store
-        found = message if isinstance(message, Message) else await store.message(self.scope, message)
+        found = (
+            message
+            if isinstance(message, Message)
+            else await store.message(self.scope, checks.identifier(message, "the message"))
+        )
         return await store.above(self.scope, found.seq)
 
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
@@ -132,6 +136,8 @@ class UserSummaries:
         """
         from recollect.digest import requests  # noqa: PLC0415
 
+        if day is not None and not isinstance(day, date):
+            raise InvalidInput(f"the day must be a date, not {day!r}")
         return await requests.day(self._digests.digest, self.scope, day)
 
     async def week(self) -> Summary | None:

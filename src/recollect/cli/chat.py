@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import Annotated
 
@@ -13,8 +14,9 @@ import recollect
 from recollect.assistant import Assistant
 from recollect.assistant.brain import SYSTEM
 from recollect.cli.options import ME, Session, Space, Store, Thread, User
-from recollect.cli.show import console, harmless, message_line, say
+from recollect.cli.show import complain, console, harmless, message_line, say
 from recollect.domain.scope import DEFAULT_SPACE
+from recollect.errors import InvalidInput
 
 _SHOWN = 6
 
@@ -36,6 +38,8 @@ def chat(
 
         recollect chat --user ann
     """
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     anyio.run(_talk, store, profile, system, (user, space, thread, session))
 
 
@@ -53,7 +57,11 @@ async def _talk(
             if text.strip() in {"/quit", "/exit"}:
                 break
             if text.strip():
-                await _answer(assistant, ann, text)
+                try:
+                    await _answer(assistant, ann, text)
+                except InvalidInput as error:
+                    # One line that cannot be stored does not end the talk.
+                    complain(str(error))
 
 
 async def _answer(assistant: Assistant, user: recollect.UserMemory, text: str) -> None:

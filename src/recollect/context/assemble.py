@@ -124,7 +124,7 @@ class Assembler:
         for item in offered:
             if item.expires is not None and item.expires <= self._now:
                 self._left_out.append(LeftOut(item, "it has expired"))
-            elif item.key in keys or (item.shows and item.shows <= shown):
+            elif item.shows <= shown if item.shows else item.key in keys:
                 self._left_out.append(LeftOut(item, "it is there already"))
             elif item.covers and item.covers <= shown:
                 self._left_out.append(LeftOut(item, "all that it stands for is there word for word"))

@@ -56,9 +56,10 @@ class Builder:
         """Read what the recipe asks for, and fill the budget."""
         at = wanted.at or datetime.now(UTC)
         summaries = await self._summaries(scope, recipe)
-        recent = await self._recent(scope, wanted, recipe, summaries)
+        recent, current = await self._recent(scope, wanted, recipe, summaries)
+        shown = frozenset(message.seq for message in recent) | current
         hits, memories, portrait = await asyncio.gather(
-            self._hits(scope, wanted, recipe, recent), self._memories(scope, recipe), self._about(scope, recipe)
+            self._hits(scope, wanted, recipe, shown), self._memories(scope, recipe), self._about(scope, recipe)
         )
         offers = Offers(counter)
         several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
@@ -97,35 +98,48 @@ class Builder:
     async def _summaries(self, scope: Scope, recipe: Recipe) -> list[Summary]:
         if "summaries" not in recipe.order:
             return []
-        found = await self._store.summaries(scope)
-        return [summary for summary in found if not recipe.kinds or summary.kind in recipe.kinds]
+        # What stands for a part of a thread is of no use in another.
+        found = await self._store.summaries(scope, here=recipe.uncovered)
+        return [
+            summary
+            for summary in found
+            if (not recipe.kinds or summary.kind in recipe.kinds)
+            # What was said in private does not go where others read along.
+            and (is_direct(scope.thread) or not is_direct(summary.thread))
+        ]
 
     async def _recent(
         self, scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary]
-    ) -> list[Message]:
+    ) -> tuple[list[Message], frozenset[int]]:
+        """Return the newest messages, and the current one by its number if it has been stored already."""
         found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1)
-        if found and _is_current(found[-1], wanted):
+        current: frozenset[int] = frozenset()
+        if found and _is_current(found[-1], scope, wanted):
+            current = frozenset({found[-1].seq})
             found = found[:-1]
         covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
-        last = max(covered, wanted.after)
-        return [message for message in found if message.seq > last][-recipe.recent :]
+        # A summary of this kind covers the user's own messages, not what others said beside them.
+        kept = [
+            message
+            for message in found
+            if message.seq > wanted.after and (message.seq > covered or message.user != scope.user)
+        ]
+        return kept[-recipe.recent :], current
 
-    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, recent: Sequence[Message]) -> list[Hit]:
+    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, shown: frozenset[int]) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
         asking = Asking(
             query=wanted.text,
             limit=recipe.snippets,
-            within="user" if is_direct(scope.thread) else "thread",
+            within=_within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
             around=recipe.around,
             similarity=recipe.similarity or None,
-            without=frozenset(message.id for message in recent),
+            beside=shown,
         )
-        # What was stored before it is answered is the current message: it stands there once.
-        found = await self._recall.search(scope, asking)
-        hits = [hit for hit in found if hit.message is None or not _is_current(hit.message, wanted)]
+        hits = await self._recall.search(scope, asking)
         if not recipe.window:
             return hits
         older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
@@ -141,8 +155,9 @@ class Builder:
         return await self._portrait(scope) if "portrait" in recipe.order else None
 
 
-def _is_current(message: Message, wanted: Wanted) -> bool:
-    return message.role == "user" and message.text == wanted.text
+def _is_current(message: Message, scope: Scope, wanted: Wanted) -> bool:
+    """Tell whether the newest message is the one to be answered: it was stored before, and stands there once."""
+    return (message.role, message.text, message.user) == ("user", wanted.text, scope.user)
 
 
 def _within(scope: Scope) -> Within:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.digest.executor import Clock, Executor
 from recollect.digest.steps import Step, steps_of
+from recollect.digest.steps.tree import ENABLED
 from recollect.digest.walking import touched
 from recollect.digest.writing import Writer
 from recollect.domain.agenda import Backlog, Entry
@@ -71,6 +72,9 @@ class Digest:
         """Do one thing about an entry, or settle it. Raises ModelError when no model answers and one has to."""
         if self.steps is None:
             return Step()
+        if not await self._wanted(entry):
+            await self._store.apply([Settle(entry.subject, entry.last_seq, None)])
+            return Step()
         try:
             step = await self.steps.step(entry)
         except SourcesChanged:
@@ -79,3 +83,10 @@ class Digest:
         if not step.made:
             await self._store.apply([Settle(entry.subject, entry.last_seq, step.look_again_at)])
         return step
+
+    async def _wanted(self, entry: Entry) -> bool:
+        """Tell whether the user wants anything to be summarised. A day of a whole space is everybody's."""
+        if self.policy == "calendar":
+            return True
+        settings = await self._store.settings(entry.subject.scope)
+        return all(setting.value is not False for setting in settings if setting.key == ENABLED)

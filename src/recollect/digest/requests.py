@@ -140,7 +140,8 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dic
     if current is None or not current.valid:
         newest = await store.messages(scope, within="thread", limit=limit)
         return [_said(message) for message in newest]
-    rest = await store.following(scope, current.last, limit, here=True)
+    newest = await store.messages(scope, within="thread", limit=limit)
+    rest = [message for message in newest if message.seq > current.last or message.user != scope.user]
     head = {"role": "system", "content": f"Summary of the conversation so far ({current.period}):\n{current.text}"}
     return [head, *(_said(message) for message in rest)]
 

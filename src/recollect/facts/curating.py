@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
@@ -22,6 +22,7 @@ from recollect.profiles import Profile
 from recollect.store import Store
 
 _HOUR = timedelta(hours=1)
+_LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class Curator:
@@ -47,7 +48,7 @@ class Curator:
         """Write a memory down. Without `when`, a schedule, a task or a reminder happens when its text says."""
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
-        event = None if when is None else Event(when, when + _HOUR, timed=True)
+        event = None if when is None else Event(when, min(when, _LATEST - _HOUR) + _HOUR, timed=True)
         if event is None and category in {"schedule", "task", "reminder"}:
             event = event_in(text, at.astimezone(zone), ahead=True)
         times = timing(category, at, event, self._profile.keep_days, zone)

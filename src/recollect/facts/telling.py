@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
+from weakref import WeakValueDictionary
 
 from recollect.domain.change import Change, PutFacts
 from recollect.domain.checks import moment
@@ -27,6 +30,7 @@ from recollect.models.offline import Spoken, extract, forget_fact, merge_fact, s
 from recollect.models.prompts import load_prompt, strip_invisible
 from recollect.profiles import Profile
 from recollect.store import Store
+from recollect.store.terms import query_words
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -35,7 +39,7 @@ _log: Final = logging.getLogger("recollect.facts")
 
 _TOLD: Final = 8
 """What somebody takes the trouble to say "remember" for is important."""
-_TRIES: Final = 3
+_TRIES: Final = 10
 _WITHOUT_SUBJECT: Final = re.compile(
     r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
     r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
@@ -85,26 +89,35 @@ class Teller:
         self._store = store
         self._profile = profile
         self._chat = chat
+        self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def remember(self, scope: Scope, words: str, *, by: str | None, name: str | None, actor: str) -> Remembered:
         """Merge a fact into what is known: newer information wins. `by` is who says so, if not the user."""
-        for attempt in range(_TRIES):
-            try:
-                return await self._remember(scope, words, by, name, actor)
-            except SourcesChanged:
-                if attempt == _TRIES - 1:
-                    raise
-        raise AssertionError  # the loop returns or raises
+        async with self._turn(scope):
+            for attempt in range(_TRIES):
+                try:
+                    return await self._remember(scope, words, by, name, actor)
+                except SourcesChanged:
+                    await _pause(attempt)
+            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
 
     async def forget(self, scope: Scope, words: str, *, name: str | None, actor: str) -> Forgotten:
         """Take something out of what is known, and keep in mind not to learn it again from what is old."""
-        for attempt in range(_TRIES):
-            try:
-                return await self._forget(scope, " ".join(words.split()), name, actor)
-            except SourcesChanged:
-                if attempt == _TRIES - 1:
-                    raise
-        raise AssertionError
+        async with self._turn(scope):
+            for attempt in range(_TRIES):
+                try:
+                    return await self._forget(scope, " ".join(words.split()), name, actor)
+                except SourcesChanged:
+                    await _pause(attempt)
+            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
+
+    def _turn(self, scope: Scope) -> asyncio.Lock:
+        """Return what those who change one user's facts take turns by, in this process."""
+        key = scope.space, scope.user
+        lock = self._one_at_a_time.get(key)
+        if lock is None:
+            lock = self._one_at_a_time[key] = asyncio.Lock()
+        return lock
 
     async def _remember(self, scope: Scope, words: str, by: str | None, name: str | None, actor: str) -> Remembered:
         person = await self.person(scope, name)
@@ -202,9 +215,9 @@ class Teller:
             except ModelError as error:
                 _log.warning("a fact is merged by rules, because the model did not do it: %s", error)
             else:
-                if trustworthy(text, (facts, words)):
+                if trustworthy(text, (facts, words)) and keeps(text, facts, words):
                     return strip_invisible(text).strip()
-                _log.warning("a fact is merged by rules, because what the model wrote reads like an instruction")
+                _log.warning("a fact is merged by rules, because the model wrote an instruction or dropped other facts")
         return merge_fact(facts, words, person.name)
 
     async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> tuple[str, bool]:
@@ -220,10 +233,36 @@ class Teller:
             except ModelError as error:
                 _log.warning("a fact is forgotten by rules, because the model did not do it: %s", error)
             else:
-                if trustworthy(left.facts, (facts,)):
-                    return (strip_invisible(left.facts).strip(), True) if left.found else (facts, False)
+                if not left.found:
+                    return facts, False
+                if trustworthy(left.facts, (facts,)) and keeps(left.facts, facts, words):
+                    return strip_invisible(left.facts).strip(), True
+                _log.warning("a fact is forgotten by rules, because the model dropped or added others")
         left_over = forget_fact(facts, words, person.names)
         return left_over.text, left_over.found
+
+
+def keeps(text: str, facts: str, words: str) -> bool:
+    """Tell whether a new text of facts has all that was there, but for what shares a word with what was said.
+
+    A text that is mostly made of words that nobody said is none that can be trusted either.
+    """
+    said, there = _telling(words), _telling(text)
+    if len(there & (said | _telling(facts))) < len(there) / 2:
+        return False
+    return all(
+        _telling(sentence) <= there or not said.isdisjoint(_telling(sentence)) for sentence in split_sentences(facts)
+    )
+
+
+def _telling(text: str) -> set[str]:
+    """Return the stems of the words that tell something."""
+    return {term for _, terms in query_words(text) for term in terms}
+
+
+async def _pause(attempt: int) -> None:
+    """Let others finish: a little longer each time, and not all of them equally long."""
+    await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - no secret
 
 
 def complete(words: str, person: Person) -> str:

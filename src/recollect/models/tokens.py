@@ -23,6 +23,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
+from recollect.errors import InvalidInput
+
 if TYPE_CHECKING:
     from tiktoken import Encoding
 
@@ -203,6 +205,8 @@ def _encoding_of(model: str) -> str | None:
     """Return the name of a model's encoding. A provider before the name (`openai:`, `openai/`) is left out."""
     from tiktoken.model import encoding_name_for_model  # noqa: PLC0415 - optional
 
+    if not isinstance(model, str):
+        raise InvalidInput(f"the model must be a name, not {model!r}")
     for name in (model, model.partition(":")[2], model.rpartition("/")[2]):
         try:
             return encoding_name_for_model(name)

@@ -33,3 +33,10 @@ class Asking:
     """Only what is at least as near in meaning."""
     without: frozenset[str] = frozenset()
     """The ids of messages that are not wanted: they are there already."""
+    beside: frozenset[int] = frozenset()
+    """The same by sequence number, which means one message alone, whatever its thread."""
+
+    @property
+    def unwanted(self) -> int:
+        """How many hits may have to be left out."""
+        return len(self.without) + len(self.beside)

@@ -37,7 +37,7 @@ class Recall:
         """Return the best hits, best first, newer first among equals."""
         if asking.arms == "keyword":
             hits = await self._store.search_text(
-                scope, asking.query, within=asking.within, limit=asking.limit + len(asking.without)
+                scope, asking.query, within=asking.within, limit=asking.limit + asking.unwanted
             )
             return _wanted(hits, asking)
         gathered = await self._gatherer.gather(scope, asking)
@@ -62,7 +62,7 @@ class Recall:
             else {"dense": candidates.dense[candidates.rows]}
         )
         # Only what can still be among the hits is read.
-        many = asking.limit + len(asking.without)
+        many = asking.limit + asking.unwanted
         best = sorted(order(candidates, parts)[: max(_READ, many + many // 2)])
         candidates, places = await self._gatherer.read(scope, asking, candidates, best)
         parts = {name: values[places] for name, values in parts.items()}
@@ -116,6 +116,7 @@ def _wanted(hits: Sequence[Hit], asking: Asking) -> list[Hit]:
         hit
         for hit in hits
         if not (hit.kind == "message" and hit.id in asking.without)
+        and not (hit.kind == "message" and hit.message is not None and hit.message.seq in asking.beside)
         and (least is None or (hit.similarity is not None and hit.similarity >= least))
     ][: asking.limit]
 

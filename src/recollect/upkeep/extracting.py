@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
 from recollect.domain.memory import Unextracted
-from recollect.domain.memory_change import ChangeMemory
+from recollect.domain.memory_change import ChangeMemory, MarkExtracted
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.errors import ModelError, RecollectError, SourcesChanged
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("recollect.upkeep")
 
+ENABLED: Final = "memory_enabled"
+"""The setting by which a user switches learning and summaries off."""
 _USERS: Final = 100
 _EXPIRING: Final = 200
 _PASSES: Final = 3
@@ -122,6 +124,11 @@ class Extracting:
         """Look through one user's messages, batch by batch, to the end. Return how many memories came out of it."""
         scope, after, learned = user.scope, user.after, 0
         extractor = await self._extractor()
+        if not await self._wanted(scope):
+            # What is said while it is switched off is not learned later either.
+            with suppress(SourcesChanged):
+                await self._store.apply([MarkExtracted(scope, user.after, user.last)])
+            return 0
         try:
             while batch := await extractor.next_batch(scope, after, complete=complete):
                 result = await extractor.learn(scope, after, batch)
@@ -136,6 +143,10 @@ class Extracting:
             self._overtaken = True
             _log.info("looking through the messages of %s again: %s", scope.user, error)
         return learned
+
+    async def _wanted(self, scope: Scope) -> bool:
+        settings = await self._store.settings(scope)
+        return all(setting.value is not False for setting in settings if setting.key == ENABLED)
 
     async def _expire(self) -> None:
         """Mark what is over. It is left out of everything before that already."""

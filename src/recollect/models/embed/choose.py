@@ -37,7 +37,11 @@ def choose_embedder(
         return _configured(chain[0], known, metrics)
     if wanted is None:
         wanted = os.environ.get("RECOLLECT_EMBEDDER") or LOCAL
-    return _named(wanted, known, metrics) if isinstance(wanted, str) else wanted
+    if isinstance(wanted, str):
+        return _named(wanted, known, metrics)
+    if not callable(getattr(wanted, "embed", None)):
+        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {wanted!r}")
+    return wanted
 
 
 def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder | None:

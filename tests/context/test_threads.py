@@ -1,0 +1,84 @@
+"""Contexts where a user talks in several threads, or several people talk in one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import recollect
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+
+
+def text_of(context: recollect.Context) -> str:
+    return "\n".join(message["content"] for message in context.messages)
+
+
+def test_a_summary_of_one_thread_does_not_empty_another(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
+        here, there = memory.user("ann", thread="A"), memory.user("ann", thread="B")
+        here.add("user", "The wifi code is zebra42.", at=NOON)
+        for number in range(60):
+            at = NOON + timedelta(minutes=number)
+            there.add("user" if number % 2 == 0 else "assistant", f"Message {number} about gardening.", at=at)
+        memory.upkeep()
+        said = text_of(here.context("hello again"))
+    assert "zebra42" in said
+    assert "gardening" not in said
+
+
+def test_what_others_said_stays_when_ones_own_messages_are_summarised(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
+        ann, bob = memory.user("ann", thread="t"), memory.user("bob", thread="t")
+        for number in range(60):
+            at = NOON + timedelta(minutes=number)
+            if number % 20 == 0:
+                bob.add("user", f"Bob says {number}: meet at noon", name="Bob", at=at)
+            ann.add("user", f"chatter {number}", name="Ann", at=at)
+        memory.upkeep()
+        assert text_of(ann.context("ok")).count("Bob says") == 3
+        newest = ann.messages_for_llm(5)[-1]
+    assert newest == {"role": "user", "content": "chatter 59"}
+
+
+def test_what_was_said_in_private_is_not_summarised_where_others_read(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", profile="archive", embedder="none") as memory:
+        direct, room = memory.user("ann", space="g"), memory.user("ann", space="g", thread="room")
+        for number in range(15):
+            direct.add("user", f"Secret {number}: the affair with Kim continues.", at=NOON + timedelta(minutes=number))
+            direct.add("assistant", "ok", at=NOON + timedelta(minutes=number))
+        room.add("user", "hi")
+        memory.upkeep()
+        assert direct.summaries()
+        assert "affair" not in text_of(room.context("hi there"))
+
+
+def test_somebody_elses_equal_words_are_not_taken_for_the_current_message(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        ann, bob = memory.user("ann", thread="t"), memory.user("bob", thread="t")
+        ann.add("user", "Who comes to the party?", name="Ann", at=NOON)
+        bob.add("user", "I do", name="Bob", at=NOON + timedelta(minutes=1))
+        context = ann.context("I do")
+    assert {"role": "user", "content": "I do", "name": "Bob"} in context.messages
+
+
+def test_equal_ids_in_two_threads_hide_nothing(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("ann", thread="A").add("user", "The parrot is called Kiki.", id="1", at=NOON)
+        direct = memory.user("ann")
+        direct.add("user", "hello", id="1")
+        assert "Kiki" in text_of(direct.context("parrot name?"))
+
+
+def test_whoever_switches_memory_off_is_neither_summarised_nor_learned_from(tmp_path: Path) -> None:
+    for profile in ("default", "session", "account"):
+        with recollect.open(tmp_path / f"{profile}.db", profile=profile, embedder="none") as memory:
+            ann = memory.user("ann")
+            ann.set("memory_enabled", False)
+            for number in range(60):
+                at = NOON + timedelta(minutes=number)
+                ann.add("user" if number % 2 == 0 else "assistant", f"I like thing number {number}.", at=at)
+            memory.upkeep()
+            assert ann.summaries(active=None) == []
+            assert ann.memories() == []
+            assert len(ann.history(100)) == 60
