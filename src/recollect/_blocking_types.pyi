@@ -321,7 +321,10 @@ class BlockingUserMemory:
         """Return the user's settings."""
 
     def set(self, key: str, value: SettingValue) -> None:
-        """Change a setting of the user; None takes it back to the default. Settings act at once."""
+        """Change a setting of the user; None takes it back to the default. Settings act at once.
+
+        `memory_enabled`, `summary_every_n`, `storage_type` and `time_zone` are checked; other names are yours.
+        """
 
     def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from recollect.domain import checks
 from recollect.domain.change import PutSetting, SettingValue
@@ -25,7 +27,16 @@ _LONGEST: Final = 64 * 1024 * 1024
 ENABLED: Final = "memory_enabled"
 EVERY: Final = "summary_every_n"
 STORAGE: Final = "storage_type"
+TIME_ZONE: Final = "time_zone"
 CLEARED: Final = "cleared_up_to"
+_KNOWN: Final = (ENABLED, EVERY, STORAGE, TIME_ZONE)
+
+
+def _check_zone(value: object) -> None:
+    try:
+        ZoneInfo(checks.storable(value, "the time zone"))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"there is no time zone {value!r}; name one like Europe/Berlin") from None
 
 
 class Contexts:
@@ -95,7 +106,15 @@ class UserContexts:
         return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
 
     async def set(self, key: str, value: SettingValue) -> None:
-        """Change a setting of the user; None takes it back to the default. Settings act at once."""
+        """Change a setting of the user; None takes it back to the default. Settings act at once.
+
+        `memory_enabled`, `summary_every_n`, `storage_type` and `time_zone` are checked; other names are yours.
+        """
+        close = get_close_matches(checks.identifier(key, "the setting's name"), _KNOWN, n=1, cutoff=0.85)
+        if close and key not in _KNOWN:
+            raise InvalidInput(f"there is no setting {key!r}; did you mean {close[0]!r}?")
+        if key == TIME_ZONE and value is not None:
+            _check_zone(value)
         if key == EVERY and value is not None:
             least = checks.at_least(value, 1, "the threshold")
             value = checks.at_most(least, 500, "the threshold")
@@ -106,7 +125,7 @@ class UserContexts:
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
-        await self.set(CLEARED, ledger.last_seq)
+        await self._contexts.store.apply([PutSetting(self.scope, CLEARED, ledger.last_seq)])
 
     async def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""

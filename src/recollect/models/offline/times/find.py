@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from recollect.models.offline.text.language import guess_language
 from recollect.models.offline.times.days import DAY, Days, Direction
 from recollect.models.offline.times.eastern import EAST_ASIAN, east_asian_number
+from recollect.models.offline.times.moments import short_while
 from recollect.models.offline.times.western import western
 from recollect.models.offline.times.words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK
 from recollect.store.terms import fold
@@ -47,6 +48,9 @@ def find_times(text: str, said: datetime, towards: Direction = "nearest", langua
     """
     language = language or guess_language(text)
     folded = fold(text).replace("’", "'")
+    soon = short_while(folded, said)
+    if soon is not None:
+        return [When(soon, soon + _HOUR, timed=True)]
     named, rest = _days(folded, said.date(), towards, language)
     clocks = _clocks(rest, language)
     if not named:
