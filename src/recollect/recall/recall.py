@@ -90,7 +90,9 @@ class Recall:
         groups: Sequence[Sequence[int]],
     ) -> list[Hit]:
         columns, rows = candidates.columns, candidates.rows.tolist()
-        around = {group[0]: rows_around(columns, rows[group[0]], asking.around) for group in groups}
+        around = {
+            group[0]: rows_around(columns, rows[group[0]], asking.around) if asking.around else [] for group in groups
+        }
         wanted = {rows[place] for group in groups for place in group}.union(*around.values())
         seqs = columns.seq[sorted(wanted)].tolist()
         messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}

@@ -81,8 +81,8 @@ class Matrix:
             places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
             scores = self._compare(vector, places)
             whole = self._compare(vector, inside[:: max(len(inside) // _SAMPLE, 1)])
-        # Ties go to the newer message, so that the answer is always the same.
-        best = np.lexsort((-places, -scores))
+        # Ties go to the newer message, so that the answer is always the same: places are in order, seen from the end.
+        best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
         chosen, given = places[best], scores[best]
         if len(chosen) == len(inside):
             return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
