@@ -12,6 +12,7 @@ from recollect.domain import checks
 from recollect.domain.change import PutSetting, SettingValue
 from recollect.domain.report import MemoryStatus
 from recollect.domain.scope import Scope
+from recollect.domain.setting import ENABLED, EVERY, wants_memory
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 64 * 1024 * 1024
 """A message of more bytes is no message."""
-ENABLED: Final = "memory_enabled"
-EVERY: Final = "summary_every_n"
 STORAGE: Final = "storage_type"
 TIME_ZONE: Final = "time_zone"
 CLEARED: Final = "cleared_up_to"
@@ -129,11 +128,13 @@ class UserContexts:
 
     async def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
-        settings, store = await self.settings(), self._contexts.store
+        store = self._contexts.store
+        stored = await store.settings(self.scope)
+        settings = {setting.key: setting.value for setting in stored}
         ledger = await store.ledger(self.scope)
         every = settings.get(EVERY)
         return MemoryStatus(
-            enabled=settings.get(ENABLED, True) is not False,
+            enabled=wants_memory(stored),
             storage=str(settings.get(STORAGE) or dict((await store.health()).facts).get("backend", "unknown")),
             threshold=every if isinstance(every, int) else self._contexts.profile.tree_turns,
             since_last=ledger.open_turns,

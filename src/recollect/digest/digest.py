@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.digest.executor import Clock, Executor
 from recollect.digest.steps import Step, steps_of
-from recollect.digest.steps.tree import ENABLED
 from recollect.digest.walking import touched
 from recollect.digest.writing import Writer
 from recollect.domain.agenda import Backlog, Entry
 from recollect.domain.clock import now
+from recollect.domain.setting import wants_memory
 from recollect.domain.summary_change import Settle, Walk
 from recollect.errors import SourcesChanged
 from recollect.models.embed import Embedder
@@ -88,5 +88,4 @@ class Digest:
         """Tell whether the user wants anything to be summarised. A day of a whole space is everybody's."""
         if self.policy == "calendar":
             return True
-        settings = await self._store.settings(entry.subject.scope)
-        return all(setting.value is not False for setting in settings if setting.key == ENABLED)
+        return wants_memory(await self._store.settings(entry.subject.scope))

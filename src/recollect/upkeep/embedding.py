@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +19,9 @@ from recollect.domain.note import NoteVector, UnembeddedNote
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.vector import Unembedded, VectorRow
-from recollect.errors import ModelError, RecollectError
+from recollect.errors import ModelError
 from recollect.models.embed import Embedder, Vectors
+from recollect.upkeep.background import Background
 from recollect.upkeep.part import Done
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _log: Final = logging.getLogger("recollect.upkeep")
 
 _BATCH: Final = 256
 _DEBOUNCE_SECONDS: Final = 0.1
-_LONGEST_PAUSE_SECONDS: Final = 60.0
 _CHARACTERS: Final = 800
 """The beginning of a message says what it is about; the rest is found by its words."""
 
@@ -45,17 +44,13 @@ class Embedding:
         self._store = store
         self._embedder = embedder
         self._one_at_a_time = asyncio.Lock()
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._error: str | None = None
+        self._background = Background("embedding", self.run, _DEBOUNCE_SECONDS)
         self._last_update: datetime | None = None
 
     def nudge(self) -> None:
         """Say that there is something new. It is embedded in a moment, without anybody waiting for it."""
         if self._embedder is not None:
-            self._woken.set()
-            if self._task is None:
-                self._task = asyncio.create_task(self._work(), name="recollect-embedding")
+            self._background.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Embed all that is due, to the end."""
@@ -76,11 +71,11 @@ class Embedding:
                         total = (await self._store.stats()).messages
                         progress("embedding", min(due[-1].seq, total), total)
             except ModelError as error:
-                self._error = str(error)
-                return Done(done, self._error)
+                self._background.error = str(error)
+                return Done(done, self._background.error)
             if done:
                 self._last_update = moment(now())
-            self._error = None
+            self._background.error = None
             return Done(done)
 
     def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
@@ -89,38 +84,15 @@ class Embedding:
 
     async def health(self) -> Component:
         """Say how the embedder is doing."""
-        issues = () if self._error is None else (self._error,)
+        issues = () if self._background.error is None else (self._background.error,)
         name = "none" if self._embedder is None else self._embedder.name
         return Component("embedder", "failing" if issues else "active", self._last_update, issues, (("model", name),))
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self._background.stop()
         if self._embedder is not None:
             await self._embedder.close()
-
-    async def _work(self) -> None:
-        pause = _DEBOUNCE_SECONDS
-        while True:
-            await self._woken.wait()
-            await asyncio.sleep(pause)
-            self._woken.clear()
-            try:
-                report = await self.run()
-            except RecollectError as error:
-                self._error = str(error)
-                report = Done(0, self._error)
-            if report.error is None:
-                pause = _DEBOUNCE_SECONDS
-            else:
-                # The messages wait in the log; asking a model that is down again and again would help nobody.
-                _log.warning("embedding failed and is tried again later: %s", report.error)
-                pause = min(max(pause * 4, 1.0), _LONGEST_PAUSE_SECONDS)
-                self._woken.set()
 
     async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
         import numpy as np  # noqa: PLC0415 - loaded with the first vector

@@ -21,7 +21,9 @@ from recollect.domain.memory import Unextracted
 from recollect.domain.memory_change import ChangeMemory, MarkExtracted
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
-from recollect.errors import ModelError, RecollectError, SourcesChanged
+from recollect.domain.setting import wants_memory
+from recollect.errors import ModelError, SourcesChanged
+from recollect.upkeep.background import Background
 from recollect.upkeep.part import Done
 
 if TYPE_CHECKING:
@@ -30,14 +32,11 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("recollect.upkeep")
 
-ENABLED: Final = "memory_enabled"
-"""The setting by which a user switches learning and summaries off."""
 _USERS: Final = 100
 _EXPIRING: Final = 200
 _PASSES: Final = 3
 """So often it goes through those who wait, when others change the same things meanwhile."""
 _DEBOUNCE_SECONDS: Final = 0.2
-_LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Extracting:
@@ -51,9 +50,7 @@ class Extracting:
         self._made: Extractor | None = None
         self._enabled = enabled
         self._one_at_a_time = asyncio.Lock()
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._error: str | None = None
+        self._background = Background("learning", lambda: self._run(None, complete=True), _DEBOUNCE_SECONDS)
         self._last_update: datetime | None = None
         self._counts: Counter[str] = Counter()
         self._overtaken = False
@@ -61,9 +58,7 @@ class Extracting:
     def nudge(self) -> None:
         """Say that there is something new. It is looked through in a moment, without anybody waiting for it."""
         if self._enabled:
-            self._woken.set()
-            if self._task is None:
-                self._task = asyncio.create_task(self._work(), name="recollect-extracting")
+            self._background.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Look through all that is due, also exchanges that have no reply yet, and mark what is over."""
@@ -75,18 +70,14 @@ class Extracting:
 
     async def health(self) -> Component:
         """Say how it is doing, and what became of what was found."""
-        issues = () if self._error is None else (self._error,)
+        issues = () if self._background.error is None else (self._background.error,)
         facts = [("learning", "on" if self._enabled else "off")]
         facts += [(what, str(number)) for what, number in sorted(self._counts.items())]
         return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await self._background.stop()
 
     async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
         done = 0
@@ -100,9 +91,9 @@ class Extracting:
                     if not self._overtaken:
                         break
             except ModelError as error:
-                self._error = str(error)
-                return Done(done, self._error)
-            self._error = None
+                self._background.error = str(error)
+                return Done(done, self._background.error)
+            self._background.error = None
             if done:
                 self._last_update = moment(now())
             return Done(done)
@@ -145,8 +136,7 @@ class Extracting:
         return learned
 
     async def _wanted(self, scope: Scope) -> bool:
-        settings = await self._store.settings(scope)
-        return all(setting.value is not False for setting in settings if setting.key == ENABLED)
+        return wants_memory(await self._store.settings(scope))
 
     async def _expire(self) -> None:
         """Mark what is over. It is left out of everything before that already."""
@@ -157,22 +147,3 @@ class Extracting:
                 with suppress(SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "expire")])
             self._counts["expired"] += len(due)
-
-    async def _work(self) -> None:
-        pause = _DEBOUNCE_SECONDS
-        while True:
-            await self._woken.wait()
-            await asyncio.sleep(pause)
-            self._woken.clear()
-            try:
-                report = await self._run(None, complete=True)
-            except RecollectError as error:
-                self._error = str(error)
-                report = Done(0, self._error)
-            if report.error is None:
-                pause = _DEBOUNCE_SECONDS
-            else:
-                # The messages wait in the log; asking a model that is down again and again would help nobody.
-                _log.warning("learning from messages failed and is tried again later: %s", report.error)
-                pause = min(max(pause * 4, 1.0), _LONGEST_PAUSE_SECONDS)
-                self._woken.set()

@@ -11,10 +11,7 @@ from recollect.digest.steps.step import Step
 from recollect.digest.tree import Open, TreeLedger, TreeRules
 from recollect.domain.agenda import Entry, Subject
 from recollect.domain.scope import Scope
-
-ENABLED: Final = "memory_enabled"
-EVERY: Final = "summary_every_n"
-"""Settings of a user: whether anything is summarised, and after how many turns."""
+from recollect.domain.setting import EVERY
 
 _PER_TURN: Final = 8
 _LEAST_READ: Final = 200
@@ -34,9 +31,7 @@ class TreeSteps:
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
         """Fold messages or summaries, whichever is due."""
         scope, store = entry.subject.scope, self._executor.store
-        rules, enabled = await self._rules(scope)
-        if not enabled and not asked:
-            return Step()
+        rules = await self._rules(scope)
         ledger = await store.ledger(scope)
         messages = []
         if asked or ledger.open_turns >= rules.turns:
@@ -52,8 +47,8 @@ class TreeSteps:
             case _:
                 return Step()
 
-    async def _rules(self, scope: Scope) -> tuple[TreeRules, bool]:
+    async def _rules(self, scope: Scope) -> TreeRules:
         settings = {setting.key: setting.value for setting in await self._executor.store.settings(scope)}
         every = settings.get(EVERY)
         turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
-        return self._executor.tree_rules(turns), settings.get(ENABLED, True) is not False
+        return self._executor.tree_rules(turns)
