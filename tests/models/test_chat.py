@@ -105,6 +105,7 @@ async def test_a_stream_that_is_forgotten_gives_its_place_back(model: ScriptedMo
     await chat.close()
 
 
+@pytest.mark.req("B14")
 async def test_each_operation_can_have_its_own_model() -> None:
     async with ScriptedModel(["small"], models=("tiny",)) as small, ScriptedModel(["large"], models=("huge",)) as large:
         settings = Settings(

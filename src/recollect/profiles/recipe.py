@@ -15,8 +15,8 @@ SectionName: TypeAlias = Literal[
 ]
 SECTIONS: Final[tuple[SectionName, ...]] = get_args(SectionName)
 
-Layout: TypeAlias = Literal["messages", "companion", "portrait"]
-"""How `context.text` is laid out: plain, like the documented voice assistant, or as XML around the portrait."""
+Layout: TypeAlias = Literal["messages", "portrait"]
+"""How `context.text` is laid out: plain, or as XML around the portrait."""
 
 LEAST_BUDGET: Final = 256
 """A context of fewer tokens would be no context."""
@@ -65,7 +65,7 @@ class Recipe:
     kinds: tuple[str, ...]
     """The kinds of summaries that are shown; empty: those of any kind."""
     layout: Layout
-    """How the text is laid out: messages, companion or portrait."""
+    """How the text is laid out: messages or portrait."""
 
     def share(self, name: SectionName, budget: int) -> int:
         """Return what a section may use of a budget."""
