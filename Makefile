@@ -57,11 +57,11 @@ clean:  ## remove everything that was made here
 $(READY): pyproject.toml constraints.txt
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV) && \
-		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group dev --editable . ; \
+		uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group dev --editable '.[all]' ; \
 	else \
 		$(PYTHON) -m venv $(VENV) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable . ; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[all]' ; \
 	fi
 	@touch $(READY)
 
