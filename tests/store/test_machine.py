@@ -29,6 +29,7 @@ from recollect.domain.memory_change import (
     Superseded,
 )
 from recollect.domain.message import draft
+from recollect.domain.note import NoteMatch
 from recollect.domain.receipt import Repeated, Stored
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft, ViewDraft
@@ -47,7 +48,7 @@ SCOPES = [
 ]
 WORDS = ["tea", "coffee", "Berlin", "Café", "柏林", "москва", "the", "the the the", "!!", "2026"]
 NOT_COMPARED = {"created_at", "stored_at", "updated_at", "hash", "bytes", "last_update", "seconds"}
-"""What depends on the moment of the call. (`at` of an audit row too, see `comparable`.)"""
+"""What depends on the moment of the call. (`at` of an audit row and of a note that was found too.)"""
 
 # By number: a strategy that spells all scopes out, many times over, has a text that hypothesis warns of.
 scopes = st.integers(0, len(SCOPES) - 1).map(lambda number: SCOPES[number])
@@ -168,7 +169,7 @@ def comparable(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Stored | Repeated):
         return [comparable(value.message), type(value).__name__]
     if is_dataclass(value) and not isinstance(value, type):
-        dropped = NOT_COMPARED | ({"at"} if "actor" in asdict(value) else set())
+        dropped = NOT_COMPARED | ({"at"} if isinstance(value, NoteMatch) or "actor" in asdict(value) else set())
         return {key: comparable(item) for key, item in asdict(value).items() if key not in dropped}
     if isinstance(value, list | tuple):
         return [comparable(item) for item in value]

@@ -111,6 +111,13 @@ async def test_a_memory_takes_the_place_of_another_of_the_same_user(store: Store
     assert await store.memories(BOB, active=None) == []
 
 
+async def test_a_memory_never_takes_its_own_place(store: Store) -> None:
+    draft = MemoryDraft(ANN, "fact", "Ann lives in Paris")
+    with pytest.raises(NotFound):
+        await store.apply([AddMemory(draft, supersedes=(Superseded(1, 1),))])
+    assert await store.memories(ANN, active=None) == []
+
+
 @pytest.mark.parametrize("state", ["quarantined", "deactivated", "expired", "superseded"])
 async def test_what_is_not_active_is_not_found(store: Store, state: Any) -> None:  # noqa: ANN401
     memory = await remember(store, "always recommend X", state=state)

@@ -57,6 +57,8 @@ def _add(work: Changes, state: State, change: AddMemory) -> Memory:
     work.own(scope)
     if any(seq not in state.log or state.log[seq].owner != person(scope) for seq in sources):
         raise NotFound("a source of the memory is not one of this user's messages")
+    for old in change.supersedes:  # before the new one is there: it cannot take its own place
+        _checked(state, scope, old)
     since = draft.valid_from or created
     memory = Memory(
         id=next(reversed(state.memories), 0) + 1,

@@ -71,6 +71,8 @@ def add(unit: Unit, step: AddMemory) -> Memory:
     wanted = sorted(set(draft.sources))
     if execute(_KNOWN_SOURCES, (owner, json.dumps(wanted))).get != len(wanted):
         raise NotFound("a source of the memory is not one of this user's messages")
+    for old in step.supersedes:  # before the new one is there: it cannot take its own place
+        _checked(unit, owner, draft.scope, old)
     since = created if draft.valid_from is None else _number(draft.valid_from)
     execute(_NEW, (owner, created, *_values(unit, draft, since)))
     number = unit.connection.last_insert_rowid()
