@@ -309,12 +309,14 @@ class BlockingUserMemory:
         persona: str | None = None,
         at: datetime | None = None,
         model: str | None = None,
+        answers: Message | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
-        `model` says how tokens are counted. The profile decides what a context holds.
+        `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
+        stored after it. The profile decides what a context holds.
         """
 
     def settings(self) -> dict[str, SettingValue]:

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from recollect.domain import checks
 from recollect.domain.change import PutSetting, SettingValue
+from recollect.domain.message import Message
 from recollect.domain.report import MemoryStatus
 from recollect.domain.scope import Scope
 from recollect.domain.setting import ENABLED, EVERY, wants_memory
@@ -72,12 +73,14 @@ class UserContexts:
         persona: str | None = None,
         at: datetime | None = None,
         model: str | None = None,
+        answers: Message | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
-        `model` says how tokens are counted. The profile decides what a context holds.
+        `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
+        stored after it. The profile decides what a context holds.
         """
         from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
         from recollect.models.tokens import counter_for  # noqa: PLC0415
@@ -93,6 +96,7 @@ class UserContexts:
             persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
             at=at,
             after=await self._cleared(),
+            answers=None if answers is None else answers.seq,
         )
         return await self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model))
 

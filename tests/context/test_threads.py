@@ -82,3 +82,27 @@ def test_whoever_switches_memory_off_is_neither_summarised_nor_learned_from(tmp_
             assert ann.summaries(active=None) == []
             assert ann.memories() == []
             assert len(ann.history(100)) == 60
+
+
+def test_what_is_said_while_an_answer_is_on_its_way_is_not_in_its_context(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann", thread="t")
+        first = ann.add("user", "Who comes?", name="Ann", at=NOON).message
+        ann.add("user", "Never mind.", name="Ann", at=NOON + timedelta(seconds=1))
+        context = ann.context("Who comes?", answers=first)
+        later = ann.context("Who comes?")
+    turns = [message["content"] for message in context.messages if message["role"] == "user"]
+    assert turns == ["Who comes?"]
+    assert "Never mind." in text_of(later)
+
+
+def test_the_person_who_is_answered_is_called_by_their_name_and_not_by_their_id(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
+        ann, bob = memory.user("4711", thread="t"), memory.user("4712", thread="t")
+        ann.remember("I like tea", name="Ann")
+        bob.add("user", "hello", name="Bob")
+        asked = ann.add("user", "What do I like?", name="Ann").message
+        context = ann.context("What do I like?", answers=asked)
+    assert context.messages[-1]["name"] == "Ann"
+    assert "<person>Ann</person>" in text_of(context)
+    assert "4711" not in text_of(context)

@@ -42,6 +42,8 @@ class Wanted:
     at: datetime | None = None
     after: int = 0
     """Only messages with a greater sequence number count as recent."""
+    answers: int | None = None
+    """The sequence number of the message that is to be answered, where it is stored already: nothing later counts."""
 
 
 class Builder:
@@ -57,7 +59,8 @@ class Builder:
         at = wanted.at or datetime.now(UTC)
         summaries = await self._summaries(scope, recipe)
         recent, current = await self._recent(scope, wanted, recipe, summaries)
-        shown = frozenset(message.seq for message in recent) | current
+        shown = frozenset(message.seq for message in (*recent, *current))
+        person = _called(scope.user, (*recent, *current))
         hits, memories, portrait = await asyncio.gather(
             self._hits(scope, wanted, recipe, shown), self._memories(scope, recipe), self._about(scope, recipe)
         )
@@ -72,21 +75,21 @@ class Builder:
             "summaries": offers.summaries(summaries, _covered(summaries, recent)),
             "snippets": offers.snippets(hits),
             "recent": offers.recent(recent, several=several),
-            "current": offers.current(wanted.text, speaker(scope.user) if several else None, at),
+            "current": offers.current(wanted.text, speaker(person) if several else None, at),
         }
-        count = partial(_count, counter, scope.user)
+        count = partial(_count, counter, person)
         assembler = Assembler(
             recipe,
             wanted.budget,
             counter,
             now=at,
-            overhead=partial(_overhead, counter, scope.user),
+            overhead=partial(_overhead, counter, person),
             count=count,
         )
         made = await asyncio.to_thread(assembler.assemble, offered)
         return Context(
-            messages=as_messages(made.items, scope.user),
-            text=as_text(made.items, scope.user, recipe.layout),
+            messages=as_messages(made.items, person),
+            text=as_text(made.items, person, recipe.layout),
             tokens=count(made.items),
             budget=wanted.budget,
             sections=made.reports,
@@ -110,13 +113,11 @@ class Builder:
 
     async def _recent(
         self, scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary]
-    ) -> tuple[list[Message], frozenset[int]]:
-        """Return the newest messages, and the current one by its number if it has been stored already."""
-        found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1)
-        current: frozenset[int] = frozenset()
-        if found and _is_current(found[-1], scope, wanted):
-            current = frozenset({found[-1].seq})
-            found = found[:-1]
+    ) -> tuple[list[Message], list[Message]]:
+        """Return the newest messages, and the current one apart from them if it has been stored already."""
+        before = None if wanted.answers is None else wanted.answers + 1
+        found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1, before=before)
+        current = [found.pop()] if found and _is_current(found[-1], scope, wanted) else []
         covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
         # A summary of this kind covers the user's own messages, not what others said beside them.
         kept = [
@@ -155,8 +156,16 @@ class Builder:
         return await self._portrait(scope) if "portrait" in recipe.order else None
 
 
+def _called(user: str, messages: Sequence[Message]) -> str:
+    """Return the name that a user last showed, or else the id: what a model is told is what people call one another."""
+    names = [message.name for message in messages if message.author == user and message.name]
+    return names[-1] if names else user
+
+
 def _is_current(message: Message, scope: Scope, wanted: Wanted) -> bool:
     """Tell whether the newest message is the one to be answered: it was stored before, and stands there once."""
+    if wanted.answers is not None:
+        return message.seq == wanted.answers
     return (message.role, message.text, message.user) == ("user", wanted.text, scope.user)
 
 
