@@ -1,0 +1,1 @@
+"""Bots on chat platforms: thin adapters between a platform and the assistant."""

@@ -1,0 +1,1 @@
+"""Mumble: text and voice, over TLS alone. Voice goes through the tunnel of the same connection."""

@@ -1,0 +1,141 @@
+"""A real Mumble server for tests, and people on it."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from recollect.bots.mumble.link import Event, Link, connect
+from recollect.bots.mumble.pace import Pace
+from recollect.bots.mumble.secure import Address
+
+SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")
+needs_server: Final = pytest.mark.skipif(
+    SERVER is None, reason="Debian's mumble-server is not installed, so nothing was tried against a real server"
+)
+SUPERUSER: Final = "SuperUser"
+PASSWORD: Final = "of the super user"  # noqa: S105 - of a server that lives for a test
+_PATIENCE: Final = 60.0
+
+
+class MumbleServer:
+    """A server on loopback with a database of its own. The port stays the same when it is started again."""
+
+    def __init__(self, folder: Path, **settings: object) -> None:
+        self.folder = folder
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port: int = free.getsockname()[1]
+        given = {
+            "database": folder / "mumble.sqlite",
+            "host": "127.0.0.1",
+            "port": self.port,
+            "logfile": "",
+            "pidfile": "",
+            "ice": "",
+            "dbus": "",
+            "bonjour": "false",
+            "uname": getpass.getuser(),
+            "kdfiterations": 1000,
+            "messageburst": 1000,
+            "messagelimit": 1000,
+            # Tests come and go from one address.
+            "autobanAttempts": 0,
+            **settings,
+        }
+        self._ini = folder / "mumble.ini"
+        self._ini.write_text("".join(f"{key}={value}\n" for key, value in given.items()), encoding="utf-8")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def allow_superuser(self) -> None:
+        """Let somebody in who may do everything."""
+        told = [str(SERVER), "-ini", str(self._ini), "-supw", PASSWORD]
+        subprocess.run(told, check=True, capture_output=True, timeout=_PATIENCE)
+
+    @property
+    def address(self) -> Address:
+        return Address("127.0.0.1", self.port)
+
+    def start(self) -> None:
+        log = self.folder / "mumble.log"
+        with log.open("wb") as file:
+            self._process = subprocess.Popen([str(SERVER), "-fg", "-ini", str(self._ini)], stdout=file, stderr=file)
+        until = time.monotonic() + _PATIENCE
+        while b"Server listening" not in log.read_bytes():
+            assert self._process.poll() is None, log.read_text(encoding="utf-8")
+            assert time.monotonic() < until, log.read_text(encoding="utf-8")
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(_PATIENCE)
+            self._process = None
+
+
+class Someone:
+    """A person on a server: keeps everything that happens."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.seen: list[Event] = []
+        self.ended: Exception | None = None
+        self._news = asyncio.Event()
+
+    async def listen(self) -> None:
+        try:
+            async for event in self.link.events():
+                self.seen.append(event)
+                self._news.set()
+        except Exception as error:
+            self.ended = error
+            self._news.set()
+
+    async def wait(self, found: Callable[[Event], bool]) -> Event:
+        """Wait for an event, which may have been before; it is taken out, with all before it."""
+        async with asyncio.timeout(_PATIENCE):
+            while True:
+                for at, event in enumerate(self.seen):
+                    if found(event):
+                        del self.seen[: at + 1]
+                        return event
+                assert self.ended is None, self.ended
+                self._news.clear()
+                await self._news.wait()
+
+
+@asynccontextmanager
+async def someone(address: Address, name: str, password: str | None = None) -> AsyncIterator[Someone]:
+    """Let somebody onto a server."""
+    async with connect(address, name, password, pace=Pace(1000, 1000)) as link:
+        person = Someone(link)
+        listening = asyncio.create_task(person.listen())
+        try:
+            yield person
+        finally:
+            listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await listening
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(_PATIENCE):
+        while not true():
+            await asyncio.sleep(0.01)

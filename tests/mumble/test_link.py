@@ -1,0 +1,216 @@
+"""The client against a real server from Debian."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mumble.mumbling import PASSWORD, SUPERUSER, MumbleServer, needs_server, someone, until
+from recollect.bots.mumble import packets
+from recollect.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
+from recollect.bots.mumble.messages import ChannelState, UserRemove, UserState
+from recollect.bots.mumble.pace import Pace
+from recollect.bots.mumble.secure import Address, Refused, Unreachable
+
+pytestmark = needs_server
+
+
+async def test_people_see_one_another_and_write_to_the_channel_and_in_private(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
+        await until(lambda: len(ann.link.people.persons) == 2)
+        assert ann.link.me.name == "ann"
+        assert {person.name for person in bob.link.people.persons.values()} == {"ann", "bob"}
+        await ann.link.write("hello all <b>of you</b> \N{GRINNING FACE} مرحبا", channel=0)
+        public = await bob.wait(lambda event: isinstance(event, Told))
+        assert isinstance(public, Told)
+        assert (public.person.name, public.channel) == ("ann", 0)
+        assert public.html == "hello all <b>of you</b> \N{GRINNING FACE} مرحبا"
+        await bob.link.write("just you", session=ann.link.session)
+        private = await ann.wait(lambda event: isinstance(event, Told))
+        assert private == Told(ann.link.people.persons[bob.link.session], None, "just you")
+    assert not bob.seen
+
+
+async def test_somebody_who_leaves_is_noticed(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, "ann") as ann:
+        async with someone(mumble.address, "bob"):
+            await until(lambda: len(ann.link.people.persons) == 2)
+        left = await ann.wait(lambda event: isinstance(event, Left))
+        assert isinstance(left, Left)
+        assert left.person.name == "bob"
+        assert len(ann.link.people.persons) == 1
+
+
+async def test_voice_goes_through_the_tunnel(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
+        await until(lambda: len(bob.link.people.persons) == 2)
+        for number in range(5):
+            await ann.link.send_voice(packets.spoken(bytes([number]) * 50, number * 2, last=number == 4))
+        for number in range(5):
+            event = await bob.wait(lambda event: isinstance(event, Spoke))
+            assert isinstance(event, Spoke)
+            assert event.person.name == "ann"
+            assert event.packet == packets.Heard(
+                ann.link.session, packets.TALK, number * 2, bytes([number]) * 50, number == 4
+            )
+
+
+async def test_channels_are_known_and_entered(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, SUPERUSER, PASSWORD) as root, someone(mumble.address, "ann") as ann:
+        await root.link.send(ChannelState(parent=0, name="Games", temporary=False))
+        await until(lambda: ann.link.people.find_channel("games"))
+        games = ann.link.people.find_channel("Games")
+        assert games is not None
+        await root.link.send(ChannelState(parent=games.id, name="Chess"))
+        await until(lambda: ann.link.people.find_channel("games/CHESS"))
+        assert ann.link.people.find_channel("Root/Games/Chess") == ann.link.people.find_channel("chess")
+        assert ann.link.people.find_channel("Chess/Games") is None
+        assert ann.link.people.find_channel("") is None
+        await ann.link.change(UserState(session=ann.link.session, channel_id=games.id))
+        await until(lambda: ann.link.me.channel == games.id)
+        await root.link.change(UserState(session=ann.link.session, mute=True))
+        await until(lambda: ann.link.me.silenced)
+        await root.link.change(UserState(session=ann.link.session, mute=False))
+        await until(lambda: not ann.link.me.silenced)
+
+
+async def test_what_is_not_allowed_is_told(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, "ann") as ann:
+        await ann.link.send(ChannelState(parent=0, name="of my own"))
+        denied = await ann.wait(lambda event: isinstance(event, Denied))
+        assert isinstance(denied, Denied)
+        assert denied.why
+        await ann.link.write("x" * (ann.link.message_length + 1), channel=0)
+        await ann.wait(lambda event: isinstance(event, Denied))
+
+
+async def test_somebody_who_is_kicked_learns_it(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, SUPERUSER, PASSWORD) as root, someone(mumble.address, "ann") as ann:
+        await root.link.send(UserRemove(session=ann.link.session, reason="too loud"))
+        await until(lambda: ann.ended)
+        assert isinstance(ann.ended, Refused)
+        assert "kicked" in str(ann.ended)
+        assert "too loud" in str(ann.ended)
+
+
+async def test_the_same_certificate_is_the_same_person_whatever_they_call_themselves(
+    mumble: MumbleServer, tmp_path: Path
+) -> None:
+    own = certificate(tmp_path)
+    async with someone(mumble.address, "watcher") as watcher:
+        seen = []
+        for name in ("ann", "anna"):
+            async with someone(mumble.address._replace(certificate=own), name) as ann:
+                session = ann.link.session
+                await until(partial(watcher.link.people.persons.get, session))
+                seen.append(watcher.link.people.persons[session])
+        assert [person.name for person in seen] == ["ann", "anna"]
+        assert seen[0].id == seen[1].id
+        assert watcher.link.me.id == "mumble-name-watcher"
+
+
+async def test_a_wrong_password_is_told_and_a_name_in_use_may_be_free_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = MumbleServer(tmp_path, serverpassword="sesame")
+    server.start()
+    try:
+        with pytest.raises(Refused, match="password of the server is wrong"):
+            await enter(server.address, "ann", None)
+        with pytest.raises(Refused, match="does not allow this name"):
+            await enter(server.address, "\N{GRINNING FACE}", "sesame")
+        async with someone(server.address, "ann", "sesame"):
+            # From the same address, the server would take it for the same client and let it in.
+            elsewhere = partial(asyncio.open_connection, local_addr=("127.0.0.2", 0))
+            monkeypatch.setattr("recollect.bots.mumble.secure.asyncio.open_connection", elsewhere)
+            with pytest.raises(Unreachable, match="there already"):
+                await enter(server.address, "ann", "sesame")
+    finally:
+        server.stop()
+
+
+async def enter(address: Address, name: str, password: str | None) -> None:
+    async with connect(address, name, password):
+        pytest.fail("was let in")
+
+
+async def test_a_server_that_dies_or_is_not_there(tmp_path: Path) -> None:
+    server = MumbleServer(tmp_path)
+    with pytest.raises(Unreachable, match=f"no Mumble server can be reached at 127.0.0.1:{server.port}"):
+        await enter(server.address, "ann", None)
+    server.start()
+    async with someone(server.address, "ann") as ann:
+        await asyncio.to_thread(server.kill)
+        await until(lambda: ann.ended)
+        assert isinstance(ann.ended, Unreachable)
+        assert "broke" in str(ann.ended)
+
+
+async def test_something_else_that_listens_there_is_no_mumble_server() -> None:
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"220 this is a mail server\r\n")
+        writer.close()
+
+    other = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with other:
+        with pytest.raises(Unreachable):
+            await enter(Address("127.0.0.1", other.sockets[0].getsockname()[1]), "ann", None)
+
+
+async def test_a_server_is_known_by_its_fingerprint(mumble: MumbleServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As from another machine, where somebody could stand in between.
+    monkeypatch.setattr("recollect.bots.mumble.secure._is_here", lambda _: False)
+    with pytest.raises(Refused, match="nobody vouches") as unknown:
+        await enter(mumble.address, "ann", None)
+    shown = str(unknown.value).split('fingerprint = "')[1].rstrip('"')
+    with_colons = ":".join(shown[at : at + 2].upper() for at in range(0, 64, 2))
+    async with connect(mumble.address._replace(fingerprint=with_colons), "ann") as link:
+        assert link.session
+    with pytest.raises(Refused, match="is not the one that it should be"):
+        await enter(mumble.address._replace(fingerprint="0" * 64), "ann", None)
+    with pytest.raises(Refused, match="is no fingerprint"):
+        await enter(mumble.address._replace(fingerprint="sesame"), "ann", None)
+
+
+async def test_a_certificate_that_is_none_is_told(mumble: MumbleServer, tmp_path: Path) -> None:
+    (tmp_path / "none.pem").write_text("none", encoding="utf-8")
+    for path in (tmp_path / "none.pem", tmp_path / "missing.pem"):
+        with pytest.raises(Refused, match="own certificate"):
+            await enter(mumble.address._replace(certificate=path), "ann", None)
+
+
+async def test_a_server_that_limits_messages_gets_all_of_them_when_one_keeps_the_pace(tmp_path: Path) -> None:
+    server = MumbleServer(tmp_path, messageburst=3, messagelimit=20)
+    server.start()
+    try:
+        async with someone(server.address, "bob") as bob, connect(server.address, "ann", pace=Pace(2, 15)) as ann:
+            for number in range(12):
+                await ann.write(f"{number}", channel=0)
+            await bob.wait(lambda event: isinstance(event, Told) and event.html == "11")
+    finally:
+        server.stop()
+
+
+async def test_a_whole_outburst_arrives_in_order(mumble: MumbleServer) -> None:
+    async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
+        await until(lambda: len(bob.link.people.persons) == 2)
+        await asyncio.gather(*(ann.link.write(str(number), channel=0) for number in range(200)))
+        heard: list[Event] = [await bob.wait(lambda event: isinstance(event, Told)) for _ in range(200)]
+        assert [event.html for event in heard if isinstance(event, Told)] == [str(number) for number in range(200)]
+
+
+def certificate(folder: Path) -> Path:
+    """Make a certificate as a Mumble client does for its user."""
+    made = folder / "own.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ann", "-days", "2"]
+        + ["-keyout", str(made), "-out", str(folder / "own.crt")],
+        check=True,
+        capture_output=True,
+    )
+    made.write_bytes(made.read_bytes() + (folder / "own.crt").read_bytes())
+    return made
