@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect import __version__
-from recollect.cli import care, chat, config, context, demo, evaluate, knowledge, log, summaries
+from recollect.cli import care, chat, config, context, demo, evaluate, keys, knowledge, log, serve, summaries
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
 
@@ -85,7 +85,9 @@ app.command()(chat.chat)
 app.command()(context.context)
 app.command()(config.config)
 app.command()(demo.demo)
+app.command()(serve.serve)
 app.add_typer(evaluate.commands, name="eval")
+app.add_typer(keys.commands, name="key")
 
 
 def main() -> None:

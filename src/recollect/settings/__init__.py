@@ -10,6 +10,7 @@ from recollect.settings.values import (
     Resilience,
     Route,
     Secret,
+    Serving,
     Settings,
     Spending,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Resilience",
     "Route",
     "Secret",
+    "Serving",
     "Settings",
     "Spending",
     "as_settings",

@@ -47,7 +47,8 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
         yield f"providers.{name}.api_key", None if provider.api_key is None else mask(provider.api_key)
         yield f"providers.{name}.concurrency", provider.concurrency
         yield f"providers.{name}.structured", provider.structured
-    for table in ("resilience", "spending"):
+    for table in ("resilience", "spending", "server"):
         values = getattr(settings, table)
         for field in fields(values):
-            yield f"{table}.{field.name}", getattr(values, field.name)
+            value = getattr(values, field.name)
+            yield f"{table}.{field.name}", list(value) if isinstance(value, tuple) else value

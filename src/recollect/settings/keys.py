@@ -67,6 +67,16 @@ TREE: Final[Table] = {
         "tokens_per_user_and_day": kinds.whole(1, _LARGEST),
         "tokens_per_day": kinds.whole(1, _LARGEST),
     },
+    "server": {
+        "host": kinds.text(),
+        "port": kinds.whole(0, 65_535),
+        "hosts": kinds.texts(),
+        "keys": kinds.text(),
+        "upstream": kinds.text(),
+        "requests_per_second": kinds.number(0.01, 1_000_000),
+        "burst": kinds.whole(1, 1_000_000),
+        "body_bytes": kinds.whole(1_000, _LARGEST),
+    },
 }
 
 

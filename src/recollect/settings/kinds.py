@@ -44,6 +44,11 @@ def text() -> Kind:
     return Kind("a text", _text)
 
 
+def texts() -> Kind:
+    """Allow several texts; a single one can be written without a list."""
+    return Kind("a text or a list of texts", _texts, lambda given: given.split(","))
+
+
 def secret() -> Kind:
     """Allow a key as providers hand it out."""
     return Kind("a key: printable characters without spaces", _secret, secret=True)
@@ -111,6 +116,13 @@ def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise ValueError(value)
     return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError(value)  # noqa: TRY004 - told to the reader as one of many ways to be wrong
+    return tuple(_text(item) for item in items)
 
 
 def _secret(value: object) -> Secret:

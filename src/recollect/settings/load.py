@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,14 +14,14 @@ from recollect.settings.locate import find_file
 from recollect.settings.providers import read_providers
 from recollect.settings.routes import choose_embedding, read_routes
 from recollect.settings.sources import Sources
-from recollect.settings.values import Resilience, Settings, Spending
+from recollect.settings.values import Resilience, Serving, Settings, Spending
 from recollect.settings.well_known import from_well_known
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Resilience, Spending)
+T = TypeVar("T", Resilience, Spending, Serving)
 
 
 def load_settings(
@@ -63,13 +63,14 @@ def _assemble(sources: Sources) -> Settings:
     store: str | None = sources.take("store", default=None)
     profile: str = sources.take("profile", default=_PLAIN.profile)
     return Settings(
-        store=None if store is None else _seen_from_the_file(sources, "store", store),
-        profile=_seen_from_the_file(sources, "profile", profile) if profile.endswith(".toml") else profile,
+        store=None if store is None else _seen_from_the_file(sources, store, "store"),
+        profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
         providers=read_providers(sources, routes),
         routes=routes,
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),
+        server=_serving(sources),
         redo=sources.take("redo", default=_PLAIN.redo),
         origins=sources.origins,
         warnings=tuple(sources.warnings),
@@ -82,9 +83,16 @@ def _table(sources: Sources, table: type[T], name: str) -> T:
     return table(**{key: sources.take(name, key, default=getattr(plain, key)) for key in names})
 
 
-def _seen_from_the_file(sources: Sources, key: str, location: str) -> str:
+def _serving(sources: Sources) -> Serving:
+    server = _table(sources, Serving, "server")
+    if server.keys is None:
+        return server
+    return replace(server, keys=_seen_from_the_file(sources, server.keys, "server", "keys"))
+
+
+def _seen_from_the_file(sources: Sources, location: str, *key: str) -> str:
     """Return a location; a relative path in a file is relative to that file, wherever the program runs."""
-    given = sources.given(key)
+    given = sources.given(*key)
     if given is None or given.rank != FILE_RANK or sources.file is None:
         return location
     scheme = _ON_DISK.match(location)

@@ -85,6 +85,26 @@ class Spending:
 
 
 @dataclass(frozen=True, slots=True)
+class Serving:
+    """How `recollect serve` listens, and what it lets in."""
+
+    host: str = "127.0.0.1"
+    port: int = 5002
+    hosts: tuple[str, ...] = ()
+    """Further names that requests may call it by."""
+    keys: str | None = None
+    """The file of the keys. None: beside the store."""
+    upstream: str | None = None
+    """The provider that the proxy passes requests on to. None: the first one that answers chats."""
+    requests_per_second: float = 50.0
+    """What one key may ask for on average …"""
+    burst: int = 200
+    """… and how much at once."""
+    body_bytes: int = 32 * 1024 * 1024
+    """The largest request."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is configured."""
 
@@ -95,6 +115,7 @@ class Settings:
     routes: Mapping[Operation, Route] = field(default_factory=dict)
     resilience: Resilience = Resilience()
     spending: Spending = Spending()
+    server: Serving = Serving()
     redo: bool = True
     """What was made without a model is made again when one becomes available."""
     origins: Mapping[str, str] = field(default_factory=dict)

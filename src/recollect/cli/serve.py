@@ -1,0 +1,95 @@
+"""`recollect serve`: the memory over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from dataclasses import replace
+from typing import Annotated, Final
+
+import anyio
+import typer
+
+import recollect
+from recollect.cli.options import Store
+from recollect.cli.show import say
+from recollect.errors import InvalidInput
+from recollect.settings import Settings, load_settings
+
+_INSTALL: Final = "the server is not installed; install it with: pip install 'recollect[server]'"
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+def serve(
+    store: Store = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="The address to listen on. [127.0.0.1: this machine alone]")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="The port. [5002]")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Another name that requests may call it by.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
+    ] = None,
+    auth: Annotated[bool, typer.Option("--auth/--no-auth", help="Ask for a key. Only loopback works without.")] = True,
+    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "warning",
+) -> None:
+    """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Ends with Ctrl+C.
+
+    Prints a link with a token that opens the control panel. Programs use keys: `recollect key add`. Example:
+
+        recollect serve --port 5002
+    """
+    needs_server()
+    from recollect.server import ServerOptions  # noqa: PLC0415 - an extra
+    from recollect.server.auth import keys_path  # noqa: PLC0415
+
+    if log_level not in _LEVELS:
+        raise InvalidInput(f"unknown log level {log_level!r}; use one of {', '.join(_LEVELS)}")
+    settings = load_settings()
+    serving = replace(
+        settings.server,
+        host=settings.server.host if host is None else host,
+        port=settings.server.port if port is None else port,
+        hosts=(*settings.server.hosts, *(allow_host or ())),
+    )
+    options = ServerOptions(serving, auth=auth, keys=keys_path(settings, store), settings=settings)
+    _write_log(log_level)
+    anyio.run(_serve, store, profile, options, settings)
+
+
+async def _serve(store: str | None, profile: str | None, options: object, settings: Settings) -> None:
+    from recollect.server import ServerOptions  # noqa: PLC0415
+    from recollect.server.serve import serve as run  # noqa: PLC0415
+
+    assert isinstance(options, ServerOptions)  # noqa: S101 - its class is known only where the extra is installed
+    async with recollect.connect(store, profile=profile, settings=settings) as memory:
+        await run(memory, options, _tell)
+    say("stopped; everything that was acknowledged is stored")
+
+
+def _tell(link: str) -> None:
+    # Without markup or wrapping: the link is to be clicked or copied as it is.
+    sys.stdout.write(f"Recollect is ready: {link}\nCtrl+C stops it.\n")
+    sys.stdout.flush()
+
+
+def _write_log(level: str) -> None:
+    from recollect.models.redact import SecretFilter  # noqa: PLC0415
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(SecretFilter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+
+
+def needs_server() -> None:
+    """Say what to install where the server is not."""
+    try:
+        import fastapi  # noqa: F401, PLC0415
+        import jinja2  # noqa: F401, PLC0415
+        import prometheus_client  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None

@@ -1,0 +1,48 @@
+"""Putting the server together."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from recollect import __version__
+from recollect.memory import Memory
+from recollect.models.redact import guard_logs, hide
+from recollect.server import panel, problems, signin, status
+from recollect.server.auth import Keys, Sessions
+from recollect.server.describe import describe
+from recollect.server.guard import Access, Headers, Hosts, Rates, Sizes
+from recollect.server.metrics import HttpMetrics
+from recollect.server.needs import Served
+from recollect.server.options import ServerOptions
+from recollect.server.pages import STATIC
+
+
+def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
+    """Make an ASGI application over an open memory. Closing the memory stays with the caller."""
+    chosen = options or ServerOptions()
+    keys = Keys(chosen.keys)
+    http = HttpMetrics()
+    app = FastAPI(
+        title="Recollect",
+        version=__version__,
+        summary="Long-term memory for chat bots and assistants.",
+        docs_url=None,  # they load their scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    rates = Rates(chosen.serving.requests_per_second, chosen.serving.burst)
+    app.state.served = Served(memory, chosen, keys, Sessions(keys), http, rates)
+    hide(app.state.served.link)
+    guard_logs()
+    problems.install(app)
+    for router in (status.router, signin.router, panel.router):
+        app.include_router(router)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    describe(app)
+    # The last one added is the first to see a request.
+    app.add_middleware(Sizes, most=chosen.serving.body_bytes)
+    app.add_middleware(Hosts, names=chosen.names)
+    app.add_middleware(Headers)
+    app.add_middleware(Access, metrics=http)
+    return app

@@ -1,0 +1,127 @@
+"""Errors as every client can read them: problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from recollect import errors
+from recollect.models.redact import redact
+
+MEDIA_TYPE: Final = "application/problem+json"
+_NAMESPACE: Final = "urn:recollect:problem:"
+
+_STATUS: Final[tuple[tuple[type[errors.RecollectError], int, str], ...]] = (
+    (errors.TooLarge, 413, "too-large"),
+    (errors.InvalidInput, 422, "invalid-input"),
+    (errors.NotFound, 404, "not-found"),
+    (errors.SourcesChanged, 409, "changed-meanwhile"),
+    (errors.SpendingLimit, 429, "spending-limit"),
+    (errors.NoModel, 503, "no-model"),
+    (errors.ModelUnavailable, 503, "model-unavailable"),
+    (errors.ModelError, 502, "model-failed"),
+    (errors.StoreFull, 507, "store-full"),
+    (errors.StoreError, 503, "store-unavailable"),
+    (errors.RecollectError, 500, "failed"),
+)
+"""The first that fits counts."""
+
+
+class Wrong(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(examples=["body.importance"])
+    what: str = Field(examples=["Input should be less than or equal to 10"])
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do."""
+
+    type: str = Field(examples=["urn:recollect:problem:not-found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["there is no memory 7"])
+    errors: list[Wrong] = Field(default=[], description="Each thing that is wrong, where several can be.")
+
+
+def problem(
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a problem."""
+    body = Problem(
+        type=_NAMESPACE + kind, title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(wrong)
+    )
+    return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def problem_of(error: errors.RecollectError) -> Response:
+    """Answer with what an error of ours says."""
+    status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
+    headers = {}
+    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    # Half of a surrogate pair in what was sent cannot be sent back.
+    said = redact(str(error)).encode(errors="backslashreplace").decode()
+    return problem(status, kind, said, headers=headers)
+
+
+def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Declare problems that a route answers with, for its description."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
+def install(app: FastAPI) -> None:
+    """Let every failure of an application be a problem."""
+
+    async def ours(_: Request, error: Exception) -> Response:
+        assert isinstance(error, errors.RecollectError)  # noqa: S101 - registered for these alone
+        return problem_of(error)
+
+    async def unfit(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        wrong = [Wrong(where=_place(each["loc"]), what=str(each["msg"])) for each in error.errors()]
+        detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
+        return problem(422, "invalid-input", detail, wrong=wrong)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101
+        if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
+            after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+            return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
+        kind = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
+        return problem(error.status_code, kind, str(error.detail), headers=error.headers)
+
+    async def unexpected(_: Request, __: Exception) -> Response:
+        # What happened is in the log of the server, which its caller may not be allowed to read.
+        return problem(500, "failed", "Something went wrong here; the server's log says what.")
+
+    app.add_exception_handler(errors.RecollectError, ours)
+    app.add_exception_handler(RequestValidationError, unfit)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _is_browsing(request: Request) -> bool:
+    """Tell whether a person looks at pages, who is to be shown where to sign in."""
+    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(("/api", "/v1"))
+    return request.method == "GET" and wants_page and "authorization" not in request.headers
+
+
+def _place(parts: Sequence[object]) -> str:
+    return ".".join(str(part).encode(errors="backslashreplace").decode() for part in parts)
