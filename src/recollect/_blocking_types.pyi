@@ -22,6 +22,7 @@ from recollect.facts import Forgotten, Preferences, Remembered
 from recollect.models.chat import Chat
 from recollect.recall import Arms
 from recollect.store import Progress
+from recollect.telemetry import Metrics
 from recollect.upkeep import UpkeepReport
 
 class BlockingMemory:
@@ -64,24 +65,6 @@ class BlockingMemory:
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
 
-    def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts."""
-
-    def stats(self) -> Stats:
-        """Return totals."""
-
-    def health(self) -> Health:
-        """Say how each part is doing."""
-
-    def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
-
-    def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
-
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Copy the memory as it is now to a new file, while it is in use."""
-
     def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
 
@@ -95,6 +78,28 @@ class BlockingMemory:
 
     def reminders(self, *, at: datetime | None = None) -> list[Memory]:
         """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
+
+    def users(self, space: str | int | None = None) -> list[User]:
+        """Return everybody who owns something, with counts."""
+
+    def stats(self) -> Stats:
+        """Return totals."""
+
+    def health(self) -> Health:
+        """Say how each part is doing."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What every operation took in this process: calls, failures, cache hits, latencies."""
+
+    def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
+        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+
+    def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+
+    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        """Copy the memory as it is now to a new file, while it is in use."""
 
 class BlockingUserMemory:
     """What is remembered of one user."""
@@ -156,9 +161,6 @@ class BlockingUserMemory:
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-
-    def audit(self, limit: int = 100) -> list[AuditEntry]:
-        """Return the newest changes that were made to this user's memory, oldest first."""
 
     def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
         """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
@@ -333,3 +335,6 @@ class BlockingUserMemory:
 
     def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
+
+    def audit(self, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest changes that were made to this user's memory, oldest first."""

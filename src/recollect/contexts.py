@@ -17,6 +17,7 @@ from recollect.domain.setting import ENABLED, EVERY, wants_memory
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from recollect.context import Builder, Context
@@ -59,11 +60,14 @@ class Contexts:
 class UserContexts:
     """The contexts and the settings of one user."""
 
+    _metrics: Metrics
+
     def __init__(self, contexts: Contexts, scope: Scope) -> None:
         """Use `Memory.user`."""
         self._contexts = contexts
         self.scope = scope
 
+    @timed("context")
     async def context(
         self,
         text: str,
@@ -101,13 +105,15 @@ class UserContexts:
         return await self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model))
 
     async def _cleared(self) -> int:
-        cleared = (await self.settings()).get(CLEARED)
-        return cleared if isinstance(cleared, int) else 0
+        stored = await self._contexts.store.settings(self.scope)
+        return next((each.value for each in stored if each.key == CLEARED and isinstance(each.value, int)), 0)
 
+    @timed("settings")
     async def settings(self) -> dict[str, SettingValue]:
         """Return the user's settings."""
         return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
 
+    @timed("set")
     async def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
@@ -125,11 +131,13 @@ class UserContexts:
             raise InvalidInput(f"{key} is True or False, not {value!r}")
         await self._contexts.store.apply([PutSetting(self.scope, key, value)])
 
+    @timed("clear")
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
         await self._contexts.store.apply([PutSetting(self.scope, CLEARED, ledger.last_seq)])
 
+    @timed("status")
     async def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
         store = self._contexts.store

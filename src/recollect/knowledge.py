@@ -23,6 +23,7 @@ from recollect.domain.words import Category, MemoryState
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.store import Store
+from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from recollect.facts import (
@@ -46,11 +47,14 @@ MOST_DUE = 1_000
 class Knowledge:
     """What works on what is known, for all users of a store. Its rules are many, and loaded when they are needed."""
 
-    def __init__(self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None) -> None:
+    def __init__(
+        self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None, metrics: Metrics
+    ) -> None:
         self.store = store
         self.profile = profile
         self._chat = chat
         self._embedder = embedder
+        self.metrics = metrics
 
     @cached_property
     def teller(self) -> Teller:
@@ -71,7 +75,7 @@ class Knowledge:
         """Putting it into words."""
         from recollect.facts import Portraitist  # noqa: PLC0415
 
-        return Portraitist(self.store, self.profile, self._chat)
+        return Portraitist(self.store, self.profile, self._chat, self.metrics)
 
     @cached_property
     def observer(self) -> Observer:
@@ -90,10 +94,14 @@ class Knowledge:
 class AllKnowledge:
     """What is known of all users."""
 
+    _metrics: Metrics
+
     def __init__(self, knowledge: Knowledge) -> None:
         """Use `connect` or `open`."""
         self._knowledge = knowledge
+        self._metrics = knowledge.metrics
 
+    @timed("reminders")
     async def reminders(self, *, at: datetime | None = None) -> list[Memory]:
         """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
         moment = at or datetime.now(UTC)
@@ -104,12 +112,16 @@ class AllKnowledge:
 class UserKnowledge:
     """What is known of one user."""
 
+    _metrics: Metrics
+
     def __init__(self, knowledge: Knowledge, scope: Scope, actor: str | None) -> None:
         """Use `Memory.user`."""
         self._knowledge = knowledge
+        self._metrics = knowledge.metrics
         self._actor = None if actor is None else checks.identifier(actor, "the actor")
         self.scope = scope
 
+    @timed("remember")
     async def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
         """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
 
@@ -120,6 +132,7 @@ class UserKnowledge:
         words = _words(fact, "the fact")
         return await self._knowledge.teller.remember(self.scope, words, by=speaker, name=_name(name), actor=self._who)
 
+    @timed("forget")
     async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
         """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
 
@@ -128,6 +141,7 @@ class UserKnowledge:
         words = _words(fact, "what to forget")
         return await self._knowledge.teller.forget(self.scope, words, name=_name(name), actor=self._who)
 
+    @timed("portrait")
     async def portrait(self, *, name: str | None = None) -> str | None:
         """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
 
@@ -138,11 +152,13 @@ class UserKnowledge:
         await self._observe()
         return await self._knowledge.portraitist.portrait(self.scope, name=_name(name))
 
+    @timed("facts")
     async def facts(self) -> list[Facts]:
         """Return all versions of the text of facts, oldest first, each with the words that led to it."""
         await self._noted("facts.read", "facts")
         return await self._knowledge.store.facts_versions(self.scope)
 
+    @timed("memories")
     async def memories(
         self,
         category: Category | None = None,
@@ -177,6 +193,7 @@ class UserKnowledge:
             and (everything or active is not True or not memory.over_at(now))
         ]
 
+    @timed("note")
     async def note(
         self,
         category: Category,
@@ -204,6 +221,7 @@ class UserKnowledge:
             actor=self._who,
         )
 
+    @timed("edit_memory")
     async def edit_memory(
         self,
         memory: int,
@@ -228,30 +246,37 @@ class UserKnowledge:
             expires_at=expires,
         )
 
+    @timed("deactivate")
     async def deactivate(self, memory: int) -> Memory:
         """Put a memory away: it is not used any more, and can be brought back."""
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who)
 
+    @timed("reactivate")
     async def reactivate(self, memory: int) -> Memory:
         """Bring back a memory that was put away, superseded or over."""
         return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who)
 
+    @timed("approve")
     async def approve(self, memory: int) -> Memory:
         """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
         return await self._knowledge.curator.approve(self.scope, _number(memory), self._who)
 
+    @timed("reject")
     async def reject(self, memory: int) -> Memory:
         """Do not believe a memory that waits for approval, also when it is said again."""
         return await self._knowledge.curator.reject(self.scope, _number(memory), self._who)
 
+    @timed("undo")
     async def undo(self, memory: int) -> Memory:
         """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
         return await self._knowledge.curator.undo(self.scope, _number(memory), self._who)
 
+    @timed("memory_history")
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first, and who changed it."""
         return await self._knowledge.store.memory_versions(self.scope, _number(memory))
 
+    @timed("schedule")
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
         """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
 
@@ -266,6 +291,7 @@ class UserKnowledge:
         found = await self._knowledge.store.memories(self.scope)
         return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
 
+    @timed("reminders")
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
         """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come."""
         moment = at or datetime.now(UTC)
@@ -279,10 +305,12 @@ class UserKnowledge:
             found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
         return sorted(found, key=lambda memory: (memory.remind_at or moment, memory.id))
 
+    @timed("delivered")
     async def delivered(self, memory: int) -> bool:
         """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
+    @timed("preferences")
     async def preferences(self) -> Preferences:
         """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
         await self._noted("preferences.read", "preferences")

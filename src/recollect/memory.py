@@ -10,6 +10,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from recollect.care import MOST_AT_ONCE, AllCare, Care, UserCare
 from recollect.contexts import Contexts, UserContexts
 from recollect.domain import checks
 from recollect.domain.change import AddMessage
@@ -17,29 +18,26 @@ from recollect.domain.clock import now
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message, draft
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
 from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.session import Session
 from recollect.domain.words import HitKind, Role, Within
 from recollect.errors import InvalidInput
 from recollect.knowledge import AllKnowledge, Knowledge, UserKnowledge
 from recollect.models.embed import Embedder, choose_embedder
-from recollect.models.health import models_health
 from recollect.models.tokens import count_tokens
 from recollect.profiles import Profile, load_profile
 from recollect.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
 from recollect.settings import Settings, as_settings
-from recollect.store import Progress, Store, open_store
+from recollect.store import Store, open_store
 from recollect.summaries import Digests, UserSummaries
-from recollect.upkeep import Digesting, Embedding, Extracting, Upkeep, UpkeepReport
+from recollect.telemetry import Metrics, timed
+from recollect.upkeep import Digesting, Embedding, Extracting, Upkeep
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
 
 _log: Final = logging.getLogger("recollect")
 
-MOST_AT_ONCE = 10_000
-"""One call returns at most so many messages or hits."""
 MOST_AROUND = 100
 """A hit comes with at most so many messages around it."""
 
@@ -68,11 +66,13 @@ def connect(
     known = as_settings(settings)
     for warning in known.warnings:
         _log.warning("%s", warning)
+    metrics = Metrics()
     return Connecting(
         known.store if location is None else location,
         load_profile(known.profile if profile is None else profile),
-        choose_embedder(embedder, known),
+        choose_embedder(embedder, known, metrics=metrics),
         known,
+        metrics,
     )
 
 
@@ -85,12 +85,14 @@ class Connecting:
         profile: Profile,
         embedder: Embedder | None,
         settings: Settings,
+        metrics: Metrics,
     ) -> None:
         """Use `connect`."""
         self._location = location
         self._profile = profile
         self._embedder = embedder
         self._settings = settings
+        self._metrics = metrics
         self._memory: Memory | None = None
 
     def __await__(self) -> Generator[Any, None, Memory]:
@@ -111,20 +113,21 @@ class Connecting:
 
     async def _open(self) -> Memory:
         store = await open_store(self._location)
-        return Memory(store, self._profile, self._embedder, _chat(self._settings, store), self._settings)
+        chat = _chat(self._settings, store, self._metrics)
+        return Memory(store, self._profile, self._embedder, chat, self._settings, metrics=self._metrics)
 
 
-def _chat(settings: Settings, store: Store) -> Chat | None:
+def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
     """Return the models that are configured, if any are: their libraries are not loaded for nothing."""
     if not any(route.chain for operation, route in settings.routes.items() if operation != "embed"):
         return None
     from recollect.models.chat import open_chat  # noqa: PLC0415
     from recollect.models.resilience.ledger import StoreLedger  # noqa: PLC0415
 
-    return open_chat(settings, ledger=StoreLedger(store))
+    return open_chat(settings, ledger=StoreLedger(store), metrics=metrics)
 
 
-class Memory(AllKnowledge):
+class Memory(AllKnowledge, AllCare):
     """All that is remembered, of all users."""
 
     def __init__(
@@ -135,17 +138,21 @@ class Memory(AllKnowledge):
         chat: Chat | None,
         settings: Settings | None = None,
         clock: Callable[[], int] = now,
+        metrics: Metrics | None = None,
     ) -> None:
         """Use `connect` or `open`. `clock` is what decides which day it is."""
-        self._store = store
-        self._profile = profile
-        self._chat = chat
+        counted = Metrics() if metrics is None else metrics
+        AllKnowledge.__init__(self, Knowledge(store, profile, chat, embedder, counted))
+        self._digests = Digests(store, profile, chat, embedder, settings, clock, counted)
+        upkeep = Upkeep(
+            [
+                Embedding(store, embedder, counted),
+                Extracting(store, self._knowledge.extractor, enabled=profile.extract, metrics=counted),
+                Digesting(store, profile.summaries, self._digests.load, metrics=counted),
+            ]
+        )
+        AllCare.__init__(self, Care(store, upkeep, chat, counted))
         self._recall = Recall(store, embedder)
-        super().__init__(Knowledge(store, profile, chat, embedder))
-        extracting = Extracting(store, self._knowledge.extractor, enabled=profile.extract)
-        self._digests = Digests(store, profile, chat, embedder, settings, clock)
-        digesting = Digesting(store, profile.summaries, self._digests.load)
-        self._upkeep = Upkeep([Embedding(store, embedder), extracting, digesting])
         self._contexts = Contexts(store, self._recall, profile, self._portrait)
 
     def user(
@@ -164,7 +171,7 @@ class Memory(AllKnowledge):
         the audit log names who changed what is known about the user, and who looked at it.
         """
         scope = Scope.of(user, space, thread, session)
-        return UserMemory(self._knowledge, self._digests, self._contexts, scope, self._recall, self._upkeep, actor)
+        return UserMemory(self._knowledge, self._digests, self._contexts, self._care, scope, self._recall, actor)
 
     async def _portrait(self, scope: Scope) -> str | None:
         return await self._knowledge.portraitist.at_hand(scope)
@@ -192,39 +199,13 @@ class Memory(AllKnowledge):
     @property
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
-        return self._chat
-
-    async def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts."""
-        return await self._store.users(None if space is None else checks.identifier(space, "the space"))
-
-    async def stats(self) -> Stats:
-        """Return totals."""
-        return await self._store.stats()
-
-    async def health(self) -> Health:
-        """Say how each part is doing."""
-        components = (await self._store.health(), *(await self._upkeep.health()), models_health(self._chat))
-        failing = any(component.status == "failing" for component in components)
-        return Health(status="failing" if failing else "active", components=components)
-
-    async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
-        return await self._upkeep.run(progress)
-
-    async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
-        return await self._store.verify(progress)
-
-    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Copy the memory as it is now to a new file, while it is in use."""
-        await self._store.backup(checks.file_path(path, "the backup's path"), progress)
+        return self._care.chat
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
         await self._upkeep.close()
-        if self._chat is not None:
-            await self._chat.close()
+        if self._care.chat is not None:
+            await self._care.chat.close()
         await self._store.close()
 
     async def __aenter__(self) -> Self:
@@ -238,7 +219,7 @@ class Memory(AllKnowledge):
         await self.close()
 
 
-class UserMemory(UserKnowledge, UserSummaries, UserContexts):
+class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
     """What is remembered of one user."""
 
     def __init__(
@@ -246,22 +227,24 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts):
         knowledge: Knowledge,
         digests: Digests,
         contexts: Contexts,
+        care: Care,
         scope: Scope,
         recall: Recall,
-        upkeep: Upkeep,
         actor: str | None = None,
     ) -> None:
         """Use `Memory.user`."""
         UserKnowledge.__init__(self, knowledge, scope, actor)
         UserSummaries.__init__(self, digests, scope)
         UserContexts.__init__(self, contexts, scope)
-        store, profile = knowledge.store, knowledge.profile
-        self._store = store
+        UserCare.__init__(self, care, scope)
+        self._store = care.store
         self._recall = recall
-        self._upkeep = upkeep
+        self._upkeep = care.upkeep
+        profile = knowledge.profile
         self._message_bytes = profile.message_bytes
         self._silence = profile.session_silence
 
+    @timed("add")
     async def add(
         self,
         role: Role,
@@ -284,6 +267,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts):
         notices = self._upkeep.notices(self.scope)
         return replace(receipt, notices=notices) if notices else receipt
 
+    @timed("history")
     async def history(
         self,
         limit: int = 50,
@@ -304,6 +288,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts):
             archived=archived,
         )
 
+    @timed("search")
     async def search(
         self,
         query: str,
@@ -344,13 +329,10 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts):
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
+    @timed("sessions")
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
         return await self._store.sessions(self.scope, within=_within(within), limit=_limit(limit))
-
-    async def audit(self, limit: int = 100) -> list[AuditEntry]:
-        """Return the newest changes that were made to this user's memory, oldest first."""
-        return await self._store.audit(self.scope, limit=_limit(limit))
 
     async def _observe(self) -> None:
         """Have the days summarised that are read next, where they are summarised at all."""

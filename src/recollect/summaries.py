@@ -17,6 +17,7 @@ from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.settings import Settings
 from recollect.store import Store
+from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from recollect.digest import Digest, HistoryContext, Tiers
@@ -41,6 +42,7 @@ class Digests:
         embedder: Embedder | None,
         settings: Settings | None = None,
         clock: Callable[[], int] = now,
+        metrics: Metrics | None = None,
     ) -> None:
         self.store = store
         self.profile = profile
@@ -48,13 +50,14 @@ class Digests:
         self._embedder = embedder
         self._settings = settings
         self._clock = clock
+        self.metrics = Metrics() if metrics is None else metrics
 
     @cached_property
     def digest(self) -> Digest:
         """What decides, writes and stores."""
         from recollect.digest import Digest  # noqa: PLC0415
 
-        return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock)
+        return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock, self.metrics)
 
     def load(self) -> Digest:
         """Return the digest. Takes a moment the first time."""
@@ -64,11 +67,15 @@ class Digests:
 class UserSummaries:
     """The summaries of one user."""
 
+    _metrics: Metrics
+
     def __init__(self, digests: Digests, scope: Scope) -> None:
         """Use `Memory.user`."""
         self._digests = digests
+        self._metrics = digests.metrics
         self.scope = scope
 
+    @timed("summarize")
     async def summarize(self) -> list[Summary]:
         """Summarise now, however little there is, and return what was made.
 
@@ -78,6 +85,7 @@ class UserSummaries:
 
         return await requests.summarize(self._digests.digest, self.scope)
 
+    @timed("summaries")
     async def summaries(
         self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
     ) -> list[Summary]:
@@ -88,6 +96,7 @@ class UserSummaries:
             raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
         return await self._digests.store.summaries(self.scope, active=active, kind=kind, day=day)
 
+    @timed("edit_summary")
     async def edit_summary(self, summary: int, text: str, *, editor: str = _PERSON) -> Summary:
         """Correct an active summary. The new text is its next version; the old one is kept."""
         from recollect.digest import requests  # noqa: PLC0415
@@ -96,15 +105,18 @@ class UserSummaries:
         who = checks.identifier(editor, "the editor")
         return await requests.edit(self._digests.digest, self.scope, number, text, who)
 
+    @timed("roll_back")
     async def roll_back(self, summary: int) -> Summary:
         """Take back what a summary did: the version before it, or else what it stands for, is active again."""
         change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"))
         return (await self._digests.store.apply([change])).summary
 
+    @timed("summary_messages")
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages below a summary of any level and kind, oldest first."""
         return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
 
+    @timed("message_summaries")
     async def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries, of every level and kind, that one of the user's messages lies below."""
         store = self._digests.store
@@ -115,6 +127,7 @@ class UserSummaries:
         )
         return await store.above(self.scope, found.seq)
 
+    @timed("messages_for_llm")
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
         """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
         from recollect.digest import requests  # noqa: PLC0415
@@ -122,6 +135,7 @@ class UserSummaries:
         most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")
         return await requests.messages_for_llm(self._digests.digest, self.scope, most)
 
+    @timed("update_summary")
     async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
         from recollect.digest import requests  # noqa: PLC0415
@@ -129,6 +143,7 @@ class UserSummaries:
         count = checks.at_most(checks.at_least(covers, 1, "covers"), checks.LARGEST, "covers")
         return await requests.update_summary(self._digests.digest, self.scope, summary_text(text), count, model)
 
+    @timed("day")
     async def day(self, day: date | None = None) -> Summary | None:
         """Return what a day (default: today) was for the user; None if there is nothing.
 
@@ -140,18 +155,21 @@ class UserSummaries:
             raise InvalidInput(f"the day must be a date, not {day!r}")
         return await requests.day(self._digests.digest, self.scope, day)
 
+    @timed("week")
     async def week(self) -> Summary | None:
         """Return what the six days before today were for the user, made once a day; None if there is nothing."""
         from recollect.digest import requests  # noqa: PLC0415
 
         return await requests.week(self._digests.digest, self.scope)
 
+    @timed("tiers")
     async def tiers(self) -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
         from recollect.digest import requests  # noqa: PLC0415
 
         return await requests.account(self._digests.digest, self.scope)
 
+    @timed("history_context")
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; what everybody starts with where there is none yet."""
         from recollect.digest import requests  # noqa: PLC0415

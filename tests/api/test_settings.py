@@ -47,9 +47,9 @@ async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
             part = next(part for part in (await memory.health()).components if part.name == "models")
             assert (part.status, dict(part.facts)) == ("active", {"local": "working"})
             model.stop()
-            assert memory._chat is not None
+            assert memory.models is not None
             with pytest.raises(recollect.RecollectError):
-                await memory._chat.text("chat", [])
+                await memory.models.text("chat", [])
             health = await memory.health()
             part = next(part for part in health.components if part.name == "models")
             assert health.status == part.status == "failing"

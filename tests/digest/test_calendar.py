@@ -14,6 +14,7 @@ from recollect.digest.calendar import CalendarLedger, CalendarRules, bounds, day
 from recollect.digest.plan import MakeDay
 from recollect.domain.checks import microseconds
 from recollect.memory import Memory
+from recollect.telemetry import OWN, Key
 
 HOUR = 3_600_000_000
 RULES = CalendarRules()
@@ -148,6 +149,7 @@ async def test_today_is_made_again_at_most_once_an_hour_and_finally_when_it_is_o
             texts.append(today.text if today else None)
             clock.forward(minutes=24)
         assert texts == ["Version 0.", "Version 0.", "Version 0.", "Version 1."]
+        assert memory.metrics.snapshot()[Key("day", OWN)].cache_hits == 4, "upkeep had made each of them"
         clock.time = datetime(2026, 3, 2, 0, 0, 1, tzinfo=UTC)
         await memory.upkeep()
         (day,) = await ann.summaries(kind="day")

@@ -16,6 +16,7 @@ from recollect.domain.summary_change import AddView
 from recollect.facts import as_xml
 from recollect.facts.people import person_called
 from recollect.memory import Memory
+from recollect.telemetry import OWN, Key
 from recollect.testing import Request, ScriptedModel, faults
 
 ANN = Scope.of("ann", space="900")
@@ -70,7 +71,7 @@ async def test_the_week_of_stress_and_gym_becomes_one_text(location: str) -> Non
         assert "<person>Ann (id ann)</person>" in request.asked
 
 
-@pytest.mark.req("B8", "B9")
+@pytest.mark.req("B8", "B9", "B16")
 async def test_the_merge_is_paid_for_once_for_each_state_of_its_three_sources(location: str) -> None:
     scripted = model(
         {"remember": [{"facts": "Ann likes tea."}, {"facts": "Ann likes tea and jazz."}], "portrait": ["One.", "Two."]}
@@ -82,6 +83,8 @@ async def test_the_merge_is_paid_for_once_for_each_state_of_its_three_sources(lo
             assert [await user.portrait() for _ in range(3)] == ["One."] * 3
             assert await memory.get_memories("900", "ann") == "One."
             assert len(asked(scripted, "portrait")) == 1
+            counted = memory.metrics.snapshot()[Key("portrait", OWN)]
+            assert (counted.calls, counted.cache_hits) == (4, 3)
             if location == ":memory:":
                 return
         async with connect(location, scripted=scripted, extract=False) as memory:

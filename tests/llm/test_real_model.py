@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field, field_validator
 from recollect.errors import ModelGarbled
 from recollect.models.chat import RoutedChat, Said, open_chat
 from recollect.models.embed import choose_embedder
-from recollect.models.metrics import Key
 from recollect.settings import OPERATIONS, Choice, Provider, Resilience, Route, Settings
+from recollect.telemetry import Key
 
 MODEL = "llama:smollm2"
 QUESTION = [

@@ -20,9 +20,9 @@ from recollect.errors import (
     SpendingLimit,
 )
 from recollect.models.chat import Chat, RoutedChat, Said, open_chat
-from recollect.models.metrics import Key
 from recollect.models.resilience import MemoryLedger
 from recollect.settings import Choice, Provider, Route, Settings, Spending
+from recollect.telemetry import Key
 from recollect.testing import Request, ScriptedModel, Writes, faults
 from recollect.testing.wire import Answer, Wire, failure
 

@@ -7,8 +7,8 @@ from collections import Counter
 
 from recollect.errors import ModelUnavailable
 from recollect.models.chat import RoutedChat, Said, open_chat
-from recollect.models.metrics import Key
 from recollect.settings import Resilience
+from recollect.telemetry import Key
 from recollect.testing import ScriptedModel, faults
 
 QUESTION = [Said("user", "Hi")]

@@ -17,7 +17,7 @@ from recollect.errors import (
 )
 from recollect.models.chat import RoutedChat, Said, open_chat
 from recollect.models.chat.schema import schema_of
-from recollect.models.metrics import Key
+from recollect.telemetry import Key
 from recollect.testing import ScriptedModel, Writes, faults
 from recollect.testing.wire import Answer, failure
 

@@ -10,8 +10,8 @@ import pytest
 
 from recollect.errors import InvalidInput, ModelGarbled, ModelUnavailable
 from recollect.models.embed import LocalEmbedder, RemoteEmbedder, choose_embedder
-from recollect.models.metrics import Key, Metrics
 from recollect.settings import Choice, Resilience, Route, Settings
+from recollect.telemetry import Key, Metrics
 from recollect.testing import ScriptedModel, faults
 from recollect.testing.wire import Answer, answer_json
 

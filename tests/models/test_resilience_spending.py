@@ -12,9 +12,9 @@ from models.stubs import HANG, Stub, asking, heard
 from recollect.domain.scope import Scope
 from recollect.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit, StoreBusy
 from recollect.models.chat import Reply
-from recollect.models.metrics import SECONDS, Key, Metrics
 from recollect.models.resilience import Budget, Budgeted, MemoryLedger, Metered
 from recollect.settings import Spending
+from recollect.telemetry import SECONDS, Key, Metrics
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
 DAY = date(2026, 3, 1)
@@ -170,4 +170,4 @@ def test_long_calls_fall_into_their_class() -> None:
     metrics = Metrics()
     for seconds in (0.0, 0.1, 0.2, 61.0):
         metrics.called("chat", "one", seconds)
-    assert metrics.snapshot()[Key("chat", "one")].latencies == (2, 1, 0, 0, 0, 0, 0, 0, 0, 1)
+    assert metrics.snapshot()[Key("chat", "one")].latencies == (1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1)

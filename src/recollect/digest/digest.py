@@ -16,6 +16,7 @@ from recollect.errors import SourcesChanged
 from recollect.models.embed import Embedder
 from recollect.profiles import Profile
 from recollect.settings import Settings
+from recollect.telemetry import Metrics
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -35,6 +36,7 @@ class Digest:
         embedder: Embedder | None = None,
         settings: Settings | None = None,
         clock: Clock = now,
+        metrics: Metrics | None = None,
     ) -> None:
         known = settings or Settings()
         self.policy = profile.summaries
@@ -42,6 +44,7 @@ class Digest:
         self.executor = Executor(store, Writer(chat, known.route, profile.zone), embedder, profile, clock)
         self.steps = steps_of(self.executor)
         self.redo = known.redo
+        self.metrics = Metrics() if metrics is None else metrics
         self._store = store
 
     async def walk(self) -> int:

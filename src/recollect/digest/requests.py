@@ -150,8 +150,10 @@ async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | No
     """Return what a day was for a user; today's is made if it is time. Without a model, what is stored."""
     calendar = CalendarSteps(digest.executor)
     when = wanted or calendar.today(scope.space)
-    await _bring_up_to_date(digest, calendar, scope, when)
+    made = await _bring_up_to_date(digest, calendar, scope, when)
     found = await digest.executor.store.summaries(scope, kind="day", day=when)
+    if found and not made:
+        digest.metrics.cache_hit("day")
     return found[0] if found else None
 
 
@@ -200,19 +202,21 @@ async def account(digest: Digest, scope: Scope) -> Tiers:
     return Tiers(tuple(short), tuple(mid), total, await history_context(digest, scope))
 
 
-async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> None:
+async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:
+    """Have a day summarised if it is time, and tell whether it was."""
     if digest.policy == "calendar":
         await digest.walk()
     subject = calendar.subject(scope)._replace(day=when.isoformat())
     entry = await digest.executor.store.planned(subject)
     if entry is None or entry.last_seq <= entry.done_seq:
-        return
+        return False
     try:
-        await calendar.step(entry)
+        return bool((await calendar.step(entry)).made)
     except SourcesChanged:
-        return  # somebody else has just made it
+        return False  # somebody else has just made it
     except ModelError as error:
         _log.warning("the day %s of %r could not be summarised: %s", when, scope.space, error)
+        return False
 
 
 def _said(message: Message) -> dict[str, str]:

@@ -28,6 +28,7 @@ from recollect.models.prompts import enclose, load_prompt, strip_invisible
 from recollect.models.prompts.fence import Fenced
 from recollect.profiles import Profile
 from recollect.store import Store
+from recollect.telemetry import Metrics
 
 if TYPE_CHECKING:
     from cachetools import LRUCache
@@ -70,15 +71,13 @@ class Sources(NamedTuple):
 class Portraitist:
     """Puts into words what is known about users."""
 
-    def __init__(self, store: Store, profile: Profile, chat: Chat | None) -> None:
+    def __init__(self, store: Store, profile: Profile, chat: Chat | None, metrics: Metrics) -> None:
         self._store = store
         self._profile = profile
         self._chat = chat
         self._teller = Teller(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
-        self.hits = 0
-        """How often a portrait was at hand."""
-        self.misses = 0
+        self._metrics = metrics
 
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
         """Return all that should be known about a user before talking with them; None where nothing is known.
@@ -136,10 +135,8 @@ class Portraitist:
             if stored is not None and stored.key == _stored_key(key):
                 text = str(json.loads(stored.value))
                 self._remember(key, text)
-        if text is None:
-            self.misses += 1
-        else:
-            self.hits += 1
+        if text is not None:
+            self._metrics.cache_hit("portrait")
         return text
 
     async def _merge(self, chat: Chat, scope: Scope, sources: Sources, person: Person) -> str | None:

@@ -21,7 +21,8 @@ from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.summary_change import Settle
 from recollect.errors import ModelError, ModelUnavailable, SpendingLimit
-from recollect.upkeep.part import Done
+from recollect.telemetry import Metrics
+from recollect.upkeep.part import Done, metered
 
 if TYPE_CHECKING:
     from recollect.digest import Digest, Step
@@ -58,6 +59,7 @@ class Digesting:
         debounce: float = DEBOUNCE_SECONDS,
         concurrency: int = CONCURRENCY,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        metrics: Metrics | None = None,
     ) -> None:
         """Work by a policy. `digest` returns what knows it: it is loaded when there is something to do."""
         self._store = store
@@ -67,6 +69,7 @@ class Digesting:
         self._debounce = debounce
         self._concurrency = concurrency
         self._pause = pause
+        self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -155,6 +158,9 @@ class Digesting:
     async def _drain(self, progress: Progress | None, *, failing: bool) -> Done:
         if self._policy == "none":
             return Done(0)
+        return await metered(self._metrics, "summarising", self._drain_all(progress, failing=failing))
+
+    async def _drain_all(self, progress: Progress | None, *, failing: bool) -> Done:
         async with self._one_at_a_time:
             digest = await self._loaded()
             await digest.walk()

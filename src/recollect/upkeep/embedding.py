@@ -21,8 +21,9 @@ from recollect.domain.scope import Scope
 from recollect.domain.vector import Unembedded, VectorRow
 from recollect.errors import ModelError
 from recollect.models.embed import Embedder, Vectors
+from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
-from recollect.upkeep.part import Done
+from recollect.upkeep.part import Done, metered
 
 if TYPE_CHECKING:
     from recollect.store import Progress, Store
@@ -40,9 +41,10 @@ class Embedding:
 
     name = "embedded"
 
-    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
         self._store = store
         self._embedder = embedder
+        self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
         self._background = Background("embedding", self.run, _DEBOUNCE_SECONDS)
         self._last_update: datetime | None = None
@@ -54,9 +56,28 @@ class Embedding:
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Embed all that is due, to the end."""
-        embedder, done = self._embedder, 0
-        if embedder is None:
+        if self._embedder is None:
             return Done(0)
+        return await metered(self._metrics, "embedding", self._run(self._embedder, progress))
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: words are found also while the embedder is away."""
+        return None
+
+    async def health(self) -> Component:
+        """Say how the embedder is doing."""
+        issues = () if self._background.error is None else (self._background.error,)
+        name = "none" if self._embedder is None else self._embedder.name
+        return Component("embedder", "failing" if issues else "active", self._last_update, issues, (("model", name),))
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        await self._background.stop()
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    async def _run(self, embedder: Embedder, progress: Progress | None) -> Done:
+        done = 0
         async with self._one_at_a_time:
             try:
                 while notes := await self._store.unembedded_notes(embedder.name, _BATCH):
@@ -78,26 +99,11 @@ class Embedding:
             self._background.error = None
             return Done(done)
 
-    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Say nothing: words are found also while the embedder is away."""
-        return None
-
-    async def health(self) -> Component:
-        """Say how the embedder is doing."""
-        issues = () if self._background.error is None else (self._background.error,)
-        name = "none" if self._embedder is None else self._embedder.name
-        return Component("embedder", "failing" if issues else "active", self._last_update, issues, (("model", name),))
-
-    async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
-        await self._background.stop()
-        if self._embedder is not None:
-            await self._embedder.close()
-
     async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
         texts = list(dict.fromkeys(message.text for message in due if message.known is None))
+        self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
         made = await embedder.embed([text[:_CHARACTERS] for text in texts])
         if len(made) != len(texts):
             raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")

@@ -23,8 +23,9 @@ from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.setting import wants_memory
 from recollect.errors import ModelError, SourcesChanged
+from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
-from recollect.upkeep.part import Done
+from recollect.upkeep.part import Done, metered
 
 if TYPE_CHECKING:
     from recollect.facts import Extractor
@@ -44,8 +45,11 @@ class Extracting:
 
     name = "remembered"
 
-    def __init__(self, store: Store, make: Callable[[], Extractor], *, enabled: bool) -> None:
+    def __init__(
+        self, store: Store, make: Callable[[], Extractor], *, enabled: bool, metrics: Metrics | None = None
+    ) -> None:
         self._store = store
+        self._metrics = Metrics() if metrics is None else metrics
         self._make = make
         self._made: Extractor | None = None
         self._enabled = enabled
@@ -80,6 +84,9 @@ class Extracting:
         await self._background.stop()
 
     async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
+        return await metered(self._metrics, "learning", self._work(progress, complete=complete))
+
+    async def _work(self, progress: Progress | None, *, complete: bool) -> Done:
         done = 0
         async with self._one_at_a_time:
             try:

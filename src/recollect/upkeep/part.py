@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
+from recollect.telemetry import OWN, Metrics, kind_of
 
 if TYPE_CHECKING:
     from recollect.store import Progress
@@ -17,6 +20,20 @@ class Done(NamedTuple):
     done: int
     error: str | None = None
     """Why it stopped before the end."""
+
+
+async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
+    """Run a part, and count the run where there was something to do. One that stopped early is `incomplete`."""
+    began = perf_counter()
+    try:
+        done = await run
+    except BaseException as error:
+        metrics.called(what, OWN, perf_counter() - began, failure=kind_of(error))
+        raise
+    if done.done or done.error is not None:
+        failure = None if done.error is None else "incomplete"
+        metrics.called(what, OWN, perf_counter() - began, failure=failure)
+    return done
 
 
 class Part(Protocol):

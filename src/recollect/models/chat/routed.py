@@ -12,7 +12,6 @@ from recollect.models.chat.completion import Completion, Prompt, estimate, estim
 from recollect.models.chat.contract import Answer, Reply, Said, Shape
 from recollect.models.chat.structure import Structured
 from recollect.models.client import Client, load_library
-from recollect.models.metrics import Metrics
 from recollect.models.resilience import (
     Ask,
     Breaker,
@@ -33,6 +32,7 @@ from recollect.models.resilience import (
     only,
 )
 from recollect.settings import Choice, Operation, Settings
+from recollect.telemetry import Metrics
 
 
 def open_chat(

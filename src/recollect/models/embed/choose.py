@@ -10,9 +10,10 @@ from recollect.errors import InvalidInput
 from recollect.models.embed.contract import Embedder
 from recollect.models.embed.deterministic import DeterministicEmbedder
 from recollect.models.embed.local import LocalEmbedder
+from recollect.models.embed.metered import MeteredEmbedder
 from recollect.models.embed.remote import RemoteEmbedder
-from recollect.models.metrics import Metrics
 from recollect.settings import Choice, Settings
+from recollect.telemetry import Metrics
 
 LOCAL: Final = "local"
 NONE: Final = "none"
@@ -28,7 +29,13 @@ def choose_embedder(
     for any server that speaks OpenAI's API. Without a name, the settings decide: their `embedder`, else the model that
     they name for `embed`. Without settings, RECOLLECT_EMBEDDER does.
     """
-    known = settings or Settings()
+    chosen = _choose(wanted, settings or Settings(), metrics)
+    if chosen is None or metrics is None or isinstance(chosen, RemoteEmbedder):
+        return chosen
+    return MeteredEmbedder(chosen, metrics)
+
+
+def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:
     if wanted is None:
         wanted = known.embedder
     if wanted is None and (chain := known.route("embed").chain):

@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 from recollect.errors import ModelGarbled
 from recollect.models.client import Client, load_library
 from recollect.models.embed.contract import Vectors
-from recollect.models.metrics import Metrics
 from recollect.models.redact import plain_address
 from recollect.models.resilience import (
     Ask,
@@ -27,6 +26,7 @@ from recollect.models.resilience import (
     only,
 )
 from recollect.settings import Provider, Resilience, Secret
+from recollect.telemetry import Metrics
 
 _BATCH: Final = 64
 _OPENAI: Final = "https://api.openai.com/v1"

@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from recollect.errors import ModelError
-from recollect.models.metrics import Metrics, kind_of
 from recollect.models.resilience.contract import Ask, Priced, Service, What
+from recollect.telemetry import Metrics, kind_of
 
 Cost = TypeVar("Cost", bound=Priced)
 

@@ -1,0 +1,97 @@
+"""The part of the front door that is about the memory as a whole: how much there is, how it is doing, its upkeep."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from recollect.domain import checks
+from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
+from recollect.domain.scope import Scope
+from recollect.models.health import models_health
+from recollect.store import Progress, Store
+from recollect.telemetry import Metrics, timed
+from recollect.upkeep import Upkeep, UpkeepReport
+
+if TYPE_CHECKING:
+    from recollect.models.chat import Chat
+
+MOST_AT_ONCE = 10_000
+"""One call returns at most so many messages or hits."""
+
+
+class Care:
+    """What looks after one store."""
+
+    def __init__(self, store: Store, upkeep: Upkeep, chat: Chat | None, metrics: Metrics) -> None:
+        self.store = store
+        self.upkeep = upkeep
+        self.chat = chat
+        self.metrics = metrics
+
+
+class AllCare:
+    """The memory of all users, as a whole."""
+
+    _metrics: Metrics
+
+    def __init__(self, care: Care) -> None:
+        """Use `connect` or `open`."""
+        self._care = care
+        self._metrics = care.metrics
+        self._store = care.store
+        self._upkeep = care.upkeep
+
+    @timed("users")
+    async def users(self, space: str | int | None = None) -> list[User]:
+        """Return everybody who owns something, with counts."""
+        return await self._store.users(None if space is None else checks.identifier(space, "the space"))
+
+    @timed("stats")
+    async def stats(self) -> Stats:
+        """Return totals."""
+        return await self._store.stats()
+
+    async def health(self) -> Health:
+        """Say how each part is doing."""
+        components = (await self._store.health(), *(await self._upkeep.health()), models_health(self._care.chat))
+        failing = any(component.status == "failing" for component in components)
+        return Health(status="failing" if failing else "active", components=components)
+
+    @property
+    def metrics(self) -> Metrics:
+        """What every operation took in this process: calls, failures, cache hits, latencies."""
+        return self._metrics
+
+    @timed("upkeep")
+    async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
+        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+        return await self._upkeep.run(progress)
+
+    @timed("verify")
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+        return await self._store.verify(progress)
+
+    @timed("backup")
+    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        """Copy the memory as it is now to a new file, while it is in use."""
+        await self._store.backup(checks.file_path(path, "the backup's path"), progress)
+
+
+class UserCare:
+    """The memory of one user, as a whole."""
+
+    _metrics: Metrics
+
+    def __init__(self, care: Care, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._care = care
+        self._metrics = care.metrics
+        self.scope = scope
+
+    @timed("audit")
+    async def audit(self, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest changes that were made to this user's memory, oldest first."""
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
+        return await self._care.store.audit(self.scope, limit=most)
