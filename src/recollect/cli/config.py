@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import time
-from collections.abc import Iterator
+import wave
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,7 +21,17 @@ from recollect.cli.options import AsJson
 from recollect.cli.show import console, harmless, print_json, say
 from recollect.errors import RecollectError
 from recollect.models.embed.choose import LOCAL
-from recollect.settings import Choice, Operation, Provider, Resilience, Route, Settings, Spending, load_settings
+from recollect.settings import (
+    Choice,
+    Operation,
+    Provider,
+    Resilience,
+    Route,
+    Settings,
+    SpeechOperation,
+    Spending,
+    load_settings,
+)
 from recollect.settings.describe import Effective, Shown, chain_of, effective
 from recollect.settings.locate import find_file, usual_place
 from recollect.settings.well_known import WELL_KNOWN
@@ -35,7 +47,7 @@ class Tried:
     """What came of asking a model."""
 
     model: str
-    operations: tuple[Operation, ...]
+    operations: tuple[str, ...]
     ok: bool
     seconds: float
     said: str
@@ -158,8 +170,8 @@ def _check(settings: Settings, *, as_json: bool) -> None:
     if not as_json:
         for warning in settings.warnings:
             say(Text(f"! {harmless(warning)}", style="yellow"))
-    for choice, operations in _models(settings):
-        result = anyio.run(_try, settings, choice, operations)
+    for choice, operations, answer in _asked(settings):
+        result = anyio.run(_try, choice, operations, answer)
         tried.append(result)
         if not as_json:
             mark = Text("ok      ", style="green") if result.ok else Text("FAILED  ", style="bold red")
@@ -178,6 +190,19 @@ def _check(settings: Settings, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaitable[str]]]:
+    """Return every model that is named, once for each way of asking it: what it is for, and its answer."""
+    for choice, operations in _models(settings):
+        seconds = max(settings.route(operation).timeout for operation in operations)
+        embeds = "embed" in operations
+        provider = settings.providers[choice.provider]
+        yield choice, operations, _embed(provider, choice, seconds) if embeds else _ask(settings, choice, seconds)
+    for choice in settings.speech.hear:
+        yield choice, ("hear",), _speech(settings, choice, "hear")
+    for choice in settings.speech.speak:
+        yield choice, ("speak",), _speech(settings, choice, "speak")
+
+
 def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]]:
     """Return every model that is named, once, with what it is for. What embeds is asked in another way."""
     for embeds in (False, True):
@@ -189,14 +214,10 @@ def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]
         yield from ((choice, tuple(operations)) for choice, operations in used.items())
 
 
-async def _try(settings: Settings, choice: Choice, operations: tuple[Operation, ...]) -> Tried:
-    seconds = max(settings.route(operation).timeout for operation in operations)
+async def _try(choice: Choice, operations: tuple[str, ...], answer: Awaitable[str]) -> Tried:
     start = time.perf_counter()
     try:
-        if "embed" in operations:
-            said = await _embed(settings.providers[choice.provider], choice, seconds)
-        else:
-            said = await _ask(settings, choice, seconds)
+        said = await answer
     except RecollectError as error:
         return Tried(str(choice), operations, ok=False, seconds=time.perf_counter() - start, said=str(error))
     return Tried(str(choice), operations, ok=True, seconds=time.perf_counter() - start, said=said)
@@ -227,6 +248,31 @@ async def _embed(provider: Provider, choice: Choice, seconds: float) -> str:
         return f"{(await embedder.embed([_ASK])).shape[1]} dimensions"
     finally:
         await embedder.close()
+
+
+async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation) -> str:
+    """Let one service speak a word, or listen to a moment of silence."""
+    from recollect.models.speech import open_speech  # noqa: PLC0415 - only a check needs it
+
+    speech = open_speech(
+        replace(settings, resilience=_ONCE, speech=replace(settings.speech, hear=(choice,), speak=(choice,)))
+    )
+    try:
+        if operation == "speak":
+            return f"{len(await speech.speak('ready')):,} bytes of sound"
+        return await speech.hear(_silence()) or "heard nothing in silence, as it should"
+    finally:
+        await speech.close()
+
+
+def _silence() -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16_000)
+        sound.writeframes(bytes(32_000))
+    return file.getvalue()
 
 
 def _counting(settings: Settings) -> str:

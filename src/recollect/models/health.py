@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from recollect.domain.report import Component
@@ -13,12 +14,16 @@ if TYPE_CHECKING:
 
 def models_health(chat: Chat | None) -> Component:
     """Say how each provider is doing. Without any, everything is done without a model, and that is fine."""
-    if chat is None:
-        return Component("models", "active", None, (), (("providers", "none: everything is done without a model"),))
-    states = chat.states()
-    issues = tuple(f"{name}: {state.error}" for name, state in states.items() if state.state != "closed")
-    facts = tuple((name, _shown(state)) for name, state in states.items())
-    return Component("models", "failing" if issues else "active", None, issues, facts)
+    return component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
+
+
+def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
+    """Say how services are doing that stand behind breakers, or what it means that there are none."""
+    if not states:
+        return Component(name, "active", None, (), (("providers", without),))
+    issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.state != "closed")
+    facts = tuple((each, _shown(state)) for each, state in states.items())
+    return Component(name, "failing" if issues else "active", None, issues, facts)
 
 
 def _shown(state: BreakerState) -> str:

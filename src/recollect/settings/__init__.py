@@ -12,6 +12,8 @@ from recollect.settings.values import (
     Secret,
     Serving,
     Settings,
+    Speech,
+    SpeechOperation,
     Spending,
 )
 
@@ -26,6 +28,8 @@ __all__ = [
     "Secret",
     "Serving",
     "Settings",
+    "Speech",
+    "SpeechOperation",
     "Spending",
     "as_settings",
     "load_settings",

@@ -47,6 +47,12 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
         yield f"providers.{name}.api_key", None if provider.api_key is None else mask(provider.api_key)
         yield f"providers.{name}.concurrency", provider.concurrency
         yield f"providers.{name}.structured", provider.structured
+        yield f"providers.{name}.api", provider.api
+    yield "speech.hear", [str(choice) for choice in settings.speech.hear] or None
+    yield "speech.speak", [str(choice) for choice in settings.speech.speak] or None
+    yield "speech.language", settings.speech.language
+    yield "speech.voice", settings.speech.voice
+    yield "speech.timeout", settings.speech.timeout
     for table in ("resilience", "spending", "server"):
         values = getattr(settings, table)
         for field in fields(values):

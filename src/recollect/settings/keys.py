@@ -55,6 +55,7 @@ TREE: Final[Table] = {
             "api_key_file": kinds.text(),
             "concurrency": kinds.whole(1, 10_000),
             "structured": kinds.one_of("auto", "schema", "instructed"),
+            "api": kinds.one_of("openai", "piper"),
         }
     ),
     "resilience": {
@@ -62,6 +63,13 @@ TREE: Final[Table] = {
         "failures": kinds.whole(1, 1_000_000),
         "probe_seconds": kinds.number(0.001, _DAY),
         "stall_seconds": kinds.number(0.001, _DAY),
+    },
+    "speech": {
+        "hear": kinds.chain(),
+        "speak": kinds.chain(),
+        "language": kinds.text(),
+        "voice": kinds.text(),
+        "timeout": kinds.number(0.001, _DAY),
     },
     "spending": {
         "tokens_per_user_and_day": kinds.whole(1, _LARGEST),

@@ -14,6 +14,7 @@ from recollect.settings.locate import find_file
 from recollect.settings.providers import read_providers
 from recollect.settings.routes import choose_embedding, read_routes
 from recollect.settings.sources import Sources
+from recollect.settings.speech import read_speech
 from recollect.settings.values import Resilience, Serving, Settings, Spending
 from recollect.settings.well_known import from_well_known
 
@@ -59,6 +60,7 @@ def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] 
 
 def _assemble(sources: Sources) -> Settings:
     routes = read_routes(sources)
+    speech = read_speech(sources)
     embedder = choose_embedding(sources, routes)
     store: str | None = sources.take("store", default=None)
     profile: str = sources.take("profile", default=_PLAIN.profile)
@@ -66,11 +68,12 @@ def _assemble(sources: Sources) -> Settings:
         store=None if store is None else _seen_from_the_file(sources, store, "store"),
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
-        providers=read_providers(sources, routes),
+        providers=read_providers(sources, routes, speech),
         routes=routes,
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),
         server=_serving(sources),
+        speech=speech,
         redo=sources.take("redo", default=_PLAIN.redo),
         origins=sources.origins,
         warnings=tuple(sources.warnings),

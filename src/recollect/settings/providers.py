@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from recollect.errors import InvalidInput
-from recollect.settings.keys import nearest
+from recollect.settings.keys import Key, nearest
 from recollect.settings.layers import FILE_RANK, WELL_KNOWN_RANK, Given
 from recollect.settings.secrets import as_key, open_to_others, read_key
 from recollect.settings.sources import DEFAULT, Sources
-from recollect.settings.values import Operation, Provider, Route, Secret
+from recollect.settings.values import Operation, Provider, Route, Secret, Speech
 from recollect.settings.well_known import WELL_KNOWN
 
 _WAYS: Final = ("api_key", "api_key_env", "api_key_file")
 _PLAIN: Final = Provider("", "")
 
 
-def read_providers(sources: Sources, routes: Mapping[Operation, Route]) -> dict[str, Provider]:
+def read_providers(sources: Sources, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
     """Return every provider that is set up, or that a model is asked of and whose name says enough."""
-    used = {choice.provider: operation for operation, route in routes.items() for choice in route.chain}
+    used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
+    writes = set(used)
+    used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
+    used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
     names = sources.providers() | (set(used) & set(WELL_KNOWN))
     providers = {name: _provider(sources, name) for name in sorted(names)}
-    for name, operation in used.items():
+    for name, key in used.items():
         if name not in providers:
-            raise InvalidInput(_no_such_provider(sources, operation, name, [*providers, *WELL_KNOWN]))
+            raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *WELL_KNOWN]))
+        if providers[name].api == "piper" and (name in writes or key == ("speech", "hear")):
+            raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which can do nothing but speak")
         known = WELL_KNOWN.get(name)
         if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
             sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
@@ -47,17 +53,23 @@ def _provider(sources: Sources, name: str) -> Provider:
         api_key=_key(sources, name),
         concurrency=sources.take("providers", name, "concurrency", default=_PLAIN.concurrency),
         structured=sources.take("providers", name, "structured", default=_PLAIN.structured),
+        api=sources.take("providers", name, "api", default=_PLAIN.api),
     )
 
 
 def _keyless(provider: Provider, base_url: str) -> Provider:
-    return Provider(provider.name, base_url, None, provider.concurrency, provider.structured)
+    return replace(provider, base_url=base_url, api_key=None)
 
 
-def _no_such_provider(sources: Sources, operation: Operation, name: str, known: list[str]) -> str:
+def _asked(sources: Sources, operation: Operation) -> Key:
+    """Return the key that names the models of an operation."""
     general = ("embedder",) if operation == "embed" else ("models", "default")
     own = ("models", operation, "chain")
-    where = sources.where(*(own if sources.given(*own) else general))
+    return own if sources.given(*own) else general
+
+
+def _no_such_provider(sources: Sources, key: Key, name: str, known: list[str]) -> str:
+    where = sources.where(*key)
     hint = nearest(name, known) or ";"
     return (
         f"{where}: there is no provider {name!r}{hint} {', '.join(WELL_KNOWN)} are known by name, any other needs "

@@ -11,6 +11,9 @@ Operation: TypeAlias = Literal["chat", "summarize", "day", "merge", "extract", "
 
 OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
 
+SpeechOperation: TypeAlias = Literal["hear", "speak"]
+"""What a service for speech is asked to do."""
+
 WITHOUT: Final = "none"
 """In a chain: go on without a model."""
 
@@ -26,7 +29,7 @@ class Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server that speaks OpenAI's API."""
+    """A server that speaks OpenAI's API, or Piper's."""
 
     name: str
     base_url: str
@@ -35,6 +38,8 @@ class Provider:
     """So many calls at a time."""
     structured: Literal["auto", "schema", "instructed"] = "auto"
     """Whether it accepts a JSON schema. `auto`: tried once, and remembered when it is refused."""
+    api: Literal["openai", "piper"] = "openai"
+    """What it speaks: OpenAI's API, or that of Piper's own HTTP server, which can speak and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,22 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
+class Speech:
+    """Which services hear and speak, for bots that have a voice."""
+
+    hear: tuple[Choice, ...] = ()
+    """From speech to text, tried in this order. Empty: the bot is deaf."""
+    speak: tuple[Choice, ...] = ()
+    """From text to speech, tried in this order. Empty: the bot is mute."""
+    language: str | None = None
+    """What people speak, as `en`. None: the service finds out."""
+    voice: str = "alloy"
+    """For services with OpenAI's API. A model of Piper is a voice already."""
+    timeout: float = 30.0
+    """Seconds for everything: all retries, all services."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is configured."""
 
@@ -116,6 +137,7 @@ class Settings:
     resilience: Resilience = Resilience()
     spending: Spending = Spending()
     server: Serving = Serving()
+    speech: Speech = Speech()
     redo: bool = True
     """What was made without a model is made again when one becomes available."""
     origins: Mapping[str, str] = field(default_factory=dict)

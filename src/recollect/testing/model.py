@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Self
 
-from recollect.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings
+from recollect.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
 from recollect.testing import answers
 from recollect.testing.faults import Fault
 from recollect.testing.script import Play, Request, Said, Script, ScriptEnded, Writes
@@ -75,7 +75,10 @@ class ScriptedModel:
             for operation in OPERATIONS
         }
         return Settings(
-            providers={"scripted": self.provider(), **others}, routes=routes, resilience=resilience or Resilience()
+            providers={"scripted": self.provider(), **others},
+            routes=routes,
+            resilience=resilience or Resilience(),
+            speech=Speech(hear=tuple(chain), speak=tuple(chain), timeout=timeout),
         )
 
     def say(self, script: Script) -> None:

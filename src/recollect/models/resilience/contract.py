@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from recollect.domain.scope import Scope
 from recollect.errors import ModelGarbled
-from recollect.settings import Operation
+from recollect.settings import Operation, SpeechOperation
 
 What = TypeVar("What")
 Got = TypeVar("Got")
@@ -20,7 +20,7 @@ Got_co = TypeVar("Got_co", covariant=True)
 class Ask(Generic[What]):
     """One question on its way to a model. Times are those of the event loop's clock."""
 
-    operation: Operation
+    operation: Operation | SpeechOperation
     what: What
     answer_by: float
     """When the first piece must be there. A chain gives each of its models a share of the time."""
