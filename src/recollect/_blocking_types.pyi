@@ -79,6 +79,28 @@ class BlockingMemory:
     def reminders(self, *, at: datetime | None = None) -> list[Memory]:
         """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
 
+    def memories(
+        self,
+        category: Category | None = None,
+        *,
+        space: str | int = ...,
+        user: str | int | None = None,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        containing: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        actor: str | None = None,
+    ) -> list[Memory]:
+        """Return the newest memories of a space, of all users or one, newest first.
+
+        To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
+        whatever their case. With an `actor`, the audit log names who looked.
+        """
+
+    def memory(self, memory: int, *, space: str | int = ...) -> Memory:
+        """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
+
     def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
 
@@ -222,11 +244,15 @@ class BlockingUserMemory:
         tags: Sequence[str] | None = None,
         priority: int | None = None,
         expires: datetime | None = None,
+        revision: int | None = None,
     ) -> Memory:
-        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+        """Correct a memory. What is not given stays as it is; what it was before is kept.
 
-    def deactivate(self, memory: int) -> Memory:
-        """Put a memory away: it is not used any more, and can be brought back."""
+        With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
+        """
+
+    def deactivate(self, memory: int, *, revision: int | None = None) -> Memory:
+        """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
 
     def reactivate(self, memory: int) -> Memory:
         """Bring back a memory that was put away, superseded or over."""

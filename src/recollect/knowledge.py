@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from recollect.domain import checks
 from recollect.domain.memory import (
-    CATEGORIES,
-    STATES,
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
     Facts,
     Memory,
     MemoryVersion,
+    check_filters,
+    in_state,
 )
 from recollect.domain.memory_change import NoteAccess
-from recollect.domain.scope import Scope
+from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.words import Category, MemoryState
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, NotFound
 from recollect.profiles import Profile
 from recollect.store import Store
 from recollect.telemetry import Metrics, timed
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _NOBODY = "recollect"
 MOST_DUE = 1_000
 """One call returns at most so many reminders."""
+MOST_LISTED = 500
+"""One call returns at most so many memories of a space."""
 
 
 class Knowledge:
@@ -108,6 +110,60 @@ class AllKnowledge:
         checks.microseconds(moment, "at")
         return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
 
+    @timed("list_memories")
+    async def memories(
+        self,
+        category: Category | None = None,
+        *,
+        space: str | int = DEFAULT_SPACE,
+        user: str | int | None = None,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        containing: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        actor: str | None = None,
+    ) -> list[Memory]:
+        """Return the newest memories of a space, of all users or one, newest first.
+
+        To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
+        whatever their case. With an `actor`, the audit log names who looked.
+        """
+        where = checks.identifier(space, "the space")
+        whose = None if user is None else checks.identifier(user, "the user id")
+        check_filters(category, active, state)
+        last = None if before is None else _number(before)
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_LISTED)
+        words = "" if containing is None else checks.query_text(containing).casefold()
+        now = datetime.now(UTC)
+        found: list[Memory] = []
+        while len(found) < most:
+            size = MOST_LISTED if state or words else most - len(found)
+            only = active if state is None else None
+            page = await self._knowledge.store.memories_in(
+                where, user=whose, active=only, category=category, before=last, limit=size
+            )
+            found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
+            if not page or not (state or words or active):
+                break
+            last = page[-1].id
+        found = found[:most]
+        if actor is not None and found:
+            who, people = checks.identifier(actor, "the actor"), dict.fromkeys(each.user for each in found)
+            seen = [NoteAccess(Scope.of(each, where), who, "memory.read", "memories") for each in people]
+            await self._knowledge.store.apply(seen)
+        return found
+
+    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> Memory:
+        """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
+        number = _number(memory)
+        where = checks.identifier(space, "the space")
+        before = None if number == checks.LARGEST else number + 1
+        found = await self._knowledge.store.memories_in(where, before=before, limit=1)
+        if not found or found[0].id != number:
+            raise NotFound(f"there is no memory {number}")
+        return found[0]
+
 
 class UserKnowledge:
     """What is known of one user."""
@@ -172,12 +228,7 @@ class UserKnowledge:
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
         what was believed at that moment.
         """
-        if category is not None and category not in CATEGORIES:
-            raise InvalidInput(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
-        if state is not None and state not in STATES:
-            raise InvalidInput(f"unknown state {state!r}; use one of {', '.join(STATES)}")
-        if active is not None and not isinstance(active, bool):
-            raise InvalidInput(f"active must be True, False or None, not {active!r}")
+        check_filters(category, active, state)
         if at is not None:
             checks.microseconds(at, "at")
         await self._noted("memory.read", "memories")
@@ -188,9 +239,8 @@ class UserKnowledge:
             memory
             for memory in found
             if category in (None, memory.category)
-            and (state is None or _state(memory, now) == state)
+            and in_state(memory, None if everything else active, state, now)
             and (at is None or memory.held_at(at))
-            and (everything or active is not True or not memory.over_at(now))
         ]
 
     @timed("note")
@@ -232,12 +282,17 @@ class UserKnowledge:
         tags: Sequence[str] | None = None,
         priority: int | None = None,
         expires: datetime | None = None,
+        revision: int | None = None,
     ) -> Memory:
-        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+        """Correct a memory. What is not given stays as it is; what it was before is kept.
+
+        With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
+        """
         return await self._knowledge.curator.edit(
             self.scope,
             _number(memory),
             self._who,
+            revision=revision,
             text=text,
             category=category,
             importance=importance,
@@ -247,9 +302,9 @@ class UserKnowledge:
         )
 
     @timed("deactivate")
-    async def deactivate(self, memory: int) -> Memory:
-        """Put a memory away: it is not used any more, and can be brought back."""
-        return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who)
+    async def deactivate(self, memory: int, *, revision: int | None = None) -> Memory:
+        """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
+        return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
     async def reactivate(self, memory: int) -> Memory:
@@ -327,11 +382,6 @@ class UserKnowledge:
         """Write down who looked, where somebody is named."""
         if self._actor is not None:
             await self._knowledge.store.apply([NoteAccess(self.scope, self._actor, action, subject)])
-
-
-def _state(memory: Memory, now: datetime) -> MemoryState:
-    """Return the state of a memory, also where its time is over and nobody has marked it yet."""
-    return "expired" if memory.state == "active" and memory.over_at(now) else memory.state
 
 
 def _number(memory: object) -> int:

@@ -280,6 +280,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
 
         `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
         """
+        await self._noted("messages.read", "history")
         return await self._store.messages(
             self.scope,
             within=_within(within),
@@ -326,6 +327,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
             similarity=None if similarity is None else checks.number(similarity, "the similarity"),
             without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
         )
+        await self._noted("memory.search", "search")
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 

@@ -75,6 +75,9 @@ class UserSummaries:
         self._metrics = digests.metrics
         self.scope = scope
 
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
+
     @timed("summarize")
     async def summarize(self) -> list[Summary]:
         """Summarise now, however little there is, and return what was made.
@@ -94,6 +97,7 @@ class UserSummaries:
             raise InvalidInput(f"active must be True, False or None, not {active!r}")
         if kind is not None and kind not in _KINDS:
             raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
+        await self._noted("summaries.read", "summaries")
         return await self._digests.store.summaries(self.scope, active=active, kind=kind, day=day)
 
     @timed("edit_summary")
@@ -114,6 +118,7 @@ class UserSummaries:
     @timed("summary_messages")
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages below a summary of any level and kind, oldest first."""
+        await self._noted("messages.read", f"summary {summary}")
         return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
 
     @timed("message_summaries")

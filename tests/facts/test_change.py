@@ -159,7 +159,8 @@ async def test_every_change_by_hand_can_be_undone_and_is_in_the_audit_log(locati
             ("deactivate", "kim"),
             ("reactivate", "kim"),
         ]
-        actions = [entry.action for entry in await user.audit() if entry.actor == "kim"]
+        looks = {"memory.search", "memory.read"}
+        actions = [each.action for each in await user.audit() if each.actor == "kim" and each.action not in looks]
         assert actions == [
             "memory.add",
             "memory.edit",

@@ -267,3 +267,18 @@ async def test_a_change_that_contradicts_itself_is_refused(store: Store) -> None
         ChangeMemory(replace(memory, state="deactivated"), "edit")
     with pytest.raises(InvalidInput):
         ChangeMemory(replace(memory, importance=11), "edit")
+
+
+async def test_a_space_is_listed_newest_first_page_by_page(store: Store) -> None:
+    mine = [await remember(store, f"thing {number}") for number in range(3)]
+    others = await remember(store, "plays chess", BOB)
+    await remember(store, "elsewhere", Scope.of("ann", "another"))
+    await store.apply([ChangeMemory(replace(mine[0], state="deactivated", active=False), "deactivate")])
+    everything = await store.memories_in("default")
+    assert [memory.id for memory in everything] == [others.id, mine[2].id, mine[1].id, mine[0].id]
+    assert [memory.id for memory in await store.memories_in("default", limit=1)] == [others.id]
+    assert [m.id for m in await store.memories_in("default", before=mine[2].id, active=True)] == [mine[1].id]
+    assert [m.id for m in await store.memories_in("default", user="ann", active=False)] == [mine[0].id]
+    assert await store.memories_in("default", category="task") == []
+    assert len(await store.memories_in("default", category="fact")) == 4
+    assert await store.memories_in("nowhere") == []

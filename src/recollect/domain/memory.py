@@ -214,3 +214,20 @@ def check_weights(importance: object, priority: object) -> None:
         raise InvalidInput(f"the importance must be at most {MOST_IMPORTANCE}, not {number}")
     if (number := checks.at_least(priority, LEAST_PRIORITY, "the priority")) > MOST_PRIORITY:
         raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}")
+
+
+def check_filters(category: object, active: object, state: object) -> None:
+    """Refuse to look for what no memory has."""
+    if category is not None and category not in CATEGORIES:
+        raise InvalidInput(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
+    if state is not None and state not in STATES:
+        raise InvalidInput(f"unknown state {state!r}; use one of {', '.join(STATES)}")
+    if active is not None and not isinstance(active, bool):
+        raise InvalidInput(f"active must be True, False or None, not {active!r}")
+
+
+def in_state(memory: Memory, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001
+    """Tell whether a memory is in the state that is asked for, also where its time is over and nobody has marked it."""
+    if state is not None:
+        return state == ("expired" if memory.state == "active" and memory.over_at(now) else memory.state)
+    return active is not True or not memory.over_at(now)

@@ -68,9 +68,11 @@ class Curator:
         )
         return (await self._store.apply([AddMemory(draft, actor)])).memory
 
-    async def edit(self, scope: Scope, memory: int, actor: str, **values: object) -> Memory:
+    async def edit(
+        self, scope: Scope, memory: int, actor: str, *, revision: int | None = None, **values: object
+    ) -> Memory:
         """Correct a memory. Values that are None stay as they are."""
-        before = await self._store.memory(scope, memory)
+        before = await self._expected(scope, memory, revision)
         given = {key: value for key, value in values.items() if value is not None}
         if not given:
             raise InvalidInput("nothing to change was given; name at least one of text, category, importance, tags, …")
@@ -80,9 +82,9 @@ class Curator:
             after = replace(after, subject=subject_of(after.text, user, user) if before.subject is not None else None)
         return await self._change(after, "edit", actor)
 
-    async def deactivate(self, scope: Scope, memory: int, actor: str) -> Memory:
+    async def deactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> Memory:
         """Put a memory away. It is kept, and can be brought back."""
-        before = await self._store.memory(scope, memory)
+        before = await self._expected(scope, memory, revision)
         if before.state == "deactivated":
             return before
         over = before.valid_to or moment(now())
@@ -140,6 +142,13 @@ class Curator:
         except SourcesChanged:
             return False
         return True
+
+    async def _expected(self, scope: Scope, memory: int, revision: int | None) -> Memory:
+        """Return a memory as somebody saw it; whoever changes it after that is noticed when it is stored."""
+        found = await self._store.memory(scope, memory)
+        if revision not in (None, found.revision):
+            raise SourcesChanged(f"memory {memory} has been changed meanwhile; read it again")
+        return found
 
     async def _waiting(self, scope: Scope, memory: int) -> Memory:
         before = await self._store.memory(scope, memory)

@@ -118,6 +118,21 @@ class Store(Protocol):
     async def memory(self, scope: Scope, memory: int) -> Memory:
         """Return one of the user's memories, in whatever state, or raise NotFound."""
 
+    async def memories_in(
+        self,
+        space: str,
+        *,
+        user: str | None = None,
+        active: bool | None = None,
+        category: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Memory]:
+        """Return the newest `limit` memories of a space with an id below `before`, newest first: of all users, or one.
+
+        For whoever looks after a space as a whole.
+        """
+
     async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first."""
 

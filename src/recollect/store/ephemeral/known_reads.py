@@ -39,6 +39,29 @@ class KnownReads(Held):
         return self._open.memory(scope, memory)
 
     @locked
+    async def memories_in(
+        self,
+        space: str,
+        *,
+        user: str | None = None,
+        active: bool | None = None,
+        category: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Memory]:
+        """Return the newest memories of a space, newest first."""
+        found = [
+            memory
+            for memory in self._open.memories.values()
+            if memory.space == space
+            and user in (None, memory.user)
+            and active in (None, memory.active)
+            and category in (None, memory.category)
+            and (before is None or memory.id < before)
+        ]
+        return sorted(found, key=lambda memory: -memory.id)[:limit]
+
+    @locked
     async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first."""
         newest = self._open.memory(scope, memory)

@@ -156,6 +156,20 @@ class SqliteStore:
         """Return one of the user's memories."""
         return await self._engine.read(lambda connection: memories.find(connection, scope, memory))
 
+    async def memories_in(
+        self,
+        space: str,
+        *,
+        user: str | None = None,
+        active: bool | None = None,
+        category: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+    ) -> list[Memory]:
+        """Return the newest memories of a space, newest first."""
+        wanted = (space, user, active, category, before, limit)
+        return await self._engine.read(lambda connection: memories.listed(connection, *wanted))
+
     async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first."""
         return await self._engine.read(lambda connection: memories.versions(connection, scope, memory))

@@ -125,6 +125,15 @@ def find(connection: apsw.Connection, scope: Scope, memory: int) -> Memory:
     return found[0]
 
 
+def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> list[Memory]:
+    """Return the newest memories by space, user, state, category and the id that they are below, so many of them."""
+    where = """
+     WHERE o.space = ?1 AND (?2 IS NULL OR o.name = ?2) AND (?3 IS NULL OR m.active = ?3)
+       AND (?4 IS NULL OR m.category = ?4) AND (?5 IS NULL OR m.id < ?5) ORDER BY m.id DESC LIMIT ?6
+    """
+    return _memories(connection.execute(f"{_MEMORY} {where}", wanted))
+
+
 def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[Memory]:
     """Return active memories, of all spaces, whose time has come."""
     return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?", (before, limit)))
