@@ -181,6 +181,9 @@ class BlockingUserMemory:
         limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
         """
 
+    def message(self, id: str | int, *, within: Within = "user") -> Message:
+        """Return one message by its id, or raise NotFound."""
+
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
 

@@ -10,6 +10,9 @@
     │   ├── ModelRefused        it rejects the key, the model's name or the request: the configuration is at fault
     │   ├── ModelGarbled        what it wrote does not fit what was asked for
     │   └── SpendingLimit       the limit of tokens for today is reached
+    ├── PlatformError           a chat platform did not do what a bot asked of it
+    │   ├── PlatformUnavailable it cannot be reached, or wants to be asked less often
+    │   └── PlatformRefused     it rejects the token, or the bot may not do this
     ├── SourcesChanged          a change set no longer fits what is stored; read again and retry
     └── StoreError              the store could not do what was asked
         ├── StoreUnavailable    it cannot be opened or reached
@@ -35,6 +38,9 @@ __all__ = [
     "ModelUnavailable",
     "NoModel",
     "NotFound",
+    "PlatformError",
+    "PlatformRefused",
+    "PlatformUnavailable",
     "RecollectError",
     "SourcesChanged",
     "SpendingLimit",
@@ -94,6 +100,25 @@ class ModelGarbled(ModelError):
 
 class SpendingLimit(ModelError):
     """The limit of tokens for today is reached."""
+
+
+class PlatformError(RecollectError):
+    """A chat platform did not do what a bot asked of it."""
+
+
+class PlatformUnavailable(PlatformError):
+    """A chat platform cannot be reached, or wants to be asked less often: another try may help.
+
+    `retry_after` says in how many seconds, where that is known.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PlatformRefused(PlatformError):
+    """A chat platform rejects the token, or the bot may not do this: trying again would not help."""
 
 
 class SourcesChanged(RecollectError):

@@ -331,6 +331,10 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
+    async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
+        """Return one message by its id, or raise NotFound."""
+        return await self._store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))
+
     @timed("sessions")
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
@@ -343,12 +347,10 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
             await self.week()
 
     async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
-        if before is None:
-            return None
-        if isinstance(before, Message):
-            return before.seq
+        if before is None or isinstance(before, Message):
+            return None if before is None else before.seq
         if isinstance(before, str):
-            return (await self._store.message(self.scope, checks.identifier(before, "before"), within=within)).seq
+            return (await self.message(before, within=within)).seq
         return checks.at_least(before, 1, "before")
 
 

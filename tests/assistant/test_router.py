@@ -145,7 +145,7 @@ async def test_the_assistant_answers_with_a_context_and_stores_both_sides(tmp_pa
         ) as memory:
             ann = memory.user("ann")
             await ann.add("user", "I moved to Berlin.")
-            pieces = [piece async for piece in Assistant(memory.models).reply(ann, "Where do I live?")]
+            pieces = [piece async for piece in Assistant(memory).reply(ann, "Where do I live?")]
             assert "".join(pieces) == "You live in Berlin."
             assert [message.text for message in await ann.history()][-2:] == ["Where do I live?", "You live in Berlin."]
         sent = str(model.requests[-1].body["messages"])
@@ -164,13 +164,13 @@ async def test_when_the_model_fails_the_message_is_stored_and_the_user_is_told(t
         tmp_path / "memory.db", embedder="deterministic", settings=settings, profile=profile
     ) as memory:
         ann = memory.user("ann")
-        said = "".join([piece async for piece in Assistant(memory.models).reply(ann, "hello?")])
+        said = "".join([piece async for piece in Assistant(memory).reply(ann, "hello?")])
         assert "could not answer" in said
         assert [message.text for message in await ann.history()] == ["hello?"]
 
 
 async def test_without_a_model_everything_else_goes_on(memory: recollect.Memory) -> None:
     ann = memory.user("ann")
-    said = "".join([piece async for piece in Assistant(memory.models).reply(ann, "My cat is called Miso.")])
+    said = "".join([piece async for piece in Assistant(memory).reply(ann, "My cat is called Miso.")])
     assert "no model is configured" in said
     assert (await ann.search("Miso"))[0].text == "My cat is called Miso."

@@ -1,4 +1,4 @@
-"""What a command answers, on any platform."""
+"""What the assistant answers, on any platform."""
 
 from __future__ import annotations
 
@@ -14,8 +14,19 @@ class Button:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """Something to download."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A text, and what can be pressed below it."""
 
     text: str
     buttons: tuple[Button, ...] = ()
+    file: File | None = None
+    private: bool = False
+    """Whether it is for the person who asked alone, also where others read along."""

@@ -23,6 +23,7 @@ _STORAGE: Final = "storage"
 _THRESHOLD: Final = "threshold"
 _STORAGES: Final[Mapping[str, str]] = {"sqlite": "SQLite", "json": "JSON file"}
 _MOST: Final = 500
+_ASKING: Final = frozenset({"summary"})
 
 
 class Router:
@@ -54,20 +55,37 @@ class Router:
 
     async def answer(self, user: UserMemory, text: str) -> Answer | None:
         """Answer a command, or the step of one. None: the text is neither."""
-        text = text.strip()
-        if text.startswith("/"):
-            name, _, rest = text[1:].partition(" ")
-            # In groups, platforms write /command@bot.
-            name = name.partition("@")[0].lower()
-            await _leave_setup(user)
-            if name not in self._commands:
-                return Answer(f"There is no command /{name}. /help lists what there is.")
-            return await _safely(self._commands[name][0], user, rest.strip())
+        if not is_command(text):
+            return await self.step(user, text)
+        name, _, rest = text.strip()[1:].partition(" ")
+        # In groups, platforms write /command@bot.
+        name = name.partition("@")[0].lower()
+        await self.leave(user)
+        if name not in self._commands:
+            return Answer(f"There is no command /{name}. /help lists what there is.")
+        return await _safely(self._commands[name][0], user, rest.strip())
+
+    async def step(self, user: UserMemory, text: str) -> Answer | None:
+        """Answer what a two-step command asked for; None where nothing is open, or the text does not fit."""
         step = (await user.settings()).get(_STEP)
-        return None if step is None else await _step(user, str(step), text)
+        return None if step is None else await _step(user, str(step), text.strip())
+
+    async def leave(self, user: UserMemory) -> None:
+        """End a two-step command that is open."""
+        await _leave_setup(user)
+
+    @staticmethod
+    def asks_back(text: str) -> bool:
+        """Tell whether a command asks something, so that the next message may be what it asked for."""
+        return text.strip()[1:].partition(" ")[0].partition("@")[0].lower() in _ASKING
 
     async def _help(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has them
         return Answer("\n".join(f"/{name}  {help_text}" for name, help_text in self.commands().items()))
+
+
+def is_command(text: str) -> bool:
+    """Tell whether a text is meant as a command."""
+    return text.lstrip().startswith("/")
 
 
 async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:

@@ -52,7 +52,7 @@ async def _talk(
         for message in await ann.history(_SHOWN):
             say(message_line(message))
         say(Text("/help lists the commands, /quit ends.", style="dim"))
-        assistant = Assistant(memory.models, system=system)
+        assistant = Assistant(memory, system=system)
         while (text := await anyio.to_thread.run_sync(_read, abandon_on_cancel=True)) is not None:
             if text.strip() in {"/quit", "/exit"}:
                 break

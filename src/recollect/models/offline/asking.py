@@ -98,3 +98,13 @@ NOT_PEOPLE: Final = word_set("""
     he she it they we you this that there who what when where how the a an to us yourself er sie es das el ella il
     elle on он она оно это 你 他 她
 """)
+HINTS: Final = re.compile(
+    r"remember|forget|memor|\bnote\b|in mind|recall|know|erase|delete|remove|who am i|about me|"
+    r"merk|denk dran|denk daran|verg[ie]ss|behalt|weisst du|"
+    r"recuerd|acuerda|olvid|apunta|anota|sabes|souvien|rappel|retiens|oubli|sais|ricord|dimentic|annota|\bsai\b|"
+    r"lembr|esquec|anote|sabe|onthou|vergeet|weet|pamiet|zapomn|zapisz|wiesz|pamatuj|zapamatuj|vis o|"
+    r"hatirla|unut|biliyor|kom ihag|glom|husk|glem|vet du|ved du|muista|unohda|tiedat|ingat|lupakan|kamu tahu|"
+    r"nho|quen|biet|запомн|помн|забуд|забыв|знае|памят|пам'ят|تذكر|انس|تعرف|याद|भूल|जान|θυμησ|ξεχασ|ξερεις|"
+    r"זכור|תזכר|שכח|יודע|จำ|ลืม|รู้|记|記|忘|知道|了解|覚|知って|기억|잊|알고"
+)
+"""A request in one of many languages has one of these somewhere. For folded text."""

@@ -11,6 +11,7 @@ from recollect.models.offline.asking import (
     ABOUT,
     EVERYTHING,
     FORGET,
+    HINTS,
     IDLE,
     LEADING,
     ME_WORDS,
@@ -73,6 +74,11 @@ def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("b
         if (match := pattern.fullmatch(body.rstrip(_ENDING))) is not None:
             return Routed(action, _subject(match["content"], names), match["content"])
     return NOTHING
+
+
+def may_ask(text: str) -> bool:
+    """Tell whether a message may be a request, in whatever words: one that has none of them need not be looked at."""
+    return HINTS.search(fold(text)) is not None
 
 
 def _aligned(text: str) -> str:

@@ -1,0 +1,200 @@
+"""Requests in free form, as people write them in a channel: routed by a model, and by rules when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.assistant import Assistant, Turn
+from recollect.models.offline.route import may_ask
+from recollect.testing import Request, ScriptedModel, faults
+
+QUIET = {"summaries": "none", "extract": False}
+PEOPLE = {"101": ("Sergey", "gruzilkin"), "102": ("Florent", "flo"), "103": ("Ann Miller",)}
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
+    async with recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
+        yield opened
+
+
+async def say(memory: recollect.Memory, text: str, user: str = "100", name: str = "Eve", **more: Any) -> str | None:  # noqa: ANN401
+    """Say something in the channel `general`, where Eve, Sergey, Florent and Ann are."""
+    there = memory.user(user, space="guild", thread="general")
+    message = (await there.add("user", text, name=name)).message
+    answer = await Assistant(memory).requested(Turn(there, text, message, name, PEOPLE, **more))
+    return None if answer is None else answer.text
+
+
+async def facts(memory: recollect.Memory, user: str) -> str:
+    return await memory.user(user, space="guild").portrait() or ""
+
+
+@pytest.mark.req("B12")
+async def test_the_four_commands_of_the_document_by_rules(memory: recollect.Memory) -> None:
+    assert await say(memory, "Bot remember that gruzilkin is Sergey") == "I will remember that about Sergey."
+    assert "Sergey" in await facts(memory, "101")
+    await memory.user("102", space="guild", thread="general").add("user", "I moved to Paris in May.", name="Florent")
+    assert await say(memory, "Bot, remember this about Florent") == "I will remember that about Florent."
+    assert "Paris" in await facts(memory, "102")
+    await say(memory, "Bot remember that gruzilkin likes pizza")
+    assert "forgotten" in str(await say(memory, "Bot forget that gruzilkin likes pizza"))
+    assert "knew nothing" in str(await say(memory, "Bot forget that gruzilkin likes pizza"))
+    assert "pizza" not in await facts(memory, "101")
+    assert "Paris" in str(await say(memory, "Bot what do you know about <@102>"))
+    assert await say(memory, "Bot what do you know about @flo?") == await facts(memory, "102")
+    assert await facts(memory, "100") == ""
+
+
+@pytest.mark.req("B12")
+async def test_a_model_routes_where_there_is_one(tmp_path: Path) -> None:
+    replies: list[Any] = [
+        {"action": "remember", "about": "Florent", "fact": "Florent moved to Paris"},
+        {"action": "query", "about": "flo", "fact": ""},
+        {"action": "none", "about": "", "fact": ""},
+        {"action": "forget", "about": "Florent", "fact": "Florent moved to Paris"},
+    ]
+    with ScriptedModel(replies) as model:
+        settings = {
+            "providers.s.base_url": model.base_url,
+            "models.route.chain": "s:scripted",
+            "resilience.attempts": 1,
+        }
+        async with recollect.connect(
+            tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
+        ) as memory:
+            there = memory.user("102", space="guild", thread="general")
+            await there.add("user", "I moved to Paris, <@101>!", name="Florent")
+            assert await say(memory, "Bot, keep in mind what he said") == "I will remember that about Florent."
+            shown = model.requests[0].asked
+            assert "@Sergey!" in shown
+            assert 'from="Florent"' in shown
+            assert 'from="Eve"' in shown
+            assert "101" not in shown
+            assert "Paris" in str(await say(memory, "Bot, do you recall where flo lives?"))
+            assert await say(memory, "I cannot remember his name") is None
+            assert "forgotten" in str(await say(memory, "Bot, forget where he lives"))
+            assert len(model.requests) == 4
+            # What cannot be a request is not worth a question.
+            assert await say(memory, "What a lovely day!") is None
+            assert len(model.requests) == 4
+
+
+async def test_rules_take_over_when_the_model_fails(tmp_path: Path) -> None:
+    with ScriptedModel() as model:
+        model.fail(faults.ServerError())
+        settings = {
+            "providers.s.base_url": model.base_url,
+            "models.route.chain": "s:scripted",
+            "resilience.attempts": 1,
+        }
+        async with recollect.connect(
+            tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
+        ) as memory:
+            assert await say(memory, "Bot remember that I like tea") == "I will remember that."
+            assert "tea" in await facts(memory, "100")
+
+
+async def test_nobody_learns_in_private_what_is_known_about_others(memory: recollect.Memory) -> None:
+    await memory.user("102").remember("I have a secret crush", name="Florent")
+    eve = memory.user("100")
+    for text in ("what do you know about <@102>?", "what do you know about Florent?", "forget that <@102> has a crush"):
+        message = (await eve.add("user", text)).message
+        answer = await Assistant(memory).requested(Turn(eve, text, message, "Eve", PEOPLE))
+        assert answer is None or "crush" not in answer.text.replace("has a crush", "")
+    assert "crush" in str(await memory.user("102").portrait())
+
+
+async def test_two_people_of_one_name_are_not_mixed_up(memory: recollect.Memory) -> None:
+    there = memory.user("104", space="guild", thread="general")
+    await there.add("user", "hello", name="Florent")
+    assert "several people called" in str(await say(memory, "Bot remember that Florent likes tea"))
+    assert await facts(memory, "102") == await facts(memory, "104") == ""
+    assert await say(memory, "Bot remember that <@104> likes tea") == "I will remember that about 104."
+
+
+async def test_a_first_name_will_do_and_a_stranger_stands_with_who_told_it(memory: recollect.Memory) -> None:
+    assert await say(memory, "Bot remember that Ann is a doctor") == "I will remember that about Ann Miller."
+    told = str(await say(memory, "Bot remember that Zoe is a pilot"))
+    assert "I know nobody here called Zoe" in told
+    assert "Zoe is a pilot" in await facts(memory, "100")
+
+
+async def test_what_somebody_else_says_that_is_sensitive_waits(memory: recollect.Memory) -> None:
+    said = str(await say(memory, "Bot remember that Florent has cancer"))
+    assert "kept apart" in said
+    assert "cancer" not in await facts(memory, "102")
+
+
+async def test_a_quoted_message_is_what_this_points_at(memory: recollect.Memory) -> None:
+    await say(memory, "Bot remember this about Florent", quoted="Florent plays the cello")
+    assert "cello" in await facts(memory, "102")
+
+
+async def test_forgetting_everything_needs_a_confirmation(memory: recollect.Memory) -> None:
+    await say(memory, "Bot remember that I like tea")
+    assert "/forget_me" in str(await say(memory, "Bot forget everything about me"))
+    assert "tea" in await facts(memory, "100")
+
+
+async def test_what_was_forgotten_is_not_learned_again_from_the_words_that_named_it(tmp_path: Path) -> None:
+    async with recollect.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
+        ann, assistant = memory.user("ann"), Assistant(memory)
+        assert await assistant.command(ann, "Bot remember that I like tea") is not None
+        await memory.upkeep()
+        answer = await assistant.command(ann, "Bot forget that I like tea")
+        assert answer is not None
+        assert "forgotten" in answer.text
+        await memory.upkeep()
+        assert await ann.memories() == []
+        log = [(message.role, message.text) for message in await ann.history()]
+    assert [role for role, _ in log] == ["user", "assistant"] * 2
+
+
+@pytest.mark.req("B11")
+async def test_models_see_names_and_never_ids(tmp_path: Path) -> None:
+    def script(request: Request) -> Any:  # noqa: ANN401
+        return {"action": "none", "about": "", "fact": ""} if request.schema else "Hello."
+
+    with ScriptedModel(script) as model:
+        settings = {"providers.s.base_url": model.base_url, "models.default": "s:scripted"}
+        async with recollect.connect(
+            tmp_path / "memory.db", profile="community", embedder="none", settings=settings
+        ) as memory:
+            flo = memory.user("102", space="guild", thread="general")
+            await flo.add("user", "Ask <@101> or <@!103>, not <@999>", name="Florent")
+            await flo.remember("I know <@101>", name="Florent")
+            there = memory.user("102", space="guild", thread="general")
+            text = "Do you remember <@101>?"
+            message = (await there.add("user", text, name="Florent")).message
+            turn = Turn(there, text, message, "Florent", PEOPLE)
+            assert await Assistant(memory).requested(turn) is None
+            pieces = [piece async for piece in Assistant(memory).answer(turn)]
+            assert "".join(pieces) == "Hello."
+        for request in model.requests[-2:]:
+            sent = str(request.body["messages"])
+            assert "@Sergey" in sent
+            assert not any(number in sent for number in ("101", "102", "103", "999"))
+        assert "@Ann Miller" in sent
+        assert "@somebody" in sent
+        assert message.text == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Merk dir, dass ich Tee mag",
+        "Запомни: я люблю чай",
+        "记住我喜欢茶",
+        "Zapamiętaj, że lubię herbatę",
+        "覚えておいて",
+    ],
+)
+def test_requests_in_many_languages_are_worth_a_look(text: str) -> None:
+    assert may_ask(text)
+    assert not may_ask("What a lovely day")

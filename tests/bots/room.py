@@ -1,0 +1,93 @@
+"""A platform inside of the test: what is sent lies in a list, and sending fails on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from itertools import count
+
+from recollect.assistant import Button, File
+from recollect.bots import Address, Desk, Heard
+from recollect.errors import PlatformError
+
+NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
+
+
+class Room:
+    """A platform that keeps what it is asked to send."""
+
+    name = "room"
+    longest = 2000
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Address, str]] = []
+        self.buttons: list[Sequence[Button]] = []
+        self.files: list[tuple[Address, File]] = []
+        self.failures: list[PlatformError] = []
+        """Raised by the next sends, one after the other."""
+        self.typing_now: set[Address] = set()
+        self.closed = False
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text in self.sent]
+
+    async def check(self) -> str:
+        return "roombot"
+
+    async def listen(self, desk: Desk) -> None:
+        del desk
+        await asyncio.Event().wait()
+
+    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
+        del answers
+        if self.failures:
+            raise self.failures.pop(0)
+        self.sent.append((to, text))
+        self.buttons.append(buttons)
+
+    async def send_file(self, to: Address, file: File) -> None:
+        self.files.append((to, file))
+
+    @asynccontextmanager
+    async def typing(self, to: Address) -> AsyncIterator[None]:
+        self.typing_now.add(to)
+        try:
+            yield
+        finally:
+            self.typing_now.discard(to)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+_numbers = count(1)
+
+
+def heard(
+    text: str,
+    user: str = "ann",
+    thread: str | None = None,
+    *,
+    id: str | None = None,  # noqa: A002
+    name: str | None = None,
+    wanted: bool = True,
+    people: dict[str, tuple[str, ...]] | None = None,
+    quoted: str | None = None,
+    attachments: tuple[str, ...] = (),
+    at: datetime = NOON,
+) -> Heard:
+    """Make a message of somebody in a direct chat, or in a channel of the space `room:1`."""
+    return Heard(
+        Address("room" if thread is None else "room:1", user, thread),
+        id or f"m{next(_numbers)}",
+        text,
+        at,
+        name,
+        wanted=wanted,
+        people=people or {},
+        quoted=quoted,
+        attachments=attachments,
+    )

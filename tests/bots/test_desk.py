@@ -1,0 +1,353 @@
+"""What is the same on every platform: stored first, answered in order, told when not."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import recollect
+from bots.room import NOON, Room, heard
+from recollect.bots import Address, Deleted, Desk, Edited, Pressed, run
+from recollect.errors import PlatformRefused, PlatformUnavailable, StoreFull
+from recollect.memory import Connecting
+from recollect.testing import ScriptedModel, faults
+from recollect.testing.wire import Answer, Wire
+
+QUIET = {"summaries": "none", "extract": False}
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
+    async with recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
+        yield opened
+
+
+def with_model(model: ScriptedModel, path: Path, **profile: object) -> Connecting:
+    settings = {
+        "providers.scripted.base_url": model.base_url,
+        "models.chat.chain": "scripted:scripted",
+        "resilience.attempts": 1,
+    }
+    return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
+
+
+async def texts(memory: recollect.Memory, user: str = "ann") -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in await memory.user(user, space="room").history(200)]
+
+
+async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["Hello Ann."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            await desk.hear(heard("Hi", name="Ann"))
+            stored = await memory.user("ann", space="room").history()
+            assert stored[0].text == "Hi"
+            await desk.idle()
+            assert room.sent == [(Address("room", "ann"), "Hello Ann.")]
+            assert await texts(memory) == [("user", "Hi"), ("assistant", "Hello Ann.")]
+            assert desk.health().status == "active"
+
+
+async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        await desk.hear(heard("What a day", thread="general", wanted=False))
+        await desk.idle()
+    assert room.sent == []
+    assert len(await memory.user("ann", space="room:1").history()) == 1
+
+
+async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["First.", "Never said."]) as model:
+        for _ in range(2):  # the second time as after a restart
+            async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+                await asyncio.gather(*(desk.hear(heard("Hi", id="7")) for _ in range(3)))
+                await desk.idle()
+                assert await texts(memory) == [("user", "Hi"), ("assistant", "First.")]
+    assert room.texts == ["First."]
+
+
+async def test_what_was_stored_before_a_crash_and_not_answered_is_answered_when_it_comes_again(
+    tmp_path: Path, room: Room
+) -> None:
+    with ScriptedModel(["Late."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory:
+            await memory.user("ann", space="room").add("user", "Hi", id="7", at=NOON)
+            async with Desk(memory, room) as desk:
+                await desk.hear(heard("Hi", id="7"))
+                await desk.idle()
+    assert room.texts == ["Late."]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits(faults.Fault):
+    """Answers when it is let."""
+
+    gate: threading.Event
+
+    async def send(self, answer: Answer, wire: Wire) -> None:
+        await asyncio.to_thread(self.gate.wait, 60)
+        await wire.send(answer)
+
+
+async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: Path, room: Room) -> None:
+    gate = threading.Event()
+    with ScriptedModel(
+        lambda request: Waits(gate) if request.asked == "slow" else f"answer to {request.asked}"
+    ) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            for number in range(3):
+                await desk.hear(heard("slow" if number == 0 else f"a{number}", "ann"))
+            await desk.hear(heard("b", "bob"))
+            while not room.texts:
+                await asyncio.sleep(0.01)
+            assert room.texts == ["answer to b"]
+            assert room.typing_now == {Address("room", "ann")}
+            gate.set()
+            await desk.idle()
+    assert room.texts == ["answer to b", "Struck by a fault, and hardly readable.", "answer to a1", "answer to a2"]
+    assert room.typing_now == set()
+
+
+async def test_a_failing_model_is_told_and_the_message_is_kept(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["Back again."]) as model:
+        model.fail(faults.ServerError())
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            await desk.hear(heard("Hi"))
+            await desk.idle()
+            assert "the model could not answer" in room.texts[0]
+            assert "what you said is stored" in room.texts[0]
+            assert await texts(memory) == [("user", "Hi")]
+            model.heal()
+            await desk.hear(heard("And now?"))
+            await desk.idle()
+    assert room.texts[1] == "Back again."
+
+
+@pytest.mark.req("A13")
+async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(lambda _: "ok") as model:
+        settings = {"providers.s.base_url": model.base_url, "models.default": "s:scripted", "resilience.attempts": 1}
+        profile = {"summaries": "tree", "tree_turns": 2, "extract": False}
+        async with (
+            recollect.connect(tmp_path / "memory.db", profile=profile, embedder="none", settings=settings) as memory,
+            Desk(memory, room) as desk,
+        ):
+            for number in range(2):
+                await desk.hear(heard(f"Turn {number}"))
+                await desk.idle()
+            model.fail(faults.ServerError())
+            await memory.upkeep()
+            model.heal()
+            for number in range(3):
+                await desk.hear(heard(f"Afterwards {number}"))
+                await desk.idle()
+            said = [text for text in room.texts if "a summary could not be made" in text]
+            assert len(said) == 1
+            assert await memory.user("ann", space="room").summaries() == []
+            assert (await memory.user("ann", space="room").status()).since_last == 5
+
+
+async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(room: Room) -> None:
+    async with recollect.connect(":memory:", profile=QUIET, embedder="none") as memory, Desk(memory, room) as desk:
+        for text in ("one", "two"):
+            await desk.hear(heard(text))
+            await desk.idle()
+        told = [text for text in room.texts if "kept in memory only" in text]
+        assert len(told) == 1
+        apply = memory._store.apply
+
+        async def durable(changes: object) -> object:
+            return replace(await apply(changes), durable=True)  # type: ignore[arg-type]
+
+        memory._store.apply = durable  # type: ignore[assignment,method-assign]
+        await desk.hear(heard("three"))
+        await desk.idle()
+    assert sum("kept for good again" in text for text in room.texts) == 1
+
+
+async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        apply = memory._store.apply
+
+        async def full(changes: object) -> object:
+            del changes
+            raise StoreFull("no room is left on the device")
+
+        memory._store.apply = full  # type: ignore[assignment,method-assign]
+        await desk.hear(heard("one"))
+        await desk.idle()
+        assert "I could not store that" in room.texts[-1]
+        memory._store.apply = apply  # type: ignore[method-assign]
+        await desk.hear(heard("two"))
+        await desk.idle()
+    assert "Noted." in room.texts[-1]
+
+
+async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: recollect.Memory, room: Room) -> None:
+    address = Address("room", "ann")
+    later = NOON + timedelta(minutes=5)
+    async with Desk(memory, room) as desk:
+        await desk.hear(heard("I live in Bern.", id="1", name="Ann"))
+        await desk.idle()
+        for _ in range(2):
+            await desk.edited(Edited(address, "1", "I live in Bonn.", later, "Ann"))
+            await desk.deleted(Deleted(address, "1", later))
+        await desk.edited(Edited(address, "1", "I live in Bern.", later, "Ann"))
+        await desk.edited(Edited(address, "nobody-knows-it", "hello", later))
+        await desk.deleted(Deleted(address, "nobody-knows-it", later))
+    log = await texts(memory)
+    assert [text for role, text in log if role != "assistant"] == [
+        "I live in Bern.",
+        "(edited) I live in Bonn.",
+        "(deleted the message of 2026-03-05 12:00 UTC)",
+    ]
+    assert [role for role, text in log if "deleted" in text] == ["tool"]
+
+
+async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
+    memory: recollect.Memory, room: Room
+) -> None:
+    async with Desk(memory, room) as desk:
+        await desk.hear(heard("", attachments=("photo", "plan.pdf (82 kB)")))
+        await desk.hear(heard("a\0b\ud800c"))
+        await desk.hear(heard("   "))
+        await desk.idle()
+    said = [text for role, text in await texts(memory) if role == "user"]
+    assert said == ["[attached: photo]\n[attached: plan.pdf (82 kB)]", "a\ufffdb?c"]
+
+
+async def test_what_is_too_long_is_told(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        await desk.hear(heard("x" * 70_000))
+        await desk.idle()
+    assert "at most 65,536" in room.texts[0]
+
+
+@pytest.mark.req("A12")
+async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(
+    memory: recollect.Memory, room: Room
+) -> None:
+    address = Address("room", "ann")
+    async with Desk(memory, room) as desk:
+
+        async def say(text: str) -> str:
+            await desk.hear(heard(text))
+            await desk.idle()
+            return room.texts[-1]
+
+        async def press(word: str) -> str:
+            await desk.pressed(Pressed(address, word))
+            await desk.idle()
+            return room.texts[-1]
+
+        assert await say("/summary") == "Choose storage format:"
+        assert [button.word for button in room.buttons[-1]] == ["sqlite", "json"]
+        assert "Send a number 1-500." in await press("sqlite")
+        assert "not open any more" in await press("sqlite")
+        assert "Noted" in await say("never mind, what a day")
+        assert "not open any more" in await press("json")
+        await say("/summary")
+        await press("json")
+        assert "is not between" in await say("501")
+        assert "Threshold: 15 messages" in await say("15")
+        # All at once, faster than anything is answered.
+        await asyncio.gather(*(desk.hear(heard(text)) for text in ("/summary", "sqlite", "20")))
+        await desk.idle()
+        assert "Threshold: 20 messages" in room.texts[-1]
+    # Only what is no command and no answer to one is part of the conversation.
+    assert [text for role, text in await texts(memory) if role == "user"] == ["never mind, what a day"]
+
+
+async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        room.failures = [PlatformUnavailable("busy", retry_after=0.0), PlatformUnavailable("busy", retry_after=0.0)]
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert len(room.texts) == 1
+        room.failures = [PlatformRefused("the bot was blocked by the user")]
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert len(room.texts) == 1
+        assert "blocked" in str(desk.health().issues)
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert desk.health().issues == ()
+
+
+async def test_a_flood_is_stored_and_only_its_beginning_answered(tmp_path: Path, room: Room) -> None:
+    gate = threading.Event()
+    with ScriptedModel(lambda _: Waits(gate)) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            for number in range(40):
+                await desk.hear(heard(f"flood {number}"))
+            gate.set()
+            await desk.idle()
+            log = await texts(memory)
+    assert sum(role == "user" for role, _ in log) == 40
+    assert sum(role == "assistant" for role, _ in log) == 20
+    assert sum("a lot at once" in text for text in room.texts) == 1
+
+
+async def test_reminders_are_delivered_once_to_the_right_person(memory: recollect.Memory, room: Room) -> None:
+    due = NOON - timedelta(minutes=1)
+    ann, bob = memory.user("ann", space="room"), memory.user("bob", space="room:1", thread="general")
+    await ann.note("reminder", "call mum", when=due)
+    await bob.note("reminder", "water the plants", when=due)
+    await memory.user("eve", space="elsewhere").note("reminder", "not ours", when=due)
+    await ann.note("reminder", "later", when=NOON + timedelta(hours=1))
+    async with Desk(memory, room, clock=lambda: NOON) as desk, Desk(memory, room, clock=lambda: NOON) as other:
+        await asyncio.gather(desk.remind(), other.remind(), desk.remind())
+    assert sorted(room.sent) == [
+        (Address("room", "ann"), "⏰ Reminder: call mum"),
+        (Address("room:1", "bob"), "⏰ Reminder: water the plants"),
+    ]
+    assert (await ann.history())[-1].text == "⏰ Reminder: call mum"
+
+
+async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: recollect.Memory, room: Room) -> None:
+    ann = memory.user("ann", space="room:1", thread="general")
+    await ann.add("user", "hello")
+    await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
+    room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 6
+    desk = Desk(memory, room, clock=lambda: NOON)
+    assert await desk.remind() == 0
+    assert room.sent == []
+    # Who cannot be reached in private is reminded where they spoke last.
+    room.failures = [PlatformRefused("cannot write to this user")]
+    assert await desk.remind() == 1
+    assert room.sent == [(Address("room:1", "ann", "general"), "⏰ Reminder: call mum")]
+    assert await desk.remind() == 0
+
+
+async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: recollect.Memory) -> None:
+    class Shaky(Room):
+        tries = 0
+
+        async def check(self) -> str:
+            self.tries += 1
+            if self.tries == 4:
+                raise PlatformRefused("the token was refused")
+            if self.tries == 1:
+                raise PlatformUnavailable("no network")
+            return "shaky"
+
+        async def listen(self, desk: Desk) -> None:
+            await desk.hear(heard(f"hello {self.tries}"))
+            raise PlatformUnavailable("the connection is lost")
+
+    room = Shaky()
+    ready: list[str] = []
+    with pytest.raises(PlatformRefused, match="the token was refused"):
+        await run(memory, room, ready=ready.append, first_pause=0.001)
+    assert ready == ["shaky", "shaky"]
+    assert [text for role, text in await texts(memory) if role == "user"] == ["hello 2", "hello 3"]
