@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.domain.agenda import Ahead, Backlog, Subject
 from recollect.domain.agenda import Entry as Planned
-from recollect.domain.change import AddMessage, Change
-from recollect.domain.checks import moment
+from recollect.domain.change import Change
+from recollect.domain.checks import EARLIEST, LATEST, moment
 from recollect.domain.clock import now
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message, message_hash
@@ -31,11 +32,12 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
 from recollect.store.ephemeral import agenda, summaries
-from recollect.store.ephemeral.changes import Changes
+from recollect.store.ephemeral.changes import carry_out
 from recollect.store.ephemeral.held import locked
 from recollect.store.ephemeral.known_reads import KnownReads
 from recollect.store.ephemeral.notes import find_notes, has_notes
-from recollect.store.ephemeral.state import Entry, Name, State, as_microseconds, person
+from recollect.store.ephemeral.numbers import Name
+from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
 from recollect.store.matrix import Matrix
 from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from recollect.store.terms import query_words
@@ -55,15 +57,9 @@ class EphemeralStore(KnownReads):
     async def apply(self, changes: Sequence[Change]) -> Receipt:
         """Keep all changes, or none and raise."""
         with self._lock:
-            # A single message is checked before anything is touched, and needs no copy to go back to.
-            before = None if len(changes) == 1 and isinstance(changes[0], AddMessage) else self._open.copy()
-            work = Changes(self._open)
-            try:
-                results = tuple(work.carry_out(change) for change in changes)
-            except BaseException:
-                if before is not None:
-                    self._state = before
-                raise
+            changed = self._open.layered()
+            results = carry_out(changed, changes)
+            self._state.take_over(changed)
             self._last_update = moment(now())
             return Receipt(durable=False, results=results)
 
@@ -78,12 +74,12 @@ class EphemeralStore(KnownReads):
         archived: bool = True,
     ) -> list[Message]:
         """Return the newest messages below `before`, oldest first."""
-        found = [
+        newest_first = (
             entry.message
-            for entry in self._open.inside(scope, within)
+            for entry in self._open.newest_inside(scope, within)
             if (before is None or entry.message.seq < before) and (archived or entry.message.active)
-        ]
-        return found[-limit:]
+        )
+        return list(islice(newest_first, limit))[::-1]
 
     @locked
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
@@ -133,8 +129,9 @@ class EphemeralStore(KnownReads):
     @locked
     async def said_between(self, space: str, since: int, until: int) -> list[Message]:
         """Return what was said in a space, in the order of the log."""
+        first, last = moment(max(since, EARLIEST)), moment(min(until - 1, LATEST))
         every = (entry.message for entry in self._open.log.values())
-        return [each for each in every if each.space == space and since <= as_microseconds(each.at) < until]
+        return [each for each in every if each.space == space and first <= each.at <= last]
 
     @locked
     async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
@@ -159,7 +156,7 @@ class EphemeralStore(KnownReads):
     @locked
     async def ahead(self, policy: str, limit: int) -> Ahead:
         """Return the oldest messages that a policy has not walked past."""
-        return Ahead(self._open.walks.get(policy, 0), tuple(agenda.unwalked(self._open, policy)[:limit]))
+        return Ahead(self._open.walks.get(policy, 0), tuple(islice(agenda.unwalked(self._open, policy), limit)))
 
     @locked
     async def agenda(self, policy: str, due_by: int, limit: int, *, failing: bool = False) -> list[Planned]:
@@ -179,14 +176,13 @@ class EphemeralStore(KnownReads):
     @locked
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
         """Return the sessions that the scope's newest messages are in, oldest first by start."""
-        newest_first = reversed(self._open.inside(scope, within))
-        names = dict.fromkeys((entry.message.thread, entry.message.session) for entry in newest_first)
-        wanted = set(list(names)[:limit])
-        found = [
-            kept
-            for kept in self._open.sessions.values()
-            if kept.session.space == scope.space and (kept.session.thread, kept.session.id) in wanted
-        ]
+        state, wanted = self._open, dict[int, None]()
+        for entry in state.newest_inside(scope, within):
+            message = entry.message
+            wanted[state.session_names[(message.space, message.thread), message.session]] = None
+            if len(wanted) == limit:
+                break
+        found = [state.sessions[key] for key in wanted]
         return [kept.session for kept in sorted(found, key=lambda kept: (kept.session.started_at, kept.key))]
 
     @locked
@@ -249,14 +245,13 @@ class EphemeralStore(KnownReads):
     @locked
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages that an embedder has not seen."""
-        seen = self._open.seen.get(embedder, 0)
-        known = {
-            self._open.log[seq].message.text: value
-            for (name, seq), value in self._open.vectors.items()
-            if name == embedder
-        }
-        due = [entry.message for entry in self._open.log.values() if entry.message.seq > seen][:limit]
-        return [Unembedded(message.seq, message.text, known.get(message.text)) for message in due]
+        state = self._open
+        due = [entry.message for entry in islice(state.after(state.seen.get(embedder, 0)), limit)]
+        equal = [state.embedded.get((embedder, message.text)) for message in due]
+        return [
+            Unembedded(message.seq, message.text, None if seq is None else state.vectors[embedder, seq])
+            for message, seq in zip(due, equal, strict=True)
+        ]
 
     @locked
     async def search_vector(
@@ -293,8 +288,9 @@ class EphemeralStore(KnownReads):
     @locked
     async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
         """Return messages of the scope by sequence number, in order."""
-        wanted = set(seqs)
-        return [entry.message for entry in self._open.inside(scope, within) if entry.message.seq in wanted]
+        holds = self._open.holding(scope, within)
+        found = [self._open.log[seq].message for seq in sorted(set(seqs)) if seq in self._open.log]
+        return [message for message in found if holds(message)]
 
     @locked
     async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:

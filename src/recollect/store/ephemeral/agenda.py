@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from recollect.domain.agenda import Backlog, Entry, Passed, Touch
@@ -10,13 +11,11 @@ from recollect.errors import SourcesChanged
 from recollect.store.ephemeral.state import State, as_microseconds
 
 
-def unwalked(state: State, policy: str) -> list[Passed]:
+def unwalked(state: State, policy: str) -> Iterator[Passed]:
     """Return the messages that a policy has not walked past, oldest first."""
-    messages = (entry.message for entry in state.log.values() if entry.message.seq > state.walks.get(policy, 0))
-    return [
-        Passed(each.seq, each.space, each.user, each.thread, each.role, as_microseconds(each.at), len(each.text))
-        for each in messages
-    ]
+    for entry in state.after(state.walks.get(policy, 0)):
+        each, at = entry.message, as_microseconds(entry.message.at)
+        yield Passed(each.seq, each.space, each.user, each.thread, each.role, at, len(each.text))
 
 
 def walk(state: State, change: Walk) -> None:

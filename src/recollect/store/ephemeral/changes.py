@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 
 from recollect.domain.change import (
     AddMessage,
@@ -38,11 +40,16 @@ from recollect.domain.summary_change import AddView, Revise, Settle, Walk
 from recollect.errors import InvalidInput, NotFound, SourcesChanged
 from recollect.store.ephemeral import agenda, known, summaries
 from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
-from recollect.store.terms import terms
+
+
+def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
+    """Carry out a change set on a layer."""
+    work = Changes(state)
+    return tuple([work.carry_out(change) for change in changes])
 
 
 class Changes:
-    """Changes to one state. A change that raises may leave the state half changed: the caller keeps a copy."""
+    """Changes to one state. A change that raises may leave it half changed: it is a layer, and the caller drops it."""
 
     def __init__(self, state: State) -> None:
         """Work on `state`."""
@@ -77,6 +84,7 @@ class Changes:
                 for row in change.rows:
                     if row.seq in self._state.log:
                         self._state.vectors.setdefault((change.embedder, row.seq), row.value)
+                        self._state.embedded.setdefault((change.embedder, row.text), row.seq)
                 self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
                 return None
             case AddNoteVectors():
@@ -106,7 +114,8 @@ class Changes:
         said_then = thread(scope), draft.at
         state.by_time[said_then] = (*state.by_time.get(said_then, ()), seq)
         stored = Stored(draft, seq, session, draft.hash)
-        state.log[seq] = Entry(stored.message, draft.id, Counter(terms(draft.text)))
+        state.log[seq] = Entry(stored.message, draft.id)
+        state.numbers.add(stored.message)
         return stored
 
     def _delivered_before(self, draft: Draft) -> Message | None:
@@ -123,15 +132,12 @@ class Changes:
 
     def _session_for(self, draft: Draft, seq: int, silence: int) -> str:
         sessions, scope = self._state.sessions, draft.scope
-        here = [sessions[key] for key in self._state.threads.get(thread(scope), ())]
         if scope.session is not None:
-            keep, absorb = self._session_named(scope, scope.session, here), None
+            keep, absorb = self._session_named(scope, scope.session), None
         else:
-            began_before = sorted(
-                (kept.stretch for kept in here if kept.automatic and kept.stretch.started < draft.at + silence),
-                key=lambda stretch: (stretch.started, stretch.key),
-            )
-            placement = place(draft.at, silence, began_before[-2:])
+            here = self._state.threads.get(thread(scope), ())
+            until = bisect_left(here, draft.at + silence, key=lambda key: sessions[key].stretch.started)
+            placement = place(draft.at, silence, [sessions[key].stretch for key in here[max(0, until - 2) : until]])
             keep = None if placement.keep is None else sessions[placement.keep.key]
             absorb = None if placement.absorb is None else sessions[placement.absorb.key]
         if keep is None:
@@ -146,18 +152,19 @@ class Changes:
             last_activity=max(old.last_activity, at),
             messages=old.messages + 1,
         )
-        sessions[keep.key] = replace(keep, session=grown)
+        self._keep_session(replace(keep, session=grown))
         return grown.id
 
-    def _session_named(self, scope: Scope, name: str, here: list[KeptSession]) -> KeptSession | None:
-        named = next((kept for kept in here if kept.session.id == name), None)
+    def _session_named(self, scope: Scope, name: str) -> KeptSession | None:
+        state = self._state
+        key = state.session_names.get((thread(scope), name))
         opened_by = opening_message(name)
-        if named is None and opened_by is not None:
-            entry = self._state.log.get(opened_by)
+        if key is None and opened_by is not None:
+            entry = state.log.get(opened_by)
             if entry is None or (entry.message.space, entry.message.thread) != thread(scope):
                 raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Recollect")
-            named = next(kept for kept in here if kept.session.id == entry.message.session)
-        return None if named is None else replace(named, automatic=False)
+            key = state.session_names[thread(scope), entry.message.session]
+        return None if key is None else replace(state.sessions[key], automatic=False)
 
     def _open_session(self, draft: Draft, seq: int, silence: int) -> str:
         scope = draft.scope
@@ -165,8 +172,7 @@ class Changes:
         key = next(reversed(self._state.sessions), 0) + 1
         name = scope.session or automatic_name(seq)
         session = Session(name, scope.space, scope.thread, scope.user, at, at, 1, timedelta(microseconds=silence))
-        self._state.sessions[key] = KeptSession(key, session, automatic=scope.session is None)
-        self._state.threads[thread(scope)] = (*self._state.threads.get(thread(scope), ()), key)
+        self._keep_session(KeptSession(key, session, automatic=scope.session is None))
         return name
 
     def _merge(self, keep: KeptSession, absorb: KeptSession) -> KeptSession:
@@ -180,20 +186,43 @@ class Changes:
                 messages=old.messages + gone.messages,
             ),
         )
-        for seq, entry in state.log.items():
-            message = entry.message
-            if (message.space, message.thread, message.session) == (gone.space, gone.thread, gone.id):
-                state.log[seq] = replace(entry, message=replace(message, session=old.id))
         here = gone.space, gone.thread
+        for seq in state.numbers.said(here):
+            entry = state.log[seq]
+            if entry.message.session == gone.id:
+                state.log[seq] = replace(entry, message=replace(entry.message, session=old.id))
         state.threads[here] = tuple(key for key in state.threads[here] if key != absorb.key)
-        state.sessions[keep.key] = merged
         del state.sessions[absorb.key]
+        del state.session_names[here, gone.id]
+        self._keep_session(merged)
         return merged
+
+    def _keep_session(self, kept: KeptSession) -> None:
+        """Put a session where it is looked for: by its name and, where the log found it, by its start."""
+        state, here = self._state, (kept.session.space, kept.session.thread)
+        before = state.sessions.get(kept.key)
+        state.sessions[kept.key] = kept
+        state.session_names[here, kept.session.id] = kept.key
+        if before is not None and (before.automatic, before.session.started_at) == (
+            kept.automatic,
+            kept.session.started_at,
+        ):
+            return
+        others = state.threads.get(here, ())
+        if before is not None:
+            others = tuple(key for key in others if key != kept.key)
+        if kept.automatic:
+            place = bisect_left(others, (kept.stretch.started, kept.key), key=self._order_of_sessions)
+            others = (*others[:place], kept.key, *others[place:])
+        state.threads[here] = others
+
+    def _order_of_sessions(self, key: int) -> tuple[int, int]:
+        return self._state.sessions[key].stretch.started, key
 
     def _put_facts(self, change: PutFacts) -> Facts:
         scope = change.scope
         self.own(scope)
-        version = sum(owner == person(scope) for owner, _ in self._state.facts) + 1
+        version = next(number for number in count(1) if (person(scope), number) not in self._state.facts)
         if change.instead_of is not None and version != change.instead_of + 1:
             raise SourcesChanged(f"the facts about {scope.user!r} have been changed meanwhile; read them again")
         facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)

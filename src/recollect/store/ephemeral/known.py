@@ -25,7 +25,7 @@ from recollect.domain.note import NoteKey
 from recollect.domain.scope import Scope
 from recollect.domain.words import Timely
 from recollect.errors import NotFound, SourcesChanged
-from recollect.store.ephemeral.state import Name, State, person
+from recollect.store.ephemeral.state import State, person
 
 if TYPE_CHECKING:
     from recollect.store.ephemeral.changes import Changes
@@ -142,7 +142,7 @@ def _count(work: Changes, state: State, change: CountMemory) -> None:
 
 def _forget(work: Changes, state: State, change: Forget) -> None:
     work.own(change.scope)
-    last = max((entry.message.seq for entry in state.inside(change.scope, "user")), default=0)
+    last = state.last_of(change.scope)
     stones = tuple(Tombstone(words, last) for words in change.words)
     state.tombstones[person(change.scope)] = (*state.tombstones.get(person(change.scope), ()), *stones)
     work.note(change.scope, change.actor, "forget", f"{len(change.words)} things")
@@ -192,14 +192,11 @@ def due_memories(state: State, what: Timely, before: datetime) -> list[Memory]:
 
 def unextracted_users(state: State, after: Scope | None) -> list[Unextracted]:
     """Return users of whom something was stored that nobody has looked through, in the order in which they came."""
-    last: dict[Name, int] = {}
-    for entry in state.log.values():
-        last[entry.owner] = entry.message.seq
-    waiting = [
-        Unextracted(Scope.of(name, space), state.extracted.get((space, name), 0), seq)
-        for (space, name), seq in ((owner, last[owner]) for owner in state.owners if owner in last)
-        if seq > state.extracted.get((space, name), 0)
+    every = [
+        Unextracted(Scope.of(name, space), state.extracted.get((space, name), 0), 0) for space, name in state.owners
     ]
+    newest = [user._replace(last=state.last_of(user.scope)) for user in every]
+    waiting = [user for user in newest if user.last > user.after]
     if after is None:
         return waiting
     order = list(state.owners)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
+from recollect.domain.checks import LARGEST
 from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope
@@ -98,10 +100,9 @@ class KnownReads(Held):
         self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
     ) -> list[Message]:
         """Return the user's messages after a sequence number, oldest first."""
-        return [
+        found = (
             entry.message
-            for entry in self._open.inside(scope, "user")
-            if entry.message.seq > after
-            and (not here or entry.message.thread == scope.thread)
-            and (archived or entry.message.active)
-        ][:limit]
+            for entry in self._open.stretch(scope, after + 1, LARGEST)
+            if (not here or entry.message.thread == scope.thread) and (archived or entry.message.active)
+        )
+        return list(islice(found, limit))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from typing import TypeAlias
+from functools import cached_property
+from typing import Final
 
 from recollect.domain.agenda import Entry as Planned
 from recollect.domain.agenda import Subject
@@ -19,18 +22,22 @@ from recollect.domain.session import Session, Stretch
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
+from recollect.store.ephemeral.layer import Layer, Rows, take_over
+from recollect.store.ephemeral.numbers import Name, Numbers
+from recollect.store.terms import terms
 
-Name: TypeAlias = tuple[str, str]
-"""A space and a name in it, of a person or of a thread."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
     """A message with what the store keeps beside it."""
 
     message: Message
     given_id: str | None
-    terms: Mapping[str, int]
+
+    @cached_property
+    def terms(self) -> Mapping[str, int]:
+        """How often it has which term. Worked out when somebody searches: most messages are not searched for long."""
+        return Counter(terms(self.message.text))
 
     @property
     def length(self) -> int:
@@ -59,52 +66,93 @@ class KeptSession:
 
 @dataclass(slots=True)
 class State:
-    """Everything there is. Its values are frozen, so a copy of the tables is a copy of it all."""
+    """Everything there is. Its values are frozen, so that a layer of changes leaves what is below it as it was."""
 
-    log: dict[int, Entry] = field(default_factory=dict)
-    by_given_id: dict[tuple[Name, str], int] = field(default_factory=dict)
-    by_time: dict[tuple[Name, int], tuple[int, ...]] = field(default_factory=dict)
+    log: Rows[int, Entry] = field(default_factory=dict)
+    by_given_id: Rows[tuple[Name, str], int] = field(default_factory=dict)
+    by_time: Rows[tuple[Name, int], tuple[int, ...]] = field(default_factory=dict)
     """What was said in a thread at one moment."""
-    sessions: dict[int, KeptSession] = field(default_factory=dict)
-    threads: dict[Name, tuple[int, ...]] = field(default_factory=dict)
-    """The sessions of each thread."""
-    summaries: dict[int, Summary] = field(default_factory=dict)
-    memories: dict[int, Memory] = field(default_factory=dict)
-    versions: dict[int, tuple[MemoryVersion, ...]] = field(default_factory=dict)
+    sessions: Rows[int, KeptSession] = field(default_factory=dict)
+    threads: Rows[Name, tuple[int, ...]] = field(default_factory=dict)
+    """The sessions of each thread, by their start."""
+    session_names: Rows[tuple[Name, str], int] = field(default_factory=dict)
+    summaries: Rows[int, Summary] = field(default_factory=dict)
+    memories: Rows[int, Memory] = field(default_factory=dict)
+    versions: Rows[int, tuple[MemoryVersion, ...]] = field(default_factory=dict)
     """What each memory was before its changes."""
-    tombstones: dict[Name, tuple[Tombstone, ...]] = field(default_factory=dict)
-    derived: dict[tuple[Name, str], Derived] = field(default_factory=dict)
-    extracted: dict[Name, int] = field(default_factory=dict)
+    tombstones: Rows[Name, tuple[Tombstone, ...]] = field(default_factory=dict)
+    derived: Rows[tuple[Name, str], Derived] = field(default_factory=dict)
+    extracted: Rows[Name, int] = field(default_factory=dict)
     """Up to where each user's messages were looked through."""
-    facts: dict[tuple[Name, int], Facts] = field(default_factory=dict)
-    settings: dict[tuple[Name, str], Setting] = field(default_factory=dict)
-    vectors: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    note_vectors: dict[tuple[str, NoteKey], bytes] = field(default_factory=dict)
-    spending: dict[tuple[date, Name | None], int] = field(default_factory=dict)
-    seen: dict[str, int] = field(default_factory=dict)
+    facts: Rows[tuple[Name, int], Facts] = field(default_factory=dict)
+    settings: Rows[tuple[Name, str], Setting] = field(default_factory=dict)
+    vectors: Rows[tuple[str, int], bytes] = field(default_factory=dict)
+    embedded: Rows[tuple[str, str], int] = field(default_factory=dict)
+    """A message with a vector, for each embedder and text."""
+    note_vectors: Rows[tuple[str, NoteKey], bytes] = field(default_factory=dict)
+    spending: Rows[tuple[date, Name | None], int] = field(default_factory=dict)
+    seen: Rows[str, int] = field(default_factory=dict)
     """Up to where each embedder has seen the log."""
-    owners: dict[Name, datetime] = field(default_factory=dict)
-    chunks: dict[Name, int] = field(default_factory=dict)
-    walks: dict[str, int] = field(default_factory=dict)
+    owners: Rows[Name, datetime] = field(default_factory=dict)
+    chunks: Rows[Name, int] = field(default_factory=dict)
+    walks: Rows[str, int] = field(default_factory=dict)
     """Up to where each policy has walked along the log."""
-    agenda: dict[Subject, Planned] = field(default_factory=dict)
-    audit: dict[int, AuditEntry] = field(default_factory=dict)
+    agenda: Rows[Subject, Planned] = field(default_factory=dict)
+    audit: Rows[int, AuditEntry] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=Numbers)
+    """The messages of each user and of each thread."""
 
-    def copy(self) -> State:
+    def layered(self) -> State:
         """Return a state that can go another way."""
-        return State(**{table.name: dict(getattr(self, table.name)) for table in fields(self)})
+        tables = {name: Layer(getattr(self, name)) for name in TABLES}
+        return State(**tables, numbers=Numbers(self.numbers))
+
+    def take_over(self, changed: State) -> None:
+        """Go the way that a state layered on this one went."""
+        for name in TABLES:
+            take_over(getattr(self, name), getattr(changed, name))
+        self.numbers.take_over(changed.numbers)
 
     def inside(self, scope: Scope, within: Within) -> list[Entry]:
         """Return what the scope holds, in the order of the log."""
+        return list(self.newest_inside(scope, within))[::-1]
+
+    def newest_inside(self, scope: Scope, within: Within) -> Iterator[Entry]:
+        """Return what the scope holds, newest first, looked up one by one."""
+        holds = self.holding(scope, within)
+        numbers = self.numbers.owned(person(scope)) if within == "user" else self.numbers.said(thread(scope))
+        found = map(self.log.__getitem__, reversed(numbers))
+        return found if within != "session" else (entry for entry in found if holds(entry.message))
+
+    def holding(self, scope: Scope, within: Within) -> Callable[[Message], bool]:
+        """Return what tells whether the scope holds a message."""
         if within == "session" and scope.session is None:
             raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
         limits: dict[Within, Callable[[Message], bool]] = {
-            "user": lambda message: message.user == scope.user,
-            "thread": lambda message: message.thread == scope.thread,
-            "session": lambda message: (message.thread, message.session) == (scope.thread, scope.session),
+            "user": lambda message: (message.space, message.user) == person(scope),
+            "thread": lambda message: (message.space, message.thread) == thread(scope),
+            "session": lambda message: (
+                (message.space, message.thread, message.session) == (*thread(scope), scope.session)
+            ),
         }
-        limit = limits[within]
-        return [entry for entry in self.log.values() if entry.message.space == scope.space and limit(entry.message)]
+        return limits[within]
+
+    def after(self, seq: int) -> Iterator[Entry]:
+        """Return all messages after one, of all spaces, in the order of the log."""
+        for number in range(seq + 1, next(reversed(self.log), 0) + 1):
+            entry = self.log.get(number)
+            if entry is not None:
+                yield entry
+
+    def stretch(self, scope: Scope, first: int, last: int) -> list[Entry]:
+        """Return the user's messages between two, with both of them, in the order of the log."""
+        mine = self.numbers.owned(person(scope))
+        return [self.log[seq] for seq in mine[bisect_left(mine, first) : bisect_right(mine, last)]]
+
+    def last_of(self, scope: Scope) -> int:
+        """Return the user's newest message, or zero."""
+        mine = self.numbers.owned(person(scope))
+        return mine[-1] if mine else 0
 
     def summary(self, scope: Scope, number: int) -> Summary:
         """Return one of the user's summaries."""
@@ -119,6 +167,10 @@ class State:
         if memory is None or (memory.space, memory.user) != person(scope):
             raise NotFound(f"{scope.user!r} has no memory {number}")
         return memory
+
+
+TABLES: Final = tuple(each.name for each in fields(State) if each.name != "numbers")
+"""The names of the tables."""
 
 
 def person(scope: Scope) -> Name:

@@ -75,7 +75,7 @@ def roll_back(work: Changes, state: State, change: RollBack) -> Summary:
         before = state.summaries[summary.replaces]
         state.summaries[before.id] = replace(before, active=True, replaced=False)
     elif summary.reach == "chunks" and summary.level == 1:
-        for entry in state.inside(scope, "user"):
+        for entry in state.stretch(scope, summary.first, summary.last):
             if entry.message.chunk in summary.chunks:
                 freed = replace(entry.message, active=True, chunk=None)
                 state.log[entry.message.seq] = replace(entry, message=freed)
@@ -183,7 +183,8 @@ def below(state: State, summary: Summary) -> list[Message]:
     """Return the messages below a summary."""
     scope = Scope(summary.space, summary.user, summary.thread)
     if summary.reach == "chunks":
-        return [entry.message for entry in state.inside(scope, "user") if entry.message.chunk in summary.chunks]
+        entries = state.stretch(scope, summary.first, summary.last)
+        return [entry.message for entry in entries if entry.message.chunk in summary.chunks]
     if summary.reach == "sources":
         every = {each.seq: each for source in summary.sources for each in below(state, state.summaries[source])}
         return [every[seq] for seq in sorted(every)]
@@ -244,9 +245,7 @@ def _drafted(state: State, draft: ViewDraft) -> list[Message]:
 
 def _stretch(state: State, scope: Scope, first: int, last: int, *, here: bool) -> list[Message]:
     return [
-        entry.message
-        for entry in state.inside(scope, "user")
-        if first <= entry.message.seq <= last and (not here or entry.message.thread == scope.thread)
+        entry.message for entry in state.stretch(scope, first, last) if not here or entry.message.thread == scope.thread
     ]
 
 
