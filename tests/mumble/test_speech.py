@@ -6,7 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mumble.speaking import SpeechServices, needs_flite
+from mumble.speaking import SpeechServices, needs_flite, sound_of, words_of
+from recollect.bots.mumble.ears import Ear
+from recollect.bots.mumble.packets import Heard
+from recollect.bots.mumble.sound import as_opus, as_wav
 from recollect.models.speech import open_speech
 from recollect.settings import Choice, Provider, Settings, Speech
 
@@ -43,3 +46,14 @@ async def test_flite_speaks_and_pocketsphinx_hears(services: Callable[..., Speec
         await speech.speak("again")
         assert both.asked == ["/synthesize", "/", "/v1/audio/transcriptions", "/"], "it remembers which one it is"
     await speech.close()
+
+
+async def test_words_survive_the_way_through_opus_and_the_ear() -> None:
+    ear, now, said = Ear(), 0.0, []
+    spoken = as_opus(sound_of("My brother plays the piano."), 32_000)
+    for number, opus in enumerate(spoken, 1):
+        said.append(ear.take(Heard(1, 0, number, opus, number == len(spoken)), now))
+        now += 0.02
+    said.append(ear.tick(now + 10))
+    [utterance] = [each for each in said if each is not None]
+    assert words_of(as_wav(utterance.samples)) == "my brother plays the piano"

@@ -1,0 +1,149 @@
+"""Voices are cut where people pause, and what is no voice is no utterance."""
+
+from __future__ import annotations
+
+import io
+import wave
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from recollect.bots.mumble import ears, packets
+from recollect.bots.mumble.ears import Ear, Utterance
+from recollect.bots.mumble.packets import Heard
+from recollect.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
+from recollect.errors import ModelGarbled
+
+Samples = NDArray[np.int16]
+
+
+def wav(samples: Samples, rate: int = RATE, channels: int = 1) -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(channels)
+        sound.setsampwidth(2)
+        sound.setframerate(rate)
+        sound.writeframes(samples.tobytes())
+    return file.getvalue()
+
+
+def tone(seconds: float, loudness: float = 8000, rate: int = RATE) -> Samples:
+    """Something as loud as a voice, with gaps as between words: an even tone would be taken for noise."""
+    times = np.arange(round(seconds * rate)) / rate
+    swelling = np.clip(np.abs(np.sin(2 * np.pi * 1.3 * times + 0.3)) - 0.1, 0, 1)
+    return np.asarray(loudness * swelling * np.sin(2 * np.pi * 220 * times), dtype=np.int16)
+
+
+def noise(seconds: float, loudness: float) -> Samples:
+    made = np.random.default_rng(1).normal(0, loudness, round(seconds * RATE))
+    return np.asarray(made, dtype=np.int16)
+
+
+def heard(samples: Samples, *, target: int = packets.TALK, ended: bool = True) -> Iterator[Heard]:
+    sent = as_opus(wav(samples), 40_000)
+    for number, opus in enumerate(sent, 1):
+        yield Heard(7, target, number * 2, opus, ended and number == len(sent))
+
+
+def listen(ear: Ear, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:
+    """Play voices one after the other, 20 ms at a time; then let some time pass."""
+    now, found = 100.0, []
+    for voice in voices:
+        for packet in voice:
+            found.append(ear.take(packet, now))
+            now += 0.02
+    found.append(ear.tick(now + (10 if then is None else then)))
+    return [utterance for utterance in found if utterance is not None]
+
+
+def seconds(utterance: Utterance) -> float:
+    return len(utterance.samples) / RATE
+
+
+def test_somebody_who_speaks_and_lets_go_of_the_button_said_one_thing() -> None:
+    [said] = listen(Ear(), heard(tone(1.5)))
+    assert seconds(said) == pytest.approx(1.5, abs=0.1)
+    assert said.target == packets.TALK
+
+
+def test_it_is_over_a_while_after_the_last_packet_and_not_before() -> None:
+    ear = Ear()
+    assert not listen(ear, heard(tone(1)), then=ears.PAUSE - 0.1)
+    assert ear.ends_at is not None
+    assert ear.tick(ear.ends_at) is not None
+    assert ear.ends_at is None
+
+
+def test_a_network_that_stalls_does_not_end_a_sentence() -> None:
+    ear = Ear()
+    assert not listen(ear, heard(tone(1), ended=False), then=ears.PAUSE + 1)
+    [said] = listen(ear, heard(tone(1)))
+    assert seconds(said) == pytest.approx(2.0, abs=0.2)
+
+
+def test_a_client_that_sends_all_the_time_is_cut_at_the_pauses() -> None:
+    voice = np.concatenate([noise(1, 30), tone(1), noise(1.5, 30), tone(0.7), noise(1.5, 30)])
+    first, second = listen(Ear(), heard(voice, ended=False))
+    assert seconds(first) == pytest.approx(1 + ears.PAUSE, abs=0.5)
+    assert seconds(second) == pytest.approx(0.7 + ears.PAUSE, abs=0.5)
+
+
+def test_a_short_pause_belongs_to_the_sentence() -> None:
+    voice = np.concatenate([tone(0.6), noise(0.4, 20), tone(0.6)])
+    assert len(listen(Ear(), heard(voice))) == 1
+
+
+@pytest.mark.parametrize(
+    "voice",
+    [noise(2, 25), noise(2, 0), tone(0.1), np.zeros(RATE, dtype=np.int16)],
+    ids=["noise", "nothing", "a click", "silence"],
+)
+def test_what_is_no_voice_is_no_utterance(voice: Samples) -> None:
+    assert not listen(Ear(), heard(voice))
+
+
+def test_steady_noise_is_not_taken_for_a_voice_for_long() -> None:
+    """A fan beside the microphone is louder than a soft voice elsewhere."""
+    ear = Ear()
+    found = listen(ear, heard(noise(15, 600), ended=False))
+    assert sum(map(seconds, found)) < 10
+    assert len(listen(ear, heard(tone(1) + noise(1, 600)))) == 1
+
+
+def test_a_speech_without_an_end_is_cut() -> None:
+    found = listen(Ear(), heard(tone(ears.LONGEST + 5)))
+    assert [round(seconds(utterance)) for utterance in found] == [30, 5]
+
+
+def test_a_whisper_is_kept_apart_from_what_everybody_heard() -> None:
+    found = listen(Ear(), heard(tone(1), ended=False), heard(tone(1), target=packets.WHISPER))
+    assert [utterance.target for utterance in found] == [packets.TALK, packets.WHISPER]
+
+
+def test_packets_that_are_no_sound_are_passed_over() -> None:
+    ear, good = Ear(), list(heard(tone(1)))
+    nonsense = [Heard(7, 0, 0, broken, False) for broken in (b"", b"\xff" * 40, b"\x01", bytes(range(256)) * 4)]
+    mixed = [packet for pair in zip(good, nonsense * 20, strict=False) for packet in pair]
+    assert len(listen(ear, iter(mixed))) == 1
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (16_000, 1), (22_050, 1), (24_000, 2), (48_000, 1)])
+def test_sound_of_any_rate_comes_out_as_it_went_in(rate: int, channels: int) -> None:
+    spoken = np.repeat(tone(1, rate=rate), channels)
+    reader = OpusReader()
+    back = np.concatenate([reader.read(packet) for packet in as_opus(wav(spoken, rate, channels), 40_000)])
+    assert len(back) / RATE == pytest.approx(1, abs=0.05)
+    again = as_wav(back)
+    with wave.open(io.BytesIO(again)) as sound:
+        assert (sound.getframerate(), sound.getnchannels()) == (16_000, 1)
+        heard_again = np.frombuffer(sound.readframes(sound.getnframes()), dtype=np.int16)
+    strongest = np.argmax(np.abs(np.fft.rfft(heard_again.astype(float)))) * 16_000 / len(heard_again)
+    assert strongest == pytest.approx(220, abs=10)
+
+
+@pytest.mark.parametrize("sound", [b"", b"RIFF", b"<html>It works!</html>", wav(np.zeros(0, dtype=np.int16))])
+def test_what_is_no_sound_file_is_refused(sound: bytes) -> None:
+    with pytest.raises(ModelGarbled, match="text to speech"):
+        as_opus(sound, 40_000)
