@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-llm check format stubs tables bench torture eval build clean
+.PHONY: help demo test programs test-llm check format stubs tables bench torture eval build clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,8 +15,11 @@ help:  ## show this list
 demo: $(READY)  ## see it work: store, search, restart
 	$(BIN)/recollect demo
 
-test: $(READY) check  ## lint, types, layers and all tests
+test: $(READY) programs check  ## lint, types, layers and all tests
 	$(BIN)/python -m pytest
+
+programs:  ## install what some tests need from Debian (as root), or say what is missing
+	@sh tools/system_packages.sh
 
 test-llm: $(LLM)/.ready  ## ask a real small model, served by llama.cpp (not part of `make test`)
 	$(LLM)/bin/python -m pytest tests/llm --timeout=600
