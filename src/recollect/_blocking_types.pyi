@@ -108,7 +108,7 @@ class BlockingMemory:
         """Return totals."""
 
     def health(self) -> Health:
-        """Say how each part is doing."""
+        """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
 
     @property
     def metrics(self) -> Metrics:
@@ -364,6 +364,12 @@ class BlockingUserMemory:
 
     def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
+
+    def health(self) -> Health:
+        """Say how the parts of this user's memory are doing.
+
+        With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
+        """
 
     def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest changes that were made to this user's memory, oldest first."""

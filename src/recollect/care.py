@@ -6,12 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from recollect.domain import checks
-from recollect.domain.report import AuditEntry, Health, Stats, User, Verification
+from recollect.domain.report import AuditEntry, Component, Health, Stats, User, Verification
 from recollect.domain.scope import Scope
 from recollect.models.health import models_health
+from recollect.profiles import Profile
+from recollect.settings import Settings
 from recollect.store import Progress, Store
 from recollect.telemetry import Metrics, timed
-from recollect.upkeep import Upkeep, UpkeepReport
+from recollect.telemetry.sessions import SessionLog
+from recollect.upkeep import Upkeep, UpkeepReport, Watch
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -23,11 +26,27 @@ MOST_AT_ONCE = 10_000
 class Care:
     """What looks after one store."""
 
-    def __init__(self, store: Store, upkeep: Upkeep, chat: Chat | None, metrics: Metrics) -> None:
+    def __init__(
+        self, store: Store, profile: Profile, upkeep: Upkeep, chat: Chat | None, metrics: Metrics, settings: Settings
+    ) -> None:
         self.store = store
+        self.profile = profile
         self.upkeep = upkeep
         self.chat = chat
         self.metrics = metrics
+        self.sessions = SessionLog()
+        self.watch = Watch(store, self._parts, metrics, settings.alerts)
+
+    async def close(self) -> None:
+        """Stop, and let go of everything."""
+        await self.watch.close()
+        await self.upkeep.close()
+        if self.chat is not None:
+            await self.chat.close()
+        await self.store.close()
+
+    async def _parts(self) -> list[Component]:
+        return [await self.store.health(), *(await self.upkeep.health()), models_health(self.chat)]
 
 
 class AllCare:
@@ -53,10 +72,9 @@ class AllCare:
         return await self._store.stats()
 
     async def health(self) -> Health:
-        """Say how each part is doing."""
-        components = (await self._store.health(), *(await self._upkeep.health()), models_health(self._care.chat))
-        failing = any(component.status == "failing" for component in components)
-        return Health(status="failing" if failing else "active", components=components)
+        """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
+        self._care.watch.start()
+        return await self._care.watch.look()
 
     @property
     def metrics(self) -> Metrics:
@@ -89,6 +107,15 @@ class UserCare:
         self._care = care
         self._metrics = care.metrics
         self.scope = scope
+
+    async def health(self) -> Health:
+        """Say how the parts of this user's memory are doing.
+
+        With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
+        """
+        from recollect.upkeep.account import account  # noqa: PLC0415 - brings the digest
+
+        return await account(self._care.store, self._care.profile, self.scope)
 
     @timed("audit")
     async def audit(self, limit: int = 100) -> list[AuditEntry]:

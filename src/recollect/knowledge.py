@@ -154,6 +154,7 @@ class AllKnowledge:
             await self._knowledge.store.apply(seen)
         return found
 
+    @timed("memory")
     async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> Memory:
         """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
         number = _number(memory)

@@ -151,7 +151,7 @@ class Memory(AllKnowledge, AllCare):
                 Digesting(store, profile.summaries, self._digests.load, metrics=counted),
             ]
         )
-        AllCare.__init__(self, Care(store, upkeep, chat, counted))
+        AllCare.__init__(self, Care(store, profile, upkeep, chat, counted, settings or Settings()))
         self._recall = Recall(store, embedder)
         self._contexts = Contexts(store, self._recall, profile, self._portrait)
 
@@ -203,10 +203,7 @@ class Memory(AllKnowledge, AllCare):
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
-        await self._upkeep.close()
-        if self._care.chat is not None:
-            await self._care.chat.close()
-        await self._store.close()
+        await self._care.close()
 
     async def __aenter__(self) -> Self:
         """Return itself."""
@@ -264,6 +261,8 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
         receipt = await self._store.apply([AddMessage(new, self._silence)])
         self._upkeep.nudge()
+        self._care.watch.start()
+        self._care.sessions.note(receipt)
         notices = self._upkeep.notices(self.scope)
         return replace(receipt, notices=notices) if notices else receipt
 
@@ -331,6 +330,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
+    @timed("message")
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
         return await self._store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))

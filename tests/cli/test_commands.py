@@ -179,8 +179,31 @@ def test_users_and_status_are_readable(run: Run) -> None:
     assert "ann" in ok(run("users"))
     assert "nobody" in ok(run("users", "--space", "other"))
     page = ok(run("status"))
-    assert "store: active" in page
+    assert "the memory is active" in page
+    assert re.search(r"● store +1 ", page)
     assert "memory.db" in page
+    assert "1 messages" in page
+
+
+def test_the_status_of_one_user(run: Run) -> None:
+    ok(run("add", "hello", "-u", "ann"))
+    page = ok(run("status", "--user", "ann"))
+    assert "the memory of ann is active" in page
+    assert re.search(r"● whole_history +1 ", page)
+    parts = as_json(run("status", "--user", "bob", "--json"))["health"]["components"]
+    assert {part["status"] for part in parts} == {"initializing"}
+
+
+@pytest.mark.req("C17")
+def test_status_shows_alerts_and_exits_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(run("add", "hello"))
+    monkeypatch.setenv("RECOLLECT_ALERTS__STORAGE_BYTES", "1000")
+    ran = run("status")
+    assert ran.exit_code == 1
+    assert "! the store has " in ran.output
+    assert "alert (" not in ran.output, "what the page says is not told by the log as well"
+    (alert,) = json.loads(run("status", "--json").stdout)["health"]["alerts"]
+    assert (alert["kind"], alert["about"]) == ("capacity", "store")
 
 
 def test_the_demo_works_and_keeps_what_it_is_told_to_keep(run: Run, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from recollect import __version__
-from recollect.cli import care, chat, config, context, demo, evaluate, keys, knowledge, log, serve, summaries
+from recollect.cli import care, chat, config, context, demo, evaluate, keys, knowledge, log, serve, status, summaries
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
 
@@ -77,7 +77,7 @@ app.command()(summaries.summarize)
 app.command()(summaries.summaries)
 app.command()(summaries.upkeep)
 app.command()(care.users)
-app.command()(care.status)
+app.command()(status.status)
 app.command()(care.verify)
 app.command()(care.backup)
 app.command()(care.restore)

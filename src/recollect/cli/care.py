@@ -39,32 +39,6 @@ def users(
     console().print(table)
 
 
-def status(store: Store = None, as_json: AsJson = False) -> None:
-    """Show how much is remembered and how each part is doing. Exits with 1 when a part is failing."""
-    must_exist(store)
-    with recollect.open(store) as memory:
-        stats, health = memory.stats(), memory.health()
-    if as_json:
-        print_json({"stats": stats, "health": health})
-    else:
-        table = Table(show_header=False, box=None)
-        for name in ("spaces", "users", "threads", "sessions", "messages", "archived", "summaries", "memories"):
-            table.add_row(name, Text(f"{getattr(stats, name):,}", justify="right"))
-        table.add_row("size", Text(f"{stats.bytes / 1_000_000:,.1f} MB", justify="right"))
-        console().print(table)
-        for component in health.components:
-            good = component.status == "active"
-            say(
-                Text.assemble("\n", (component.name, "bold"), ": ", (component.status, "green" if good else "bold red"))
-            )
-            for name, value in component.facts:
-                say(Text.assemble(("  " + name + ": ", "dim"), harmless(value)))
-            for issue in component.issues:
-                say(Text(f"  {harmless(issue)}", style="red"))
-    if health.status == "failing":
-        raise typer.Exit(1)
-
-
 def verify(store: Store = None, as_json: AsJson = False) -> None:
     """Check everything that is stored: pages, references, index, hashes, counts, archives.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recollect.domain.change import SettingValue
-from recollect.domain.words import ComponentStatus
+from recollect.domain.words import AlertKind, ComponentStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +86,55 @@ class Component:
     issues: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     """Readable details, such as versions and sizes."""
+    message_count: int | None = None
+    """The messages that it holds; None where it holds none."""
+    waiting: int | None = None
+    """How much it still has to do; None where that is not known."""
+    health_check: datetime | None = None
+    """When it was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that an operator should look at. It stays until it is clearly over."""
+
+    kind: AlertKind
+    about: str
+    """The part or the operation."""
+    text: str
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How much is stored, and how fast it grows."""
+
+    bytes: int
+    messages: int
+    free: int | None = None
+    """What is left on the device, in bytes; None where the store is not on one of this machine."""
+    since: datetime | None = None
+    """From when on growth was measured; None where it was not yet."""
+    bytes_per_day: float | None = None
+    messages_per_day: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an operation took in the last minutes."""
+
+    name: str
+    model: str
+    """Empty where it is the memory's own."""
+    calls: int
+    per_minute: float
+    failed: int
+    error_rate: float
+    """Up to 1. What callers do wrong does not count."""
+    mean_seconds: float
+    p95_seconds: float | None
+    """95 of 100 calls took at most so long, rounded up to a class; None where it is more than a minute."""
+    cache_hits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +143,14 @@ class Health:
 
     status: ComponentStatus
     components: tuple[Component, ...]
+    alerts: tuple[Alert, ...] = ()
+    storage: Storage | None = None
+    operations: tuple[Operation, ...] = ()
+    checked_at: datetime | None = None
+
+    def component(self, name: str) -> Component:
+        """Return one part."""
+        return next(component for component in self.components if component.name == name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,5 +24,8 @@ SessionState = Literal["active", "idle", "closed"]
 
 ComponentStatus = Literal["active", "failing", "initializing"]
 
+AlertKind = Literal["failure", "capacity", "slowness", "errors", "backlog"]
+"""A part fails; room runs out; answers are late; calls fail; what is derived from the log lags behind it."""
+
 HitKind = Literal["message", "summary", "memory", "session"]
 """What a search can find."""

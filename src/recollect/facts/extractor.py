@@ -29,7 +29,7 @@ from recollect.store import Store
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
 
-_log: Final = logging.getLogger("recollect.facts")
+_log: Final = logging.getLogger("recollect.extraction")
 
 _PAGE: Final = 200
 _MOST_CHARACTERS: Final = 24_000

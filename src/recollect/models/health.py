@@ -22,11 +22,12 @@ def component(name: str, states: Mapping[str, BreakerState], without: str) -> Co
     if not states:
         return Component(name, "active", None, (), (("providers", without),))
     issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.state != "closed")
-    facts = tuple((each, _shown(state)) for each, state in states.items())
+    facts = tuple((each, shown(state)) for each, state in states.items())
     return Component(name, "failing" if issues else "active", None, issues, facts)
 
 
-def _shown(state: BreakerState) -> str:
+def shown(state: BreakerState) -> str:
+    """Say how a provider is doing, in a few words."""
     if state.retry_in is None:
         return "working" if not state.failures else f"{state.failures} failures in a row"
     return f"{state.state}, tried again in {state.retry_in:.0f} s"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from recollect.memory import Memory
+from recollect.server.exporter import registry_of
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
@@ -38,11 +39,4 @@ class HttpMetrics:
 
 async def exposition(memory: Memory, http: HttpMetrics) -> bytes:
     """Return everything that is counted, in Prometheus' text form."""
-    registry = CollectorRegistry()
-    stats = await memory.stats()
-    for name in ("spaces", "users", "threads", "sessions", "messages", "archived", "summaries", "memories", "bytes"):
-        Gauge(f"recollect_store_{name}", f"The store's {name}.", registry=registry).set(getattr(stats, name))
-    health = Gauge("recollect_component_healthy", "1 while a part works.", ("component",), registry=registry)
-    for component in (await memory.health()).components:
-        health.labels(component.name).set(component.status != "failing")
-    return generate_latest(http.registry) + generate_latest(registry)
+    return generate_latest(http.registry) + generate_latest(await registry_of(memory))

@@ -4,6 +4,7 @@ from recollect.settings.load import as_settings, load_settings
 from recollect.settings.values import (
     OPERATIONS,
     WITHOUT,
+    Alerts,
     Choice,
     Operation,
     Provider,
@@ -20,6 +21,7 @@ from recollect.settings.values import (
 __all__ = [
     "OPERATIONS",
     "WITHOUT",
+    "Alerts",
     "Choice",
     "Operation",
     "Provider",

@@ -53,7 +53,7 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
     yield "speech.language", settings.speech.language
     yield "speech.voice", settings.speech.voice
     yield "speech.timeout", settings.speech.timeout
-    for table in ("resilience", "spending", "server"):
+    for table in ("resilience", "spending", "alerts", "server"):
         values = getattr(settings, table)
         for field in fields(values):
             value = getattr(values, field.name)

@@ -71,6 +71,17 @@ TREE: Final[Table] = {
         "voice": kinds.text(),
         "timeout": kinds.number(0.001, _DAY),
     },
+    "alerts": {
+        "interval_seconds": kinds.number(0.1, _DAY),
+        "failing_seconds": kinds.number(0, _DAY),
+        "slow_seconds": kinds.number(0.001, _DAY),
+        "error_rate": kinds.number(0.0001, 1),
+        "least_calls": kinds.whole(1, 1_000_000),
+        "backlog_messages": kinds.whole(1, _LARGEST),
+        "free_disk": kinds.number(0, 1),
+        "storage_bytes": kinds.whole(1, _LARGEST * 1_000),
+        "clear": kinds.number(0.01, 1),
+    },
     "spending": {
         "tokens_per_user_and_day": kinds.whole(1, _LARGEST),
         "tokens_per_day": kinds.whole(1, _LARGEST),

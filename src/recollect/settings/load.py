@@ -15,14 +15,14 @@ from recollect.settings.providers import read_providers
 from recollect.settings.routes import choose_embedding, read_routes
 from recollect.settings.sources import Sources
 from recollect.settings.speech import read_speech
-from recollect.settings.values import Resilience, Serving, Settings, Spending
+from recollect.settings.values import Alerts, Resilience, Serving, Settings, Spending
 from recollect.settings.well_known import from_well_known
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Resilience, Spending, Serving)
+T = TypeVar("T", Alerts, Resilience, Spending, Serving)
 
 
 def load_settings(
@@ -72,6 +72,7 @@ def _assemble(sources: Sources) -> Settings:
         routes=routes,
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),
+        alerts=_table(sources, Alerts, "alerts"),
         server=_serving(sources),
         speech=speech,
         redo=sources.take("redo", default=_PLAIN.redo),

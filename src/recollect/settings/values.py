@@ -126,6 +126,30 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
+class Alerts:
+    """When an operator is told that something is wrong."""
+
+    interval_seconds: float = 60.0
+    """It is looked at so often."""
+    failing_seconds: float = 60.0
+    """A part fails for so long; the alert is over once it has worked for as long."""
+    slow_seconds: float = 2.5
+    """Of 100 calls of `add`, `search` or `context`, 6 or more take longer."""
+    error_rate: float = 0.05
+    """Such a part of an operation's calls fails, up to 1."""
+    least_calls: int = 20
+    """Fewer calls say nothing about either."""
+    backlog_messages: int = 10_000
+    """So many messages wait to be embedded, or to be summarised."""
+    free_disk: float = 0.05
+    """Such a part of the device is left, up to 1."""
+    storage_bytes: int | None = None
+    """The store is as large as this. None: no limit."""
+    clear: float = 0.8
+    """An alert is over when its value is below such a part of its limit, so that it does not come and go."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is configured."""
 
@@ -136,6 +160,7 @@ class Settings:
     routes: Mapping[Operation, Route] = field(default_factory=dict)
     resilience: Resilience = Resilience()
     spending: Spending = Spending()
+    alerts: Alerts = Alerts()
     server: Serving = Serving()
     speech: Speech = Speech()
     redo: bool = True

@@ -71,6 +71,10 @@ class Measured(NamedTuple):
                 return end
         return float("inf")
 
+    def slower_than(self, seconds: float) -> int:
+        """Return how many calls were surely slower: those in the classes that begin there or later."""
+        return sum(self.latencies[bisect_left(SECONDS, seconds) + 1 :])
+
     def since(self, before: Measured) -> Measured:
         """Return what came after an earlier look."""
         failures = {kind: count - before.failures.get(kind, 0) for kind, count in self.failures.items()}

@@ -5,5 +5,6 @@ from recollect.upkeep.embedding import Embedding
 from recollect.upkeep.extracting import Extracting
 from recollect.upkeep.part import Done, Part
 from recollect.upkeep.upkeep import Upkeep, UpkeepReport
+from recollect.upkeep.watch import Watch
 
-__all__ = ["Digesting", "Done", "Embedding", "Extracting", "Part", "Upkeep", "UpkeepReport"]
+__all__ = ["Digesting", "Done", "Embedding", "Extracting", "Part", "Upkeep", "UpkeepReport", "Watch"]

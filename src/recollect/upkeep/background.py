@@ -11,16 +11,22 @@ from typing import Final
 from recollect.errors import RecollectError
 from recollect.upkeep.part import Done
 
-_log: Final = logging.getLogger("recollect.upkeep")
-
+_LOG: Final = logging.getLogger("recollect.upkeep")
 _LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
 class Background:
     """Runs one piece of work whenever it is woken. What is due is derived from what is stored, so nothing is queued."""
 
-    def __init__(self, what: str, run: Callable[[], Awaitable[Done]], debounce_seconds: float) -> None:
+    def __init__(
+        self,
+        what: str,
+        run: Callable[[], Awaitable[Done]],
+        debounce_seconds: float,
+        log: logging.Logger = _LOG,
+    ) -> None:
         self._what = what
+        self._log = log
         self._run = run
         self._debounce = debounce_seconds
         self._woken = asyncio.Event()
@@ -56,6 +62,6 @@ class Background:
                 pause = self._debounce
             else:
                 # The messages wait in the log; asking a model that is down again and again would help nobody.
-                _log.warning("%s failed and is tried again later: %s", self._what, self.error)
+                self._log.warning("%s failed and is tried again later: %s", self._what, self.error)
                 pause = min(max(pause * 4, 1.0), _LONGEST_PAUSE_SECONDS)
                 self._woken.set()

@@ -20,7 +20,8 @@ from recollect.domain.clock import now
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.summary_change import Settle
-from recollect.errors import ModelError, ModelUnavailable, SpendingLimit
+from recollect.domain.words import ComponentStatus
+from recollect.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
 from recollect.telemetry import Metrics
 from recollect.upkeep.part import Done, metered
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from recollect.store import Progress, Store
 
 _log: Final = logging.getLogger("recollect.upkeep")
+_health: Final = logging.getLogger("recollect.health")
 
 DEBOUNCE_SECONDS: Final = 2.0
 CONCURRENCY: Final = 4
@@ -100,14 +102,18 @@ class Digesting:
         """Say how much is due and what fails."""
         if self._policy == "none":
             return Component("summaries", "active", None, (), (("policy", "none"),))
-        backlog = await self._store.backlog(self._policy, self._clock())
+        try:
+            backlog = await self._store.backlog(self._policy, self._clock())
+        except StoreError as error:
+            return Component("summaries", "failing", self._last_update, (str(error),), (("policy", self._policy),))
         issues = tuple(issue for issue in (self._broken, backlog.error if backlog.failing else None) if issue)
         facts = (
             ("policy", self._policy),
             ("waiting", f"{backlog.messages:,} messages in {backlog.entries:,} places"),
             ("failing", f"{backlog.failing:,} places"),
         )
-        return Component("summaries", "failing" if issues else "active", self._last_update, issues, facts)
+        status: ComponentStatus = "failing" if issues else "active"
+        return Component("summaries", status, self._last_update, issues, facts, waiting=backlog.messages)
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
@@ -183,7 +189,14 @@ class Digesting:
 
     async def _remember_failing(self) -> None:
         entries = await self._store.agenda(self._policy, 0, _PAGE, failing=True)
-        self._failing = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
+        failing = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
+        for whose, error in failing.items():
+            if whose not in self._failing:
+                _health.warning("the summaries of %s were active and are failing now: %s", " ".join(whose), error)
+        for whose in self._failing:
+            if whose not in failing:
+                _health.warning("the summaries of %s were failing and are active now", " ".join(whose))
+        self._failing = failing
 
 
 class _Drain:

@@ -19,8 +19,10 @@ from recollect.domain.note import NoteVector, UnembeddedNote
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.vector import Unembedded, VectorRow
-from recollect.errors import ModelError
-from recollect.models.embed import Embedder, Vectors
+from recollect.domain.words import ComponentStatus
+from recollect.errors import ModelError, StoreError
+from recollect.models.embed import Embedder, RemoteEmbedder, Vectors
+from recollect.models.health import shown
 from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
 from recollect.upkeep.part import Done, metered
@@ -67,8 +69,14 @@ class Embedding:
     async def health(self) -> Component:
         """Say how the embedder is doing."""
         issues = () if self._background.error is None else (self._background.error,)
-        name = "none" if self._embedder is None else self._embedder.name
-        return Component("embedder", "failing" if issues else "active", self._last_update, issues, (("model", name),))
+        if self._embedder is None:
+            return Component("embedder", "active", None, (), (("model", "none"),))
+        facts = [("model", self._embedder.name)]
+        if isinstance(self._embedder, RemoteEmbedder):
+            facts.append(("server", shown(self._embedder.state())))
+        waiting = await self._waiting(self._embedder.name)
+        status: ComponentStatus = "failing" if issues else "active"
+        return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
@@ -98,6 +106,14 @@ class Embedding:
                 self._last_update = moment(now())
             self._background.error = None
             return Done(done)
+
+    async def _waiting(self, embedder: str) -> int | None:
+        """Return about how many messages have no vector yet; nothing where the store does not answer."""
+        try:
+            first = await self._store.unembedded(embedder, 1)
+            return max(1, (await self._store.stats()).messages - first[0].seq + 1) if first else 0
+        except StoreError:
+            return None
 
     async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
         import numpy as np  # noqa: PLC0415 - loaded with the first vector

@@ -22,19 +22,21 @@ from recollect.domain.memory_change import ChangeMemory, MarkExtracted
 from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.setting import wants_memory
-from recollect.errors import ModelError, SourcesChanged
+from recollect.errors import ModelError, SourcesChanged, StoreError
 from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
 from recollect.upkeep.part import Done, metered
 
 if TYPE_CHECKING:
     from recollect.facts import Extractor
+    from recollect.facts.extractor import Learned
     from recollect.store import Progress, Store
 
-_log: Final = logging.getLogger("recollect.upkeep")
+_log: Final = logging.getLogger("recollect.extraction")
 
 _USERS: Final = 100
 _EXPIRING: Final = 200
+_MOST_COUNTED: Final = 1_000
 _PASSES: Final = 3
 """So often it goes through those who wait, when others change the same things meanwhile."""
 _DEBOUNCE_SECONDS: Final = 0.2
@@ -54,7 +56,7 @@ class Extracting:
         self._made: Extractor | None = None
         self._enabled = enabled
         self._one_at_a_time = asyncio.Lock()
-        self._background = Background("learning", lambda: self._run(None, complete=True), _DEBOUNCE_SECONDS)
+        self._background = Background("learning", lambda: self._run(None, complete=True), _DEBOUNCE_SECONDS, _log)
         self._last_update: datetime | None = None
         self._counts: Counter[str] = Counter()
         self._overtaken = False
@@ -76,6 +78,8 @@ class Extracting:
         """Say how it is doing, and what became of what was found."""
         issues = () if self._background.error is None else (self._background.error,)
         facts = [("learning", "on" if self._enabled else "off")]
+        if self._enabled:
+            facts.append(("waiting", await self._behind()))
         facts += [(what, str(number)) for what, number in sorted(self._counts.items())]
         return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
 
@@ -133,6 +137,7 @@ class Extracting:
                 after = batch[-1].seq
                 learned += result.added + result.quarantined
                 self._counts.update(added=result.added, quarantined=result.quarantined)
+                _log.info("%s: %s", scope.user, _told(result))
                 self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
                 if progress is not None:
                     progress("learning", after, user.last)
@@ -141,6 +146,13 @@ class Extracting:
             self._overtaken = True
             _log.info("looking through the messages of %s again: %s", scope.user, error)
         return learned
+
+    async def _behind(self) -> str:
+        try:
+            waiting = len(await self._store.unextracted(_MOST_COUNTED))
+        except StoreError as error:
+            return f"unknown: {error}"
+        return f"{waiting:,} users" if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
 
     async def _wanted(self, scope: Scope) -> bool:
         return wants_memory(await self._store.settings(scope))
@@ -154,3 +166,9 @@ class Extracting:
                 with suppress(SourcesChanged):
                     await self._store.apply([ChangeMemory(over, "expire")])
             self._counts["expired"] += len(due)
+
+
+def _told(result: Learned) -> str:
+    """Say what came out of looking through some messages: numbers, and never what was said."""
+    dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
+    return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"
