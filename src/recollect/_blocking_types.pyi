@@ -8,7 +8,6 @@ from typing import Self
 
 from recollect.context import Context
 from recollect.digest import HistoryContext, Tiers
-from recollect.domain.change import SettingValue
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory, MemoryVersion
 from recollect.domain.message import Message
@@ -17,7 +16,7 @@ from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, Use
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary, SummaryKind
-from recollect.domain.words import Category, HitKind, MemoryState, Role, Within
+from recollect.domain.words import Category, HitKind, MemoryState, Role, SettingValue, Within
 from recollect.facts import Forgotten, Preferences, Remembered
 from recollect.models.chat import Chat
 from recollect.recall import Arms

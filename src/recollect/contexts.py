@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from recollect.domain import checks
-from recollect.domain.change import PutSetting, SettingValue
+from recollect.domain.change import PutSetting
 from recollect.domain.message import Message
 from recollect.domain.report import MemoryStatus
 from recollect.domain.scope import Scope
 from recollect.domain.setting import ENABLED, EVERY, wants_memory
+from recollect.domain.words import SettingValue
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS

@@ -20,6 +20,7 @@ MIGRATIONS = {
     "0004_spending.sql": "2432f999e9bf1d9b",
     "0005_digest.sql": "741873b76c709229",
     "0006_facts.sql": "f58d2801bc62939a",
+    "0007_moving.sql": "9b329e77839b2b47",
 }
 
 

@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeAlias
 from recollect.domain import checks
 from recollect.domain.memory_change import MemoryChange
 from recollect.domain.message import Draft
+from recollect.domain.moving import Restore
 from recollect.domain.note import NoteVector
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.summary import SummaryDraft
 from recollect.domain.summary_change import SummaryChange
 from recollect.domain.vector import VectorRow
-
-SettingValue: TypeAlias = str | int | float | bool | None
+from recollect.domain.words import SettingValue
 
 
 class AddMessage(NamedTuple):
@@ -127,4 +127,5 @@ Change: TypeAlias = (
     | PutFacts
     | PutSetting
     | MemoryChange
+    | Restore
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Draft, Message, stored_message
+from recollect.domain.moving import Restored
 from recollect.domain.summary import Summary
 from recollect.errors import NotFound
 
@@ -31,7 +32,7 @@ class Repeated(NamedTuple):
     message: Message
 
 
-Result: TypeAlias = Stored | Repeated | Summary | Memory | Facts | None
+Result: TypeAlias = Stored | Repeated | Restored | Summary | Memory | Facts | None
 
 
 @dataclass(frozen=True, slots=True)

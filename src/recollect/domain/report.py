@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.domain.change import SettingValue
-from recollect.domain.words import AlertKind, ComponentStatus
+from recollect.domain.words import AlertKind, ComponentStatus, SettingValue
 
 
 @dataclass(frozen=True, slots=True)

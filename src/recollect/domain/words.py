@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -29,3 +29,6 @@ AlertKind = Literal["failure", "capacity", "slowness", "errors", "backlog"]
 
 HitKind = Literal["message", "summary", "memory", "session"]
 """What a search can find."""
+
+SettingValue: TypeAlias = str | int | float | bool | None
+"""What a setting of a user can be set to."""

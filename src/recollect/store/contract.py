@@ -15,7 +15,7 @@ Visibility. A message is found by its words as soon as `apply` has returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -25,6 +25,7 @@ from recollect.domain.change import Change
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
 from recollect.domain.message import Message
+from recollect.domain.moving import Purged, Row
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
@@ -229,6 +230,24 @@ class Store(Protocol):
 
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Copy the store as it is now to a new file, while it is in use. Raises InvalidInput if `target` exists."""
+
+    def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        """Give out everything as it is at one moment, page by page, while the store is in use.
+
+        In this order: messages (by number, space by space where each space has its own), sessions, summaries and
+        memories (by number), facts (by version), forgotten, settings, users, days, spending, audit, vectors if asked.
+        The change `Restore` takes the rows of it.
+        """
+
+    async def purge(self, scope: Scope, actor: str = "recollect") -> Purged:
+        """Erase a user for good, and leave an audit row that says how much. Raises NotFound for one nobody knows.
+
+        When this returns, no byte of what was erased is left in the store's files, nor in copies made afterwards.
+        Erased are the messages that the user owns or, in another's memory, said; all that is known about the user; the
+        summaries and memories of others that were made with these messages (day summaries: of the same days, as they
+        read all that was said in shared threads). What those had archived is active again, and is summarised anew. No
+        number is given out twice. When it raises after it began, call it again: it goes on where it stopped.
+        """
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything. Closing twice is fine."""

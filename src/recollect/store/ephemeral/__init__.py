@@ -34,7 +34,7 @@ from recollect.store.contract import Progress
 from recollect.store.ephemeral import agenda, summaries
 from recollect.store.ephemeral.changes import carry_out
 from recollect.store.ephemeral.held import locked
-from recollect.store.ephemeral.known_reads import KnownReads
+from recollect.store.ephemeral.moving import Moving
 from recollect.store.ephemeral.notes import find_notes, has_notes
 from recollect.store.ephemeral.numbers import Name
 from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from recollect.store.contract import Vector
 
 
-class EphemeralStore(KnownReads):
+class EphemeralStore(Moving):
     """The store contract in memory."""
 
     def __init__(self) -> None:

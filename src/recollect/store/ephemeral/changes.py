@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 
 from recollect.domain.change import (
@@ -32,13 +32,15 @@ from recollect.domain.memory_change import (
     PutDerived,
 )
 from recollect.domain.message import Draft, Message, repeats
+from recollect.domain.moving import Restore, as_expected
 from recollect.domain.receipt import Repeated, Result, Stored
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
-from recollect.domain.session import Session, automatic_name, opening_message, place
+from recollect.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from recollect.domain.summary_change import AddView, Revise, Settle, Walk
 from recollect.errors import InvalidInput, NotFound, SourcesChanged
 from recollect.store.ephemeral import agenda, known, summaries
+from recollect.store.ephemeral.restoring import Restoring
 from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
 
 
@@ -54,6 +56,7 @@ class Changes:
     def __init__(self, state: State) -> None:
         """Work on `state`."""
         self._state = state
+        self._restoring = Restoring(self, state)
 
     def carry_out(self, change: Change) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
         """Carry out one change."""
@@ -99,16 +102,21 @@ class Changes:
             case PutSetting():
                 self._put_setting(change)
                 return None
+            case Restore():
+                return as_expected(change, self._restoring.carry_out(change.row))
 
     def _add_message(self, change: AddMessage) -> Stored | Repeated:
         draft, state = change.draft, self._state
-        scope = draft.scope
-        earlier = self._delivered_before(draft)
+        earlier = self.delivered_before(draft)
         if earlier is not None:
             return Repeated(earlier)
-        seq = next(reversed(state.log), 0) + 1
-        session = self._session_for(draft, seq, change.silence)
-        self.own(scope)
+        seq = state.number("log")
+        return self.append(draft, seq, self._session_for(draft, seq, change.silence))
+
+    def append(self, draft: Draft, seq: int, session: str) -> Stored:
+        """Store a message under its number."""
+        scope, state = draft.scope, self._state
+        self.own(scope, draft.stored_at)
         if draft.id is not None:
             state.by_given_id[thread(scope), draft.id] = seq
         said_then = thread(scope), draft.at
@@ -118,7 +126,8 @@ class Changes:
         state.numbers.add(stored.message)
         return stored
 
-    def _delivered_before(self, draft: Draft) -> Message | None:
+    def delivered_before(self, draft: Draft) -> Message | None:
+        """Return the message that a draft repeats."""
         state = self._state
         if draft.id is not None:
             seq = state.by_given_id.get((thread(draft.scope), draft.id))
@@ -141,10 +150,19 @@ class Changes:
             keep = None if placement.keep is None else sessions[placement.keep.key]
             absorb = None if placement.absorb is None else sessions[placement.absorb.key]
         if keep is None:
-            return self._open_session(draft, seq, silence)
+            return self._open_session(draft, scope.session or automatic_name(seq), silence)
         if absorb is not None:
             keep = self._merge(keep, absorb)
-        at = moment(draft.at)
+        return self._grow(keep, moment(draft.at))
+
+    def enter(self, draft: Draft, name: str) -> str:
+        """Put a message into the session of its thread that has a name, whatever the silences say."""
+        key = self._state.session_names.get((thread(draft.scope), name))
+        if key is None:
+            return self._open_session(draft, name, SESSION_SILENCE)
+        return self._grow(self._state.sessions[key], moment(draft.at))
+
+    def _grow(self, keep: KeptSession, at: datetime) -> str:
         old = keep.session
         grown = replace(
             old,
@@ -152,7 +170,7 @@ class Changes:
             last_activity=max(old.last_activity, at),
             messages=old.messages + 1,
         )
-        self._keep_session(replace(keep, session=grown))
+        self.keep_session(replace(keep, session=grown))
         return grown.id
 
     def _session_named(self, scope: Scope, name: str) -> KeptSession | None:
@@ -166,13 +184,12 @@ class Changes:
             key = state.session_names[thread(scope), entry.message.session]
         return None if key is None else replace(state.sessions[key], automatic=False)
 
-    def _open_session(self, draft: Draft, seq: int, silence: int) -> str:
+    def _open_session(self, draft: Draft, name: str, silence: int) -> str:
         scope = draft.scope
         at = moment(draft.at)
-        key = next(reversed(self._state.sessions), 0) + 1
-        name = scope.session or automatic_name(seq)
+        key = self._state.number("sessions")
         session = Session(name, scope.space, scope.thread, scope.user, at, at, 1, timedelta(microseconds=silence))
-        self._keep_session(KeptSession(key, session, automatic=scope.session is None))
+        self.keep_session(KeptSession(key, session, automatic=opening_message(name) is not None))
         return name
 
     def _merge(self, keep: KeptSession, absorb: KeptSession) -> KeptSession:
@@ -194,10 +211,10 @@ class Changes:
         state.threads[here] = tuple(key for key in state.threads[here] if key != absorb.key)
         del state.sessions[absorb.key]
         del state.session_names[here, gone.id]
-        self._keep_session(merged)
+        self.keep_session(merged)
         return merged
 
-    def _keep_session(self, kept: KeptSession) -> None:
+    def keep_session(self, kept: KeptSession) -> None:
         """Put a session where it is looked for: by its name and, where the log found it, by its start."""
         state, here = self._state, (kept.session.space, kept.session.thread)
         before = state.sessions.get(kept.key)
@@ -244,11 +261,11 @@ class Changes:
         if person(scope) not in self._state.owners:
             raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
 
-    def own(self, scope: Scope) -> None:
+    def own(self, scope: Scope, at: int | None = None) -> None:
         """Write down that something belongs to a user."""
-        self._state.owners.setdefault(person(scope), moment(now()))
+        self._state.owners.setdefault(person(scope), moment(now() if at is None else at))
 
     def note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
         """Write down who did what."""
-        number = next(reversed(self._state.audit), 0) + 1
+        number = self._state.number("audit")
         self._state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

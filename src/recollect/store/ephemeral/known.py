@@ -61,7 +61,7 @@ def _add(work: Changes, state: State, change: AddMemory) -> Memory:
         _checked(state, scope, old)
     since = draft.valid_from or created
     memory = Memory(
-        id=next(reversed(state.memories), 0) + 1,
+        id=state.number("memories"),
         space=scope.space,
         user=scope.user,
         category=draft.category,
@@ -177,6 +177,11 @@ def _checked(state: State, scope: Scope, old: Superseded) -> Memory:
 def _keep_version(state: State, before: Memory, action: str, actor: str) -> None:
     version = MemoryVersion(before, action, actor, moment(now()))
     state.versions[before.id] = (*state.versions.get(before.id, ()), version)
+
+
+def with_sources(newest: Memory, versions: tuple[MemoryVersion, ...]) -> tuple[MemoryVersion, ...]:
+    """Return versions of a memory with the sources that it has by now: those belong to no version."""
+    return tuple(replace(each, before=replace(each.before, sources=newest.sources)) for each in versions)
 
 
 def due_memories(state: State, what: Timely, before: datetime) -> list[Memory]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -12,7 +11,7 @@ from recollect.domain.message import Message
 from recollect.domain.scope import Scope
 from recollect.domain.words import Timely
 from recollect.store.ephemeral.held import Held, locked
-from recollect.store.ephemeral.known import due_memories, unextracted_users
+from recollect.store.ephemeral.known import due_memories, unextracted_users, with_sources
 from recollect.store.ephemeral.state import person
 
 
@@ -67,8 +66,7 @@ class KnownReads(Held):
     async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first."""
         newest = self._open.memory(scope, memory)
-        versions = self._open.versions.get(memory, ())
-        return [replace(each, before=replace(each.before, sources=newest.sources)) for each in versions]
+        return list(with_sources(newest, self._open.versions.get(memory, ())))
 
     @locked
     async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:

@@ -99,8 +99,22 @@ class State:
     """Up to where each policy has walked along the log."""
     agenda: Rows[Subject, Planned] = field(default_factory=dict)
     audit: Rows[int, AuditEntry] = field(default_factory=dict)
+    given: Rows[str, int] = field(default_factory=dict)
+    """The last number that a table gave out, where what had it has been erased."""
     numbers: Numbers = field(default_factory=Numbers)
     """The messages of each user and of each thread."""
+
+    def number(self, table: str, wanted: int = 0) -> int:
+        """Return the next number of a table, or `wanted` if that lies beyond all that were given out."""
+        return max(self.last_number(table) + 1, wanted)
+
+    def last_number(self, table: str) -> int:
+        """Return the last number that a table gave out."""
+        return max(self.given.get(table, 0), next(reversed(getattr(self, table)), 0))
+
+    def copy(self) -> State:
+        """Return the tables as they are now. Who has which messages is left out."""
+        return State(**{name: dict(getattr(self, name)) for name in TABLES}, numbers=Numbers())
 
     def layered(self) -> State:
         """Return a state that can go another way."""

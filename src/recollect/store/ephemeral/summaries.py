@@ -71,6 +71,15 @@ def roll_back(work: Changes, state: State, change: RollBack) -> Summary:
     work.known(scope)
     summary = state.summary(scope, change.summary)
     _expect_nothing_above(state, summary)
+    done = undo(state, summary)
+    subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
+    work.note(scope, change.actor, "roll_back", subject)
+    return done
+
+
+def undo(state: State, summary: Summary) -> Summary:
+    """Mark a summary as rolled back; the version before it, or else its sources, are active again."""
+    scope = Scope(summary.space, summary.user, summary.thread)
     if summary.replaces is not None:
         before = state.summaries[summary.replaces]
         state.summaries[before.id] = replace(before, active=True, replaced=False)
@@ -83,8 +92,6 @@ def roll_back(work: Changes, state: State, change: RollBack) -> Summary:
         for source in summary.sources:
             state.summaries[source] = replace(state.summaries[source], active=True)
     done = state.summaries[summary.id] = replace(summary, active=False, rolled_back=True)
-    subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
-    work.note(scope, change.actor, "roll_back", subject)
     return done
 
 
@@ -209,8 +216,12 @@ def above(state: State, scope: Scope, seq: int) -> list[Summary]:
 
 
 def _store(state: State, summary: Summary) -> Summary:
+    return store(state, summary, state.number("summaries"))
+
+
+def store(state: State, summary: Summary, number: int) -> Summary:
+    """Keep a summary under a number."""
     state.threads.setdefault((summary.space, summary.thread), ())
-    number = next(reversed(state.summaries), 0) + 1
     state.summaries[number] = stored = replace(summary, id=number)
     return stored
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,8 @@ from recollect.domain.checks import microseconds, moment
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
 from recollect.domain.message import Message
+from recollect.domain.moving import Purged
+from recollect.domain.moving import Row as MovingRow
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
@@ -28,7 +31,19 @@ from recollect.domain.words import Timely, Within
 from recollect.errors import StoreClosed
 from recollect.store.contract import Progress
 from recollect.store.ranking import TextMatches
-from recollect.store.sqlite import agenda, backup, known, memories, note_search, reads, search, vectors, verify, views
+from recollect.store.sqlite import (
+    agenda,
+    backup,
+    dumping,
+    known,
+    memories,
+    note_search,
+    reads,
+    search,
+    vectors,
+    verify,
+    views,
+)
 from recollect.store.sqlite.connection import Options, connect_reader, translated
 from recollect.store.sqlite.engine import Engine
 from recollect.store.sqlite.rows import Row
@@ -314,6 +329,25 @@ class SqliteStore:
     async def backup(self, target: Path, progress: Progress | None = None) -> None:
         """Copy the store as it is now to a new file."""
         await asyncio.to_thread(backup.copy, self.path, target, self._engine.options, progress)
+
+    async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[MovingRow]]:
+        """Give out everything as it is at one moment, page by page."""
+        with translated(self.path, "reading"):
+            reader = await asyncio.to_thread(connect_reader, self.path, self._engine.options)
+        try:
+            found = dumping.everything(reader, vectors=vectors)
+            while page := await asyncio.to_thread(self._page, found):
+                yield page
+        finally:
+            await asyncio.to_thread(reader.close)
+
+    def _page(self, found: Iterator[MovingRow]) -> list[MovingRow]:
+        with translated(self.path, "reading"):
+            return list(islice(found, dumping.PAGE))
+
+    async def purge(self, scope: Scope, actor: str = "recollect") -> Purged:
+        """Erase a user for good, from every byte of the file."""
+        return await self._engine.purge(scope, actor)
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

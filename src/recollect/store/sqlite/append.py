@@ -7,8 +7,10 @@ from typing import Final, NamedTuple
 
 from recollect.domain.change import AddMessage
 from recollect.domain.message import Draft, Message, repeats
+from recollect.domain.moving import Restore, Restored, draft_of
 from recollect.domain.receipt import Repeated, Stored
 from recollect.domain.scope import is_direct
+from recollect.domain.session import automatic_name, opening_message
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import prefixed_terms
 from recollect.store.sqlite.sessions import Sessions
@@ -38,6 +40,15 @@ class Prepared(NamedTuple):
     hash: bytes
 
 
+class Returning(NamedTuple):
+    """A message of a dump: it has a number and a session of its own."""
+
+    change: Restore
+    message: Prepared
+    seq: int
+    session: str
+
+
 @dataclass(slots=True)
 class _Counts:
     """What was appended since the stored counts were last brought up to date."""
@@ -54,6 +65,11 @@ def prepare(change: AddMessage) -> Prepared:
     return Prepared(draft, silence, terms(draft.text), draft.hash)
 
 
+def prepare_return(change: Restore, message: Message) -> Returning:
+    """Do the thinking about a message of a dump that needs no file."""
+    return Returning(change, prepare(AddMessage(draft_of(message))), message.seq, message.session)
+
+
 class Appender:
     """Appends messages within one write transaction.
 
@@ -66,6 +82,8 @@ class Appender:
         self._sessions = Sessions(unit, before_change=self._write_messages)
         self._messages: list[tuple[object, ...]] = []
         self._index: list[tuple[int, str]] = []
+        self._waiting: set[tuple[int, int | str | None]] = set()
+        """The times and the ids, with their threads, of messages that are not written yet."""
         self._counts = _Counts()
         self._next_seq = self._read_next_seq()
 
@@ -73,6 +91,7 @@ class Appender:
         """Forget what was collected, after the changes themselves have been taken back."""
         self._messages.clear()
         self._index.clear()
+        self._waiting.clear()
         self._counts = _Counts()
         self._sessions.take_back()
         self._next_seq = self._read_next_seq()
@@ -86,30 +105,41 @@ class Appender:
             if earlier is not None:
                 return Repeated(earlier)
         owner, thread = names.place(scope, draft.stored_at)
-        author = owner if draft.author == scope.user else names.author(scope.space, draft.author, draft.stored_at)
         seq = self._next_seq
         session, session_name = self._sessions.place(draft, step.silence, thread, owner, seq)
+        self._collect(step, owner, thread, session, seq)
+        return Stored(draft, seq, session_name, step.hash)
+
+    def restore(self, step: Returning) -> Restored:
+        """Store a message of a dump, unless it is here."""
+        draft, names = step.message.draft, self._unit.names
+        scope = draft.scope
+        earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
+        if earlier is not None:
+            return Restored(earlier.seq, False)
+        owner, thread = names.place(scope, draft.stored_at)
+        seq = max(self._next_seq, step.seq)
+        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
+        session = self._sessions.enter(draft, step.message.silence, thread, owner, seq, name)
+        self._collect(step.message, owner, thread, session, seq)
+        return Restored(seq, True)
+
+    def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
+        """Have a message written with the next ones."""
+        draft, words = step.draft, len(step.words)
+        scope = draft.scope
+        author = owner
+        if draft.author != scope.user:
+            author = self._unit.names.author(scope.space, draft.author, draft.stored_at)
         shared_thread = None if is_direct(scope.thread) else thread
-        words = len(step.words)
-        self._messages.append(
-            (
-                seq,
-                owner,
-                thread,
-                shared_thread is not None,
-                session,
-                author,
-                draft.role,
-                draft.name,
-                draft.text,
-                draft.at,
-            )
-            + (draft.stored_at, draft.id, words, step.hash)
-        )
+        row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
+        self._messages.append((*row, draft.at, draft.stored_at, draft.id, words, step.hash))
         self._index.append((seq, prefixed_terms(owner, shared_thread, step.words)))
+        self._waiting.add((thread, draft.at))
+        if draft.id is not None:
+            self._waiting.add((thread, draft.id))
         self._next_seq = seq + 1
         self._count(owner, shared_thread, seq, draft, words)
-        return Stored(draft, seq, session_name, step.hash)
 
     def write(self) -> None:
         """Write all that was collected: messages, index, sessions and counts."""
@@ -128,9 +158,11 @@ class Appender:
             many(_INDEX, self._index)
             self._messages.clear()
             self._index.clear()
+            self._waiting.clear()
 
     def _delivered_before(self, draft: Draft, thread: int) -> Message | None:
-        self._write_messages()
+        if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:
+            self._write_messages()
         execute = self._unit.connection.execute
         if draft.id is not None:
             seq = execute(_BY_GIVEN_ID, (thread, draft.id)).get

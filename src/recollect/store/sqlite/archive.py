@@ -83,7 +83,7 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
     found = execute(_ROLLING_BACK, (step.summary, owner)).fetchone()
     if found is None:
         raise NotFound(f"{step.scope.user!r} has no summary {step.summary}")
-    kind, level, chunks, reach, replaces, replaced, rolled_back = found
+    _, level, chunks, _, _, replaced, rolled_back = found
     if rolled_back:
         raise SourcesChanged(f"summary {step.summary} has been rolled back already")
     if replaced:
@@ -91,6 +91,15 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
     above = execute(_STANDS_ON_IT, (step.summary,)).get
     if above is not None:
         raise SourcesChanged(f"summary {above} stands on summary {step.summary}; roll that one back first")
+    undo(unit, owner, step.summary)
+    unit.audit(step.scope, step.actor, "roll_back", f"summary {step.summary}, level {level}, chunks {chunks}")
+    return read(unit, step.summary)
+
+
+def undo(unit: Unit, owner: int, summary: int) -> None:
+    """Mark a summary as rolled back; the version before it, or else its sources, are active again."""
+    execute = unit.connection.execute
+    kind, level, chunks, reach, replaces, _, _ = rows.one(execute(_ROLLING_BACK, (summary, owner)))
     if replaces is not None:
         execute(_GIVE_VERSION_BACK, (replaces,))
     elif reach == "chunks" and level == 1:
@@ -99,10 +108,8 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
         execute(_GIVE_MESSAGES_BACK, (chunk, owner))
         execute(_COUNT_GIVEN_BACK, (owner, messages, turns))
     elif reach == "chunks" or kind in CONTINUED:
-        execute(_GIVE_SUMMARIES_BACK, (step.summary,))
-    execute("UPDATE summary SET active = 0, rolled_back = 1 WHERE id = ?", (step.summary,))
-    unit.audit(step.scope, step.actor, "roll_back", f"summary {step.summary}, level {level}, chunks {chunks}")
-    return read(unit, step.summary)
+        execute(_GIVE_SUMMARIES_BACK, (summary,))
+    execute("UPDATE summary SET active = 0, rolled_back = 1 WHERE id = ?", (summary,))
 
 
 def _take_messages(unit: Unit, owner: int, sources: tuple[int, ...]) -> tuple[str, int, int, int, int, int]:

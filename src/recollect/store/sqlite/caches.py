@@ -83,6 +83,7 @@ class Found(NamedTuple):
     """Which of the columns' messages the scope holds; None for all of them."""
     documents: int
     words: int
+    revision: int
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ class Caches:
                 kept.roll.extend([ColumnRow(*row) for row in block])
             columns = kept.roll.columns()
         self._make_room()
-        return Found(place, columns, _selected(connection, columns, scope, within), documents, words)
+        return Found(place, columns, _selected(connection, columns, scope, within), documents, words, revision)
 
     def similar(
         self,
@@ -145,6 +146,9 @@ class Caches:
         kept = self._keep(found.place, embedder)
         only = None if found.inside is None else found.columns.seq[found.inside]
         with kept.lock:
+            if kept.revision != found.revision:
+                # Sessions were regrouped, or messages were erased: only the second matters here, and both are rare.
+                kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
             similar = kept.matrix.similar(vector, limit, also, only)
         self._make_room()
@@ -167,6 +171,11 @@ class Caches:
             kept = self._kept.setdefault((place, embedder), _Kept())
             self._kept.move_to_end((place, embedder))
             return kept
+
+    def clear(self) -> None:
+        """Drop all of it."""
+        with self._lock:
+            self._kept.clear()
 
     def _make_room(self) -> None:
         with self._lock:

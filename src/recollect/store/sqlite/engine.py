@@ -15,7 +15,9 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import apsw
 
+from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
+from recollect.domain.scope import Scope
 from recollect.errors import StoreClosed
 from recollect.store.groups import Groups, Job, deliver
 from recollect.store.sqlite.caches import Caches
@@ -105,6 +107,17 @@ class Engine:
         """Run something on the writing connection while nothing is being written."""
         result: T = await self._submit(work)
         return result
+
+    async def purge(self, scope: Scope, actor: str) -> Purged:
+        """Erase a user, also from what is kept in memory."""
+
+        def work(_: apsw.Connection) -> Purged:
+            try:
+                return self.writer.purge(scope, actor, self._gate.closed)
+            finally:
+                self.caches.clear()
+
+        return await self.alone(work)
 
     async def read(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run a short piece of reading in a transaction of its own, on one of the readers."""

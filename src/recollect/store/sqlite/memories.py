@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,19 +21,17 @@ from recollect.store.sqlite import note_search, rows
 from recollect.store.sqlite.names import find_person
 from recollect.store.sqlite.unit import Unit
 
-_CHANGING: Final = (
+CHANGING: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
     "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
     "extractor", "trust", "reason", "times", "seen_at",
 )  # fmt: skip
 """The columns that a change may set, and that are kept of what was before it."""
 _KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))"
-_NEW: Final = f"INSERT INTO memory (owner, created_at, {', '.join(_CHANGING)}) VALUES (?, ?{', ?' * len(_CHANGING)})"
-_SET: Final = (
-    f"UPDATE memory SET {', '.join(f'{name} = ?' for name in _CHANGING)}, revision = revision + 1 WHERE id = ?"
-)
-_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in _CHANGING)
-_COLUMNS: Final = ", ".join(f"m.{name}" for name in _CHANGING)
+_NEW: Final = f"INSERT INTO memory (owner, created_at, {', '.join(CHANGING)}) VALUES (?, ?{', ?' * len(CHANGING)})"
+_SET: Final = f"UPDATE memory SET {', '.join(f'{name} = ?' for name in CHANGING)}, revision = revision + 1 WHERE id = ?"
+_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in CHANGING)
+_COLUMNS: Final = ", ".join(f"m.{name}" for name in CHANGING)
 _KEEP_VERSION: Final = f"""
 INSERT INTO memory_version (memory, revision, at, actor, action, was)
 SELECT id, revision, ?, ?, ?, json_object({_PAIRS}) FROM memory WHERE id = ?
@@ -92,7 +90,7 @@ def change(unit: Unit, step: ChangeMemory) -> Memory:
     owner = unit.known_owner(scope)
     before = _checked(unit, owner, scope, Superseded(memory.id, memory.revision))
     execute(_KEEP_VERSION, (now(), step.actor, step.action, memory.id))
-    execute(_SET, (*_row(unit, memory), memory.id))
+    execute(_SET, (*as_row(unit, memory), memory.id))
     if memory.text != before:
         note_search.index_again(unit, owner, NoteKey("memory", memory.id), before, memory.text)
     unit.audit(scope, step.actor, f"memory.{step.action}", f"memory {memory.id}")
@@ -106,7 +104,18 @@ def count(unit: Unit, step: CountMemory) -> None:
     execute(_COUNT, (step.times, _number(step.seen_at), step.memory, owner))
     if not unit.connection.changes():
         raise NotFound(f"{step.scope.user!r} has no memory {step.memory}")
-    execute(_ADD_SOURCES, (step.memory, owner, json.dumps(step.sources), SOURCES_KEPT))
+    add_sources(unit, step.memory, owner, step.sources, SOURCES_KEPT)
+
+
+def add_sources(unit: Unit, memory: int, owner: int, sources: tuple[int, ...], most: int) -> None:
+    """Note that a memory was said in these messages of its owner, until it has so many sources."""
+    unit.connection.execute(_ADD_SOURCES, (memory, owner, json.dumps(sources), most))
+
+
+def every(connection: apsw.Connection) -> Iterator[Memory]:
+    """Give out the memories of all users, by number."""
+    for row in connection.execute(f"{_MEMORY} ORDER BY m.id"):
+        yield _memory(row)
 
 
 def read(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Memory]:
@@ -148,7 +157,7 @@ def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[Mem
         values: dict[str, Any] = json.loads(was)
         speaker = connection.execute("SELECT name FROM person WHERE id = ?", (values["speaker"],)).get
         head = (newest.id, newest.space, newest.user, json.dumps(newest.sources), _number(newest.created_at), revision)
-        before = _memory((*head, speaker, *(values[name] for name in _CHANGING)))
+        before = _memory((*head, speaker, *(values[name] for name in CHANGING)))
         found.append(MemoryVersion(before, action, actor, moment(at)))
     return found
 
@@ -204,7 +213,8 @@ def _values(unit: Unit, draft: MemoryDraft, since: int) -> tuple[Any, ...]:
     )
 
 
-def _row(unit: Unit, memory: Memory) -> tuple[Any, ...]:
+def as_row(unit: Unit, memory: Memory) -> tuple[Any, ...]:
+    """Return what the changing columns hold of a memory."""
     return (
         memory.category,
         memory.text,
@@ -237,7 +247,7 @@ def _memories(found: Iterable[rows.Row]) -> list[Memory]:
 def _memory(row: rows.Row) -> Memory:
     """Read a row of _MEMORY."""
     number, space, user, sources, created, revision, speaker, *values = row
-    it = dict(zip(_CHANGING, values, strict=True))
+    it = dict(zip(CHANGING, values, strict=True))
     event = None
     if it["event_start"] is not None:
         event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))

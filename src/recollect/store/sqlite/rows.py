@@ -40,7 +40,7 @@ SELECT y.id, o.space, o.name, t.name, y.kind, y.level, y.text, y.chunks,
 """
 
 SESSION: Final = """
-SELECT s.name, t.space, t.name, p.name, s.started_at, s.last_at, s.messages, s.timeout
+SELECT s.name, t.space, t.name, p.name, s.started_at, s.last_at, s.messages, s.timeout, s.automatic
   FROM session s
   JOIN thread t ON t.id = s.thread
   JOIN person p ON p.id = s.opened_by

@@ -43,7 +43,7 @@ def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str,
     found = caches.find(connection, scope, within)
     if found is None:
         return TextMatches(columns_of(()), (), 1.0)
-    place, columns, inside, documents, total = found
+    place, columns, inside, documents, total, _ = found
     notes = within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
     postings = []
     for word, terms in query_words(words):

@@ -21,6 +21,7 @@ SELECT id, started_at, last_at, name FROM session
  WHERE thread = ? AND automatic = 1 AND started_at < ? ORDER BY started_at DESC, id DESC LIMIT 2
 """
 _NAMED: Final = "SELECT id, name FROM session WHERE thread = ? AND name = ?"
+_NAMED_WITH_TIMES: Final = "SELECT id, started_at, last_at FROM session WHERE thread = ? AND name = ?"
 _OF_MESSAGE: Final = """
 SELECT s.id, s.name FROM log JOIN session s ON s.id = log.session WHERE log.seq = ? AND log.thread = ?
 """
@@ -61,9 +62,12 @@ class Sessions:
         self._unit = unit
         self._before_change = before_change
         self._grown: set[int] = set()
+        self._entered: dict[tuple[int, str], LatestSession] = {}
+        """Sessions of messages that came back from a dump, and by how much they grew."""
 
     def place(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
         """Return the number and the name of the session that the message belongs to."""
+        self._write_entered()
         if draft.scope.session is not None:
             self._settle(thread)
             return self._named(draft, draft.scope.session, silence, thread, owner, seq)
@@ -77,8 +81,28 @@ class Sessions:
         self._settle(thread)
         return self._automatic(draft, silence, thread, owner, seq)
 
+    def enter(self, draft: Draft, silence: int, thread: int, owner: int, seq: int, name: str) -> int:
+        """Put a message into the session of its thread that has a name, whatever the silences say."""
+        if thread in self._unit.names.sessions:
+            self._settle(thread)
+        session = self._entered.get((thread, name))
+        if session is None:
+            found = self._unit.connection.execute(_NAMED_WITH_TIMES, (thread, name)).fetchone()
+            if found is None:
+                automatic = opening_message(name) is not None
+                self._unit.connection.execute(NEW_SESSION, (thread, name, automatic, owner, draft.at, seq, silence))
+                key = self._unit.connection.last_insert_rowid()
+                self._entered[thread, name] = LatestSession(key, name, draft.at, draft.at, None, seq)
+                return key
+            session = self._entered[thread, name] = LatestSession(found[0], name, found[1], found[2], None)
+        session.started, session.last = min(session.started, draft.at), max(session.last, draft.at)
+        session.last_seq = seq
+        session.grown_by += 1
+        return session.key
+
     def write(self) -> None:
         """Bring the stored sessions up to date."""
+        self._write_entered()
         memo = self._unit.names.sessions
         grown = [memo[thread] for thread in self._grown]
         self._unit.connection.executemany(
@@ -92,6 +116,14 @@ class Sessions:
     def take_back(self) -> None:
         """Forget what was noted, after the changes themselves have been taken back."""
         self._grown.clear()
+        self._entered.clear()
+
+    def _write_entered(self) -> None:
+        grown = [session for session in self._entered.values() if session.grown_by]
+        self._unit.connection.executemany(
+            GROW, [(each.key, each.started, each.last, each.last_seq, each.grown_by) for each in grown]
+        )
+        self._entered.clear()
 
     def _latest(self, thread: int) -> LatestSession | None:
         memo = self._unit.names.sessions

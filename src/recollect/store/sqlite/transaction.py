@@ -27,9 +27,11 @@ from recollect.domain.memory_change import (
     NoteAccess,
     PutDerived,
 )
+from recollect.domain.message import Message
+from recollect.domain.moving import Restore, as_expected
 from recollect.domain.receipt import Result
 from recollect.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
-from recollect.store.sqlite import append, archive, digests, known, note_search, notes, vectors
+from recollect.store.sqlite import append, archive, digests, known, note_search, notes, restoring, vectors
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.unit import Unit
 
@@ -44,12 +46,22 @@ Step = (
     | PutFacts
     | PutSetting
     | MemoryChange
+    | append.Returning
+    | Restore
 )
 
 
 def prepare(changes: Sequence[Change]) -> list[Step]:
     """Do the thinking about a change set that needs no file, before the write lock is held."""
-    return [append.prepare(change) if isinstance(change, AddMessage) else change for change in changes]
+    return [_prepared(change) for change in changes]
+
+
+def _prepared(change: Change) -> Step:
+    if isinstance(change, AddMessage):
+        return append.prepare(change)
+    if isinstance(change, Restore):
+        return append.prepare_return(change, change.row) if isinstance(change.row, Message) else change
+    return change
 
 
 class Transaction:
@@ -118,3 +130,8 @@ class Transaction:
             case PutSetting():
                 notes.put_setting(self._unit, step)
                 return None
+            case append.Returning():
+                return as_expected(step.change, self._appender.restore(step))
+            case Restore():
+                self._appender.write()
+                return as_expected(step, restoring.carry_out(self._unit, step.row))

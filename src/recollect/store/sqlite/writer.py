@@ -11,11 +11,14 @@ from typing import Final, TypeVar
 import apsw
 
 from recollect.domain.clock import now
+from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
+from recollect.domain.scope import Scope
 from recollect.errors import RecollectError, SourcesChanged, StoreError
 from recollect.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.names import Names
+from recollect.store.sqlite.purging import erase, wipe
 from recollect.store.sqlite.transaction import Step, Transaction
 
 _log: Final = logging.getLogger("recollect.store")
@@ -79,6 +82,16 @@ class Writer:
         """Run something that needs the connection for itself."""
         with translated(self._path, "working on"):
             return work(self._connection)
+
+    def purge(self, scope: Scope, actor: str, quiet: Callable[[], AbstractContextManager[None]]) -> Purged:
+        """Erase a user, from the tables and then from every page."""
+        with translated(self._path, "erasing from"):
+            self._names.forget()
+            done = erase(self._connection, scope, actor)
+            self.last_commit = now()
+            wipe(self._connection, self._path, self._options.busy_seconds, quiet, in_memory=False)
+            self.wal_pages = 0
+            return done
 
     def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
         """Copy the write-ahead log back in a gap, or when it has grown too large.

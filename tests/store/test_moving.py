@@ -1,0 +1,334 @@
+"""Moving house and erasing people, on every store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+
+from making import NOON, add, adding, archive, minutes
+from recollect.domain.agenda import Subject, Touch
+from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack, Spend
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    Forget,
+    MarkExtracted,
+    PutDerived,
+    Superseded,
+)
+from recollect.domain.message import Message
+from recollect.domain.moving import DayRow, Purged, Restore, Row, SummaryRow
+from recollect.domain.scope import Scope
+from recollect.domain.summary import SummaryDraft, ViewDraft
+from recollect.domain.summary_change import AddView, Revise, Settle, Walk
+from recollect.domain.vector import VectorRow
+from recollect.errors import NotFound, SourcesChanged
+from recollect.portability.copying import copy
+from recollect.store import Store, open_store
+
+ANN = Scope.of("ann")
+BOB = Scope.of("bob")
+ANN_HERE = Scope.of("ann", thread="general")
+BOB_HERE = Scope.of("bob", thread="general")
+ANN_AWAY = Scope.of("ann", space="elsewhere")
+EMBEDDER = "test"
+
+
+async def furnish(store: Store) -> None:
+    """Put some of everything into a store."""
+    await store.apply([adding(ANN, "I live in Berlin", at=minutes(0), id="m1", name="Ann")])
+    await store.apply([adding(ANN, "How nice", "assistant", at=minutes(1))])
+    await store.apply([adding(ANN_AWAY, "same words elsewhere", at=minutes(0), id="m1")])
+    for number in range(6):
+        await store.apply([adding(ANN_HERE, f"ann says {number}", at=minutes(100 * number))])
+        await store.apply([adding(BOB_HERE, f"bob says {number}", at=minutes(100 * number + 1))])
+    await store.apply([adding(BOB_HERE, "carol said so", at=minutes(700), author="carol", name="Carol")])
+    late = Scope.of("ann", thread="general", session="holidays")
+    await store.apply([adding(late, "in a session of my own", at=minutes(900))])
+    mine = await store.messages(ANN)
+    first = await archive(store, ANN, mine[:2], "Ann lives in Berlin.")
+    second = await archive(store, ANN, mine[2:4], "Ann says things.")
+    third = await archive(store, ANN, mine[4:5], "A mistake.")
+    await store.apply([RollBack(ANN, third.id)])
+    await store.apply([Revise(ANN, second.id, "Ann says 0 and 1.", edited_by="ann")])
+    newest = (await store.summaries(ANN))[1]
+    await store.apply([Archive(SummaryDraft(ANN, "All of Ann.", summaries=(first.id, newest.id)))])
+    seqs = [message.seq for message in await store.messages(BOB_HERE, within="user")]
+    day = ViewDraft(BOB_HERE, "day", "Bob and Ann talked.", seqs[0], seqs[-1], len(seqs), day=NOON.date())
+    (made,) = (await store.apply([AddView(day)])).results
+    rolling = ViewDraft(BOB_HERE, "rolling", "So far.", seqs[0], seqs[1], 2, reach="thread", details={"topics": ["a"]})
+    before = (await store.apply([AddView(rolling)])).summary
+    await store.apply(
+        [AddView(replace(rolling, text="On.", first=seqs[2], last=seqs[2], messages=1, previous=before.id))]
+    )
+    await know(store, seqs, mine)
+    subject = Subject("calendar", "default", day="2026-03-01")
+    await store.apply([Walk("calendar", 0, seqs[-1], (Touch(subject, 17, 100, seqs[-1], 5),))])
+    await store.apply([Settle(subject, seqs[-1], None, done_at=9)])
+    del made
+
+
+async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
+    """Put memories, facts and the like into a store."""
+    old = MemoryDraft(ANN, "fact", "lives in Bonn", sources=(mine[0].seq,), tags=("home",), remind_at=minutes(5))
+    known = (await store.apply([AddMemory(old)])).memory
+    new = MemoryDraft(ANN, "fact", "lives in Berlin", sources=(mine[0].seq,), subject="home")
+    after = (await store.apply([AddMemory(new, supersedes=(Superseded(known.id, 1),))])).memory
+    await store.apply([ChangeMemory(replace(after, text="lives in Berlin Mitte"), "edit", "ann")])
+    await store.apply([CountMemory(ANN, after.id, 2, minutes(3), (mine[2].seq,))])
+    said = MemoryDraft(BOB, "preference", "likes tea", sources=(seqs[-1],), speaker="carol", trust="reported")
+    await store.apply([AddMemory(said)])
+    await store.apply([PutFacts(ANN, "Ann lives in Bonn.", "Bonn"), PutFacts(ANN, "Ann lives in Berlin.", "Berlin")])
+    await store.apply([Forget(ANN, ("the cat",)), PutSetting(ANN, "summary_every_n", 12), PutSetting(BOB, "x", "y")])
+    await store.apply([MarkExtracted(ANN, 0, mine[3].seq), PutDerived(BOB, "portrait", "k", "Bob, friend of Ann")])
+    await store.apply([Spend(date(2026, 3, 1), ANN, 70), Spend(date(2026, 3, 1), None, 5)])
+    rows = tuple(VectorRow(message.seq, message.text, bytes(4)) for message in mine)
+    await store.apply([AddVectors(EMBEDDER, rows, mine[-1].seq)])
+
+
+async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
+    return [row async for page in store.dump(vectors=vectors) for row in page]
+
+
+async def shown(store: Store, scope: Scope) -> list[Any]:
+    """Return all that can be asked about a user, without what only a running store has."""
+    return [
+        await store.messages(scope, limit=100),
+        await store.sessions(scope),
+        await store.summaries(scope, active=None),
+        await store.memories(scope, active=None),
+        [await store.memory_versions(scope, memory.id) for memory in await store.memories(scope, active=None)],
+        await store.facts_versions(scope),
+        await store.forgotten(scope),
+        await store.settings(scope),
+        await store.ledger(scope),
+        await store.spent(date(2026, 3, 1), scope),
+        [(row.at, row.actor, row.action, row.subject) for row in await store.audit(scope)],
+        await store.search_text(scope, "berlin says tea"),
+        [(match.key, match.words) for match in await store.search_notes(scope, "berlin tea", EMBEDDER, None)],
+        [user for user in await store.unextracted(10) if user.scope[:2] == scope[:2]],
+    ]
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+async def other(request: pytest.FixtureRequest, tmp_path: Any) -> AsyncIterator[Store]:  # noqa: ANN401
+    """Another store, to move to."""
+    opened = await open_store(tmp_path / "other.db" if request.param == "sqlite" else ":memory:")
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.req("A18")
+async def test_everything_moves_to_an_empty_store_as_it_is(store: Store, other: Store) -> None:
+    await furnish(store)
+    await copy(store.dump(vectors=True), other)
+    for scope in (ANN, BOB, ANN_AWAY, ANN_HERE):
+        assert await shown(other, scope) == await shown(store, scope)
+    assert await everything(other, vectors=True) == await everything(store, vectors=True)
+    assert (await other.verify()).ok
+    assert await other.users() == await store.users()
+    seqs = [message.seq for message in await store.messages(ANN)]
+    assert await other.vectors(ANN, EMBEDDER, seqs) == await store.vectors(ANN, EMBEDDER, seqs)
+
+
+async def test_twice_is_as_good_as_once(store: Store, other: Store) -> None:
+    await furnish(store)
+    await copy(store.dump(vectors=True), other)
+    before = await everything(other, vectors=True)
+    again = await copy(store.dump(vectors=True), other)
+    assert await everything(other, vectors=True) == before
+    assert not +again.fresh
+    assert again.seen["message"] == 17
+
+
+async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other: Store) -> None:
+    await furnish(store)
+    dora = Scope.of("dora")
+    messages = await add(other, dora, *[f"dora {number}" for number in range(30)])
+    await archive(other, dora, messages[:5], "Dora.")
+    await other.apply([AddMemory(MemoryDraft(dora, "fact", "is Dora"))])
+    theirs = await shown(other, dora)
+    await copy(store.dump(), other)
+    await copy(store.dump(), other)
+    assert await shown(other, dora) == theirs
+    assert (await other.verify()).ok
+    there, here = await store.messages(ANN, limit=99), await other.messages(ANN, limit=99)
+    assert [(each.text, each.at, each.active, each.chunk) for each in here] == [
+        (each.text, each.at, each.active, each.chunk) for each in there
+    ]
+    assert [each.seq for each in here] == [each.seq + 30 for each in there]
+    for old, new in zip(await store.summaries(ANN, active=None), await other.summaries(ANN, active=None), strict=True):
+        assert (new.text, new.active, new.rolled_back, new.id) == (old.text, old.active, old.rolled_back, old.id + 1)
+        assert [each.text for each in await other.covered(ANN, new.id)] == [
+            each.text for each in await store.covered(ANN, old.id)
+        ]
+    bonn, mitte = sorted(await other.memories(ANN, active=None), key=lambda memory: memory.id)
+    assert (bonn.superseded_by, mitte.text) == (mitte.id, "lives in Berlin Mitte")
+    assert [(await other.pick(ANN, memory.sources))[0].text for memory in (bonn, mitte)] == ["I live in Berlin"] * 2
+    assert await other.unextracted(10, dora) != []
+
+
+async def test_a_later_dump_brings_what_changed(store: Store, other: Store) -> None:
+    await furnish(store)
+    await copy(store.dump(), other)
+    mine = [message for message in await store.messages(ANN, archived=False) if message.thread == "general"]
+    await archive(store, ANN, mine[:1], "More of Ann.")
+    (memory,) = await store.memories(ANN)
+    await store.apply([ChangeMemory(replace(memory, text="moved to Rome", state="deactivated", active=False), "edit")])
+    await store.apply([PutFacts(ANN, "Ann lives in Rome.", "Rome"), PutSetting(ANN, "summary_every_n", 3)])
+    (top,) = [summary for summary in await store.summaries(ANN) if summary.level == 2]
+    await store.apply([RollBack(ANN, top.id)])
+    await copy(store.dump(), other)
+    for scope in (ANN, BOB):
+        assert await shown(other, scope) == await shown(store, scope)
+    assert (await other.verify()).ok
+
+
+async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, other: Store) -> None:
+    messages = await add(store, ANN, "one", "two", "three")
+    await copy(store.dump(), other)
+    await archive(store, ANN, messages[:2], "Here.")
+    await archive(other, ANN, messages[1:], "There.")
+    await copy(store.dump(), other)
+    assert [(each.text, each.rolled_back) for each in await other.summaries(ANN, active=None)] == [
+        ("There.", False),
+        ("Here.", True),
+    ]
+    assert (await other.verify()).ok
+
+
+async def test_a_row_with_an_unexpected_number_is_refused(store: Store) -> None:
+    await add(store, ANN, "here already")
+    await furnish(store)
+    rows = await everything(store)
+    summary = next(row for row in rows if isinstance(row, SummaryRow))
+    new = summary._replace(summary=replace(summary.summary, text="another", rolled_back=True))
+    with pytest.raises(SourcesChanged):
+        await store.apply([Restore(new, number=99)])
+    assert await everything(store) == rows
+
+
+async def test_a_dump_is_of_one_moment(store: Store) -> None:
+    await add(store, ANN, *[f"message {number}" for number in range(20)])
+    dumping = store.dump()
+    page = list(await anext(dumping))
+    await add(store, ANN, "later")
+    rest = [row async for more in dumping for row in more]
+    texts = [row.text for row in [*page, *rest] if isinstance(row, Message)]
+    assert texts == [f"message {number}" for number in range(20)]
+
+
+async def test_days_that_were_summarised_are_not_summarised_again(store: Store, other: Store) -> None:
+    await furnish(store)
+    await copy(store.dump(), other)
+    subject = Subject("calendar", "default", day="2026-03-01")
+    planned = await other.planned(subject)
+    assert planned is not None
+    days = [row for row in await everything(store) if isinstance(row, DayRow)]
+    assert [(planned.done_at, planned.done_seq)] == [(row.done_at, row.done_seq) for row in days]
+
+
+@pytest.mark.req("C18")
+async def test_a_purge_takes_everything_of_a_user_and_nothing_of_others(store: Store) -> None:
+    await furnish(store)
+    away, bobs_messages = await shown(store, ANN_AWAY), await store.messages(BOB, limit=99)
+    done = await store.purge(ANN, "admin")
+    assert done == Purged(messages=9, summaries=6, memories=2, of_others=1)
+    (row,) = await store.audit(ANN)
+    assert (row.actor, row.action, row.subject) == ("admin", "purge", "9 messages, 6 summaries, 2 memories")
+    await store.purge(ANN)
+    assert [user.id for user in await store.users("default")] == ["bob"]
+    assert await shown(store, ANN_AWAY) == away
+    assert await store.messages(BOB, limit=99) == bobs_messages
+    left = [row for row in await everything(store, vectors=True) if row not in await store.audit(ANN)]
+    said = repr([row for row in left if "elsewhere" not in repr(row)])
+    assert "bob says" in said
+    assert not [word for word in ("ann says", "direct:ann", "lives in", "Bob and Ann", "the cat") if word in said]
+    assert (await store.derived(BOB, "portrait")) is None
+    assert (await store.verify()).ok
+    assert await store.search_text(BOB_HERE, "ann", within="thread") == []
+    with pytest.raises(NotFound):
+        await store.purge(Scope.of("nobody"))
+
+
+async def test_no_number_is_given_twice_after_a_purge(store: Store) -> None:
+    last = (await add(store, BOB, "one"))[0].seq
+    messages = await add(store, ANN, "two", "three")
+    summary = await archive(store, ANN, messages)
+    memory = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "x"))])).memory
+    await store.purge(ANN)
+    (new,) = await add(store, BOB, "four")
+    assert new.seq == last + 3
+    assert (await archive(store, BOB, [new])).id > summary.id
+    assert (await store.apply([AddMemory(MemoryDraft(BOB, "fact", "x"))])).memory.id > memory.id
+    assert (await store.verify()).ok
+
+
+async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
+    await store.apply([adding(ANN_HERE, "Ann's secret", at=minutes(0))])
+    for number in range(4):
+        await store.apply([adding(BOB_HERE, f"bob {number}", at=minutes(number))])
+    (seq, *_, last) = [message.seq for message in await store.messages(BOB)]
+    view = ViewDraft(BOB, "day", "Ann told Bob a secret.", seq, last, 4, day=NOON.date())
+    old = replace(view, text="Long ago.", day=NOON.date() - timedelta(days=9))
+    await store.apply([AddView(view), AddView(old)])
+    subject = Subject("calendar", "default", day="2026-03-01")
+    await store.apply([Walk("calendar", 0, last, (Touch(subject, 5, 50, last, 7),)), Settle(subject, last, None, 8)])
+    await store.purge(ANN)
+    assert [summary.text for summary in await store.summaries(BOB, active=None)] == ["Long ago."]
+    planned = await store.planned(subject)
+    assert planned is not None
+    assert (planned.done_seq, planned.done_at) == (0, None)
+    assert planned.due_at is not None
+
+
+async def test_what_a_user_said_in_anothers_memory_goes_with_its_summary(store: Store) -> None:
+    said = [adding(BOB, "ann's words", at=minutes(1), author="ann"), adding(BOB, "bob's words", at=minutes(2))]
+    messages = [result.message for result in (await store.apply(said)).results]  # type: ignore[union-attr]
+    more = await add(store, BOB, "three", "four")
+    first, second = await archive(store, BOB, messages, "Mixed."), await archive(store, BOB, more, "Bob's own.")
+    await store.apply([Archive(SummaryDraft(BOB, "Above both.", summaries=(first.id, second.id)))])
+    await store.apply([AddMemory(MemoryDraft(BOB, "fact", "told by ann", sources=(messages[0].seq,)))])
+    subject = Subject("tree", "default", "bob")
+    await store.apply([Walk("tree", 0, more[-1].seq, (Touch(subject, 4, 30, more[-1].seq, 7),))])
+    assert await store.purge(ANN) == Purged(messages=1, summaries=2, memories=1, of_others=3)
+    assert [(each.text, each.active) for each in await store.messages(BOB)] == [
+        ("bob's words", True),
+        ("three", False),
+        ("four", False),
+    ]
+    assert [summary.text for summary in await store.summaries(BOB)] == ["Bob's own."]
+    planned = await store.planned(subject)
+    assert planned is not None
+    assert (planned.messages, planned.characters) == (3, 19)
+    assert (await store.verify()).ok
+
+
+async def test_the_assistants_words_stay_when_a_user_of_that_name_goes(store: Store) -> None:
+    named = Scope.of("assistant")
+    await add(store, named, "I am called that")
+    await add(store, BOB, "hello", role="assistant")
+    assert (await store.purge(named)).messages == 1
+    assert [message.author for message in await store.messages(BOB)] == ["assistant"]
+    assert (await store.verify()).ok
+
+
+async def test_searches_forget_what_was_erased(store: Store) -> None:
+    import numpy as np  # noqa: PLC0415
+
+    for scope, text in ((ANN_HERE, "secret"), (BOB_HERE, "open")):
+        (message,) = await add(store, scope, text)
+        value = np.ones(4, dtype=np.float16).tobytes()
+        await store.apply([AddVectors(EMBEDDER, (VectorRow(message.seq, text, value),), message.seq)])
+    asked: Callable[[], Awaitable[Any]] = lambda: store.search_vector(  # noqa: E731
+        BOB_HERE, EMBEDDER, np.ones(4, dtype=np.float32), within="thread"
+    )
+    assert len((await asked()).seqs) == 2
+    await store.purge(ANN)
+    assert len((await asked()).seqs) == 1
