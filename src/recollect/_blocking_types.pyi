@@ -6,7 +6,7 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Self
 
-from recollect.context import Context
+from recollect.context import AccountContext, Context
 from recollect.digest import HistoryContext, Tiers
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory, MemoryVersion
@@ -63,6 +63,15 @@ class BlockingMemory:
     @property
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
+
+    def settings(self, space: str | int = ...) -> dict[str, SettingValue]:
+        """Return what was set for everybody in a space."""
+
+    def set(self, key: str, value: SettingValue, *, space: str | int = ...) -> None:
+        """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
+
+        What is set for a single user (`user(…).set`) goes before it.
+        """
 
     def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
@@ -349,13 +358,20 @@ class BlockingUserMemory:
         stored after it. The profile decides what a context holds.
         """
 
+    def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
+        """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
+
+        They are chosen as in the profile `account`, whatever the memory was opened with: the last ten messages, what is
+        known of the history, and those of the 200 messages before that are near enough in meaning.
+        """
+
     def settings(self) -> dict[str, SettingValue]:
-        """Return the user's settings."""
+        """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
 
     def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
-        `memory_enabled`, `summary_every_n`, `storage_type` and `time_zone` are checked; other names are yours.
+        The names that Recollect looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
 
     def clear(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from recollect.domain import checks
 from recollect.domain.report import AuditEntry, Component, Health, Stats, User, Verification
 from recollect.domain.scope import Scope
+from recollect.domain.setting import EVERYBODY
 from recollect.models.health import models_health
 from recollect.profiles import Profile
 from recollect.settings import Settings
@@ -64,7 +65,8 @@ class AllCare:
     @timed("users")
     async def users(self, space: str | int | None = None) -> list[User]:
         """Return everybody who owns something, with counts."""
-        return await self._store.users(None if space is None else checks.identifier(space, "the space"))
+        found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
+        return [user for user in found if user.id != EVERYBODY]
 
     @timed("stats")
     async def stats(self) -> Stats:

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from recollect.domain import checks
-from recollect.domain.change import PutSetting
 from recollect.domain.message import Message
 from recollect.domain.report import MemoryStatus
 from recollect.domain.scope import Scope
-from recollect.domain.setting import ENABLED, EVERY, wants_memory
+from recollect.domain.setting import EVERY, wants_memory
 from recollect.domain.words import SettingValue
-from recollect.errors import InvalidInput
-from recollect.profiles import Profile
+from recollect.profiles import Profile, load_profile
 from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from recollect.profiles.standing import BUDGET, STORAGE, Standing, tuned
 from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
-    from recollect.context import Builder, Context
+    from recollect.context import AccountContext, Builder, Context
     from recollect.context.builder import Portrait
     from recollect.recall import Recall
     from recollect.store import Store
 
 _LONGEST: Final = 64 * 1024 * 1024
 """A message of more bytes is no message."""
-STORAGE: Final = "storage_type"
-TIME_ZONE: Final = "time_zone"
 CLEARED: Final = "cleared_up_to"
-_KNOWN: Final = (ENABLED, EVERY, STORAGE, TIME_ZONE)
-
-
-def _check_zone(value: object) -> None:
-    try:
-        ZoneInfo(checks.storable(value, "the time zone"))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"there is no time zone {value!r}; name one like Europe/Berlin") from None
 
 
 class Contexts:
@@ -47,6 +35,7 @@ class Contexts:
     def __init__(self, store: Store, recall: Recall, profile: Profile, portrait: Portrait) -> None:
         self.store = store
         self.profile = profile
+        self.standing = Standing(store, profile)
         self._recall = recall
         self._portrait = portrait
 
@@ -90,8 +79,10 @@ class UserContexts:
         from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
         from recollect.models.tokens import counter_for  # noqa: PLC0415
 
-        profile = self._contexts.profile
-        tokens = profile.context.budget if budget is None else checks.at_least(budget, LEAST_BUDGET, "the budget")
+        standing = await self._contexts.standing.of(self.scope)
+        profile = tuned(self._contexts.profile, standing)
+        usual = standing.get(BUDGET) or profile.context.budget
+        tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
         if at is not None:
             checks.microseconds(at, "at")
         wanted = Wanted(
@@ -100,58 +91,60 @@ class UserContexts:
             system=None if system is None else checks.storable(system, "the system prompt"),
             persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
             at=at,
-            after=await self._cleared(),
+            after=_cleared(standing),
             answers=None if answers is None else answers.seq,
         )
         await self._noted("context.read", "context")
         return await self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model))
 
+    @timed("account_context")
+    async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
+        """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
+
+        They are chosen as in the profile `account`, whatever the memory was opened with: the last ten messages, what is
+        known of the history, and those of the 200 messages before that are near enough in meaning.
+        """
+        from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
+
+        if at is not None:
+            checks.microseconds(at, "at")
+        standing = await self._contexts.standing.of(self.scope)
+        await self._noted("context.read", "context")
+        recipe = tuned(load_profile("account"), standing).context
+        wanted = Wanted(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(standing))
+        return await self._contexts.builder.account(self.scope, wanted, recipe)
+
     async def _noted(self, action: str, subject: str) -> None:
         """Write down who looked, where somebody is named."""
 
-    async def _cleared(self) -> int:
-        stored = await self._contexts.store.settings(self.scope)
-        return next((each.value for each in stored if each.key == CLEARED and isinstance(each.value, int)), 0)
-
     @timed("settings")
     async def settings(self) -> dict[str, SettingValue]:
-        """Return the user's settings."""
+        """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
         return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
 
     @timed("set")
     async def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
-        `memory_enabled`, `summary_every_n`, `storage_type` and `time_zone` are checked; other names are yours.
+        The names that Recollect looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
-        close = get_close_matches(checks.identifier(key, "the setting's name"), _KNOWN, n=1, cutoff=0.85)
-        if close and key not in _KNOWN:
-            raise InvalidInput(f"there is no setting {key!r}; did you mean {close[0]!r}?")
-        if key == TIME_ZONE and value is not None:
-            _check_zone(value)
-        if key == EVERY and value is not None:
-            least = checks.at_least(value, 1, "the threshold")
-            value = checks.at_most(least, 500, "the threshold")
-        if key == ENABLED and not isinstance(value, bool | None):
-            raise InvalidInput(f"{key} is True or False, not {value!r}")
-        await self._contexts.store.apply([PutSetting(self.scope, key, value)])
+        await self._contexts.standing.set(self.scope, key, value)
 
     @timed("clear")
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
-        await self._contexts.store.apply([PutSetting(self.scope, CLEARED, ledger.last_seq)])
+        await self._contexts.standing.set(self.scope, CLEARED, ledger.last_seq)
 
     @timed("status")
     async def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
         store = self._contexts.store
-        stored = await store.settings(self.scope)
-        settings = {setting.key: setting.value for setting in stored}
+        settings = await self._contexts.standing.of(self.scope)
         ledger = await store.ledger(self.scope)
         every = settings.get(EVERY)
         return MemoryStatus(
-            enabled=wants_memory(stored),
+            enabled=wants_memory(settings),
             storage=str(settings.get(STORAGE) or dict((await store.health()).facts).get("backend", "unknown")),
             threshold=every if isinstance(every, int) else self._contexts.profile.tree_turns,
             since_last=ledger.open_turns,
@@ -160,3 +153,7 @@ class UserContexts:
             active_summaries=sum(count for _, count in ledger.active_summaries),
             highest_level=ledger.highest_level,
         )
+
+
+def _cleared(standing: Mapping[str, SettingValue]) -> int:
+    return int(standing.get(CLEARED) or 0)

@@ -20,7 +20,8 @@ from recollect.domain.message import Message, draft
 from recollect.domain.receipt import Receipt
 from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.session import Session
-from recollect.domain.words import HitKind, Role, Within
+from recollect.domain.setting import EVERYBODY
+from recollect.domain.words import HitKind, Role, SettingValue, Within
 from recollect.errors import InvalidInput
 from recollect.knowledge import AllKnowledge, Knowledge, UserKnowledge
 from recollect.models.embed import Embedder, choose_embedder
@@ -171,6 +172,8 @@ class Memory(AllKnowledge, AllCare):
         the audit log names who changed what is known about the user, and who looked at it.
         """
         scope = Scope.of(user, space, thread, session)
+        if scope.user == EVERYBODY:
+            raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._care, scope, self._recall, actor)
 
     async def _portrait(self, scope: Scope) -> str | None:
@@ -200,6 +203,19 @@ class Memory(AllKnowledge, AllCare):
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
         return self._care.chat
+
+    @timed("settings")
+    async def settings(self, space: str | int = DEFAULT_SPACE) -> dict[str, SettingValue]:
+        """Return what was set for everybody in a space."""
+        return await self._contexts.standing.of_space(checks.identifier(space, "the space"))
+
+    @timed("set")
+    async def set(self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE) -> None:
+        """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
+
+        What is set for a single user (`user(…).set`) goes before it.
+        """
+        await self._contexts.standing.set(Scope.of(EVERYBODY, space), key, value)
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
@@ -239,7 +255,6 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         self._upkeep = care.upkeep
         profile = knowledge.profile
         self._message_bytes = profile.message_bytes
-        self._silence = profile.session_silence
 
     @timed("add")
     async def add(
@@ -259,7 +274,8 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
         """
         new = draft(self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._message_bytes)
-        receipt = await self._store.apply([AddMessage(new, self._silence)])
+        silence = await self._contexts.standing.silence(self.scope.space)
+        receipt = await self._store.apply([AddMessage(new, silence)])
         self._upkeep.nudge()
         self._care.watch.start()
         self._care.sessions.note(receipt)

@@ -162,6 +162,12 @@ def test_long_prose_has_the_same_count_in_pieces_as_whole(words: list[str]) -> N
     assert counter_for("gpt-4").count(text) == len(tokens_of(text))
 
 
+@given(lines=st.lists(st.text(st.sampled_from("ab<>/[]:. \t\r\n'1中é👍"), max_size=12), max_size=12))
+def test_lines_have_the_same_count_one_by_one_as_together(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assert counter_for("gpt-4").count(text) == len(tokens_of(text))
+
+
 @pytest.mark.parametrize("unit", ["ab     ", "x  y ", "1  ", "\n  a"])
 def test_a_long_text_is_not_taken_apart_between_spaces(unit: str) -> None:
     for start in range(len(unit)):

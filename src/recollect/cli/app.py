@@ -10,7 +10,21 @@ import typer
 from typer.core import TyperGroup
 
 from recollect import __version__
-from recollect.cli import care, chat, config, context, demo, evaluate, keys, knowledge, log, serve, status, summaries
+from recollect.cli import (
+    care,
+    chat,
+    config,
+    context,
+    demo,
+    evaluate,
+    keys,
+    knowledge,
+    log,
+    serve,
+    settings,
+    status,
+    summaries,
+)
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
 
@@ -84,6 +98,7 @@ app.command()(care.restore)
 app.command()(chat.chat)
 app.command()(context.context)
 app.command()(config.config)
+app.command()(settings.settings)
 app.command()(demo.demo)
 app.command()(serve.serve)
 app.add_typer(evaluate.commands, name="eval")

@@ -32,13 +32,23 @@ class _Filling:
     overhead: int
     kept: list[Item] = field(default_factory=list)
     waiting: list[Item] = field(default_factory=list)
-
-    @property
-    def used(self) -> int:
-        return sum(item.tokens for item in self.kept) + (self.overhead if self.kept else 0)
+    used: int = 0
 
     def cost(self, item: Item) -> int:
         return item.tokens + (0 if self.kept else self.overhead)
+
+    def take(self, item: Item) -> int:
+        """Keep an item, and return what it costs."""
+        cost = self.cost(item)
+        self.used += cost
+        self.kept.append(item)
+        return cost
+
+    def drop(self, place: int) -> Item:
+        """Give an item up."""
+        item = self.kept.pop(place)
+        self.used -= self.cost(item)
+        return item
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +56,8 @@ class Assembled:
     """What got in, in order, and what did not."""
 
     items: tuple[Item, ...]
+    tokens: int
+    """As they will be sent, all together."""
     left_out: tuple[LeftOut, ...]
     reports: tuple[SectionReport, ...]
 
@@ -79,10 +91,10 @@ class Assembler:
             self._fill(name, offers.get(name, ()))
         for name in self._recipe.filling():
             self._lend(name)
-        self._fit()
+        tokens = self._fit()
         for name, section in self._sections.items():
             self._left_out += [LeftOut(item, f"no room left for {name}") for item in section.waiting]
-        return Assembled(self._in_order(), tuple(self._left_out), self._reports())
+        return Assembled(self._in_order(), tokens, tuple(self._left_out), self._reports())
 
     def _fill(self, name: SectionName, offered: Sequence[Item]) -> None:
         section = self._sections[name]
@@ -110,8 +122,7 @@ class Assembler:
                 break
 
     def _take(self, section: _Filling, item: Item) -> None:
-        self._given += section.cost(item)
-        section.kept.append(item)
+        self._given += section.take(item)
 
     def _room(self) -> int:
         return self._budget - self._given
@@ -141,18 +152,19 @@ class Assembler:
         shorter = f"{kept}{_MARK}"
         return replace(item, text=shorter, tokens=self._counter.count(shorter) + 1, cut=True)
 
-    def _fit(self) -> None:
-        """Trim until the whole, counted as it will be sent, is within the budget."""
-        while (excess := self._count(self._in_order()) - self._budget) > 0:
+    def _fit(self) -> int:
+        """Trim until the whole, counted as it will be sent, is within the budget. Return what it counts."""
+        while (tokens := self._count(self._in_order())) > self._budget:
             if not self._drop_one():
-                self._shorten(excess)
+                self._shorten(tokens - self._budget)
+        return tokens
 
     def _drop_one(self) -> bool:
         for name in (*self._recipe.trim, *self._recipe.order):
             section = self._sections.get(name)
             if section is not None and section.kept and name not in _REQUIRED:
                 weakest = min(range(len(section.kept)), key=lambda place: (section.kept[place].priority, -place))
-                item = section.kept.pop(weakest if name not in _IN_A_ROW else -1)
+                item = section.drop(weakest if name not in _IN_A_ROW else -1)
                 self._left_out.append(LeftOut(item, f"{name} was trimmed to keep the budget"))
                 return True
         return False
@@ -166,10 +178,11 @@ class Assembler:
             item = section.kept[0]
             shorter = self._cut_to(item, item.tokens - excess - 1)
             if shorter.tokens < item.tokens:
-                section.kept[0] = shorter
+                section.drop(0)
+                section.take(shorter)
                 return
             if name == "system":
-                section.kept.clear()
+                section.drop(0)
                 self._left_out.append(LeftOut(item, "there is no room for a system prompt"))
                 return
         raise ValueError("the budget is too small for anything")

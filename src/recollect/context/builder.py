@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, TypedDict
 
 from recollect.context.assemble import Assembler
 from recollect.context.context import Context
@@ -26,8 +26,21 @@ from recollect.recall import Asking, Recall
 from recollect.store import Store
 
 _PER_BLOCK: Final = 4
+_LEAST_SNIPPET: Final = 20
+"""The tokens of a short message with its date and speaker."""
 
 Portrait = Callable[[Scope], Awaitable[str | None]]
+
+
+class AccountContext(TypedDict):
+    """What the memory of an account brings to a message, in three parts."""
+
+    recent: list[Message]
+    """The newest messages, oldest first."""
+    history_summary: str | None
+    """What is known of the whole history."""
+    relevant_mid_term: list[Hit]
+    """What was found among the messages before the recent ones, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +70,7 @@ class Builder:
     async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
         """Read what the recipe asks for, and fill the budget."""
         at = wanted.at or datetime.now(UTC)
-        summaries = await self._summaries(scope, recipe)
-        recent, current = await self._recent(scope, wanted, recipe, summaries)
+        summaries, recent, current = await self._near(scope, wanted, recipe)
         shown = frozenset(message.seq for message in (*recent, *current))
         person = _called(scope.user, (*recent, *current))
         hits, memories, portrait = await asyncio.gather(
@@ -77,26 +89,43 @@ class Builder:
             "recent": offers.recent(recent, several=several),
             "current": offers.current(wanted.text, speaker(person) if several else None, at),
         }
-        count = partial(_count, counter, person)
         assembler = Assembler(
             recipe,
             wanted.budget,
             counter,
             now=at,
             overhead=partial(_overhead, counter, person),
-            count=count,
+            count=partial(_count, counter, person),
         )
         made = await asyncio.to_thread(assembler.assemble, offered)
         return Context(
             messages=as_messages(made.items, person),
             text=as_text(made.items, person, recipe.layout),
-            tokens=count(made.items),
+            tokens=made.tokens,
             budget=wanted.budget,
             sections=made.reports,
             items=made.items,
             left_out=made.left_out,
             counter=counter.name,
         )
+
+    async def account(self, scope: Scope, wanted: Wanted, recipe: Recipe) -> AccountContext:
+        """Return the parts of a context as they are, without a budget."""
+        summaries, recent, current = await self._near(scope, wanted, recipe)
+        shown = frozenset(message.seq for message in (*recent, *current))
+        newest = max(summaries, key=lambda summary: summary.id, default=None)
+        return {
+            "recent": recent,
+            "history_summary": None if newest is None else newest.text,
+            "relevant_mid_term": await self._hits(scope, wanted, recipe, shown),
+        }
+
+    async def _near(
+        self, scope: Scope, wanted: Wanted, recipe: Recipe
+    ) -> tuple[list[Summary], list[Message], list[Message]]:
+        """Return what is at hand: summaries first, then the newest messages, and the current one if it is stored."""
+        summaries = await self._summaries(scope, recipe)
+        return summaries, *(await self._recent(scope, wanted, recipe, summaries))
 
     async def _summaries(self, scope: Scope, recipe: Recipe) -> list[Summary]:
         if "summaries" not in recipe.order:
@@ -130,9 +159,12 @@ class Builder:
     async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, shown: frozenset[int]) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
+        if recipe.window and len(shown) < recipe.recent:
+            return []  # there is nothing before the recent messages
         asking = Asking(
             query=wanted.text,
-            limit=recipe.snippets,
+            # No more than could ever fit.
+            limit=min(recipe.snippets, max(wanted.budget // _LEAST_SNIPPET, 1)),
             within=_within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),

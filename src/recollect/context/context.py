@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from recollect.context.items import Item, LeftOut, SectionReport
+from recollect.context.items import USUAL_PRIORITY, Item, LeftOut, SectionReport
 from recollect.context.render import Message
 
 _BAR: Final = 40
@@ -46,9 +46,12 @@ class Context:
 
 def _line(item: Item) -> str:
     score = "" if item.score is None else f" score {item.score:.2f}"
+    weight = "" if item.priority == USUAL_PRIORITY else f" priority {item.priority}"
+    weight += f" relevance {item.relevance:.2f}" if item.relevance < 1 else ""
+    weight += f" about {', '.join(item.tags)}" if item.tags else ""
     short = " ".join(item.text.split())
     shown = short if len(short) <= _SHOWN else f"{short[: _SHOWN - 1]}…"
-    return f"{item.tokens:5,}  {item.key}{score}{' (cut)' if item.cut else ''}  {shown}"
+    return f"{item.tokens:5,}  {item.key}{score}{weight}{' (cut)' if item.cut else ''}  {shown}"
 
 
 def _bar(used: int, whole: int) -> str:

@@ -30,6 +30,8 @@ class Item:
     """1 (first to go) to 5 (last to go)."""
     score: float | None = None
     """What the search gave it."""
+    tags: tuple[str, ...] = ()
+    """What it is about."""
     at: datetime | None = None
     expires: datetime | None = None
     role: Role = "user"

@@ -21,6 +21,7 @@ from recollect.profiles.recipe import SectionName
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
+_FURTHER_LINE: Final = "\n    "
 _FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
 
 
@@ -57,7 +58,10 @@ class Offers:
                 f"[{memory.category.upper()}] {quote(one_line(memory.text))}",
                 place=number,
                 relevance=memory.importance / _IMPORTANT,
+                priority=memory.priority,
+                tags=memory.tags,
                 at=memory.created_at,
+                expires=memory.expires_at,
             )
             for number, memory in enumerate(found)
         ]
@@ -121,16 +125,23 @@ class Offers:
         return [self._item("current", "current message", text, name=name, at=at)]
 
     def _item(self, section: SectionName, key: str, text: str, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
-        tokens = self.counter.count(text) + 1
         if section in {"recent", "current"}:
             # A turn of the conversation is a message of its own, with what that adds.
-            tokens += _PER_TURN + (self.counter.count(more["name"]) + 1 if more.get("name") else 0)
+            tokens = self.counter.count(text) + 1 + _PER_TURN
+            tokens += self.counter.count(more["name"]) + 1 if more.get("name") else 0
+        else:
+            tokens = self.counter.count(f"{text}\n")
         return Item(section=section, key=key, text=text, tokens=tokens, **more)
 
 
 def _row(message: Message) -> str:
-    name = f' from="{quote(one_line(message.name or message.author))}"'
-    return f'<message at="{moment(message.at)}"{name}>{quote(message.text)}</message>'
+    """Write a message in as few tokens as it takes: when, who, what. Further lines of it are indented.
+
+    So no text can pass for another message, whatever it says.
+    """
+    text = quote(message.text)
+    said = text.replace("\n", _FURTHER_LINE) if "\n" in text else text
+    return f"{moment(message.at)} {quote(one_line(message.name or message.author))}: {said}"
 
 
 def speaker(name: str) -> str | None:

@@ -15,6 +15,7 @@ from recollect.domain.summary_change import Settle, Walk
 from recollect.errors import SourcesChanged
 from recollect.models.embed import Embedder
 from recollect.profiles import Profile
+from recollect.profiles.standing import settings_of
 from recollect.settings import Settings
 from recollect.telemetry import Metrics
 
@@ -91,4 +92,4 @@ class Digest:
         """Tell whether the user wants anything to be summarised. A day of a whole space is everybody's."""
         if self.policy == "calendar":
             return True
-        return wants_memory(await self._store.settings(entry.subject.scope))
+        return wants_memory(await settings_of(self._store, entry.subject.scope))

@@ -51,6 +51,12 @@ _LONGEST_CHARACTER: Final = 32
 # grows with the square of the length of a run, or more stack than there is.
 _PIECE: Final = re.compile(r".{1,4000}\Z|.{1,4000}(?<=\S)(?= )|.{1,4000}", re.DOTALL)
 
+# Nor one that goes on from the end of a line into the next, unless that begins with a space or a slash. So lines are
+# counted one by one, and what was counted before, in whatever text it stood, is not counted again.
+_LINES: Final = re.compile(r"(?<=\n)(?=[^\s/])")
+_MOST_BY_LINES: Final = 100_000
+"""Longer texts would drive all other counts out of what is remembered."""
+
 
 class TokenCounter:
     """Counts the tokens of texts, always in the same way. Made by `counter_for`.
@@ -69,6 +75,11 @@ class TokenCounter:
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has. Counts are remembered."""
+        if self._encoding is None or len(text) > _MOST_BY_LINES:
+            return self._counted(text)
+        return sum(map(self._counted, _LINES.split(text)))
+
+    def _counted(self, text: str) -> int:
         key = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
         known = self._known.get(key)
         if known is None:
@@ -150,7 +161,7 @@ def count_messages(messages: Iterable[Mapping[str, str | None]], model: str | No
 class _Counts:
     """The counts of the texts that were asked for last."""
 
-    _MOST: Final = 16_384
+    _MOST: Final = 65_536
 
     def __init__(self) -> None:
         self._counts: OrderedDict[bytes, int] = OrderedDict()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cachetools import LRUCache
 
+from recollect.domain.message import Message
 from recollect.domain.scope import Scope
 from recollect.errors import ModelError
 from recollect.models.embed import Embedder, Vectors
@@ -39,6 +40,14 @@ class Gathered(NamedTuple):
     notes: bool
 
 
+class Reading(NamedTuple):
+    """Candidates with their texts, which of those before they are, and the messages themselves."""
+
+    candidates: Candidates
+    places: Rows
+    messages: dict[int, Message]
+
+
 class Gatherer:
     """The two arms over one store."""
 
@@ -63,18 +72,17 @@ class Gatherer:
         candidates = candidates_of(question, matches, rows, np.append(scores, 0.0), dense, usual)
         return Gathered(candidates, vector, matches.notes)
 
-    async def read(
-        self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]
-    ) -> tuple[Candidates, Rows]:
-        """Return the chosen candidates, by their places in order, with what they say, and which those were."""
+    async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Reading:
+        """Return the chosen candidates, by their places in order, with what they say."""
         import numpy as np  # noqa: PLC0415
 
         places = np.array(chosen, dtype=np.intp)
-        seqs = candidates.columns.seq[candidates.rows[places]]
-        texts = await self._store.texts(scope, seqs.tolist(), within=asking.within)
+        seqs = candidates.columns.seq[candidates.rows[places]].tolist()
+        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}
         # What was removed since the search began is no candidate any more.
-        there = places[np.isin(seqs, list(texts))]
-        return candidates.narrowed(there, [texts[seq] for seq in seqs.tolist() if seq in texts]), there
+        there = [seq in messages for seq in seqs]
+        texts = [messages[seq].text for seq in seqs if seq in messages]
+        return Reading(candidates.narrowed(places[there], texts), places[there], messages)
 
     async def _match_and_embed(
         self, scope: Scope, asking: Asking, question: Question

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message
 from recollect.recall.candidates import Candidates
-from recollect.store.ranking import has
+from recollect.store.ranking import have
 from recollect.store.terms import words_of
 
 if TYPE_CHECKING:
@@ -59,25 +59,40 @@ def rows_around(columns: Columns, row: int, count: int) -> list[int]:
     return [*reversed(before[:fewer]), *after[:later]]
 
 
-def message_hit(
-    candidates: Candidates, group: Sequence[int], parts: Mapping[str, Numbers], messages: Mapping[int, Message]
-) -> Hit | None:
-    """Make a hit of messages that say the same, best first. None when it is gone."""
-    seqs = candidates.columns.seq[candidates.rows[list(group)]].tolist()
-    best, message = group[0], messages.get(seqs[0])
-    if message is None:
-        return None
-    added = tuple((name, float(values[best])) for name, values in parts.items())
-    row = candidates.rows[best]
-    return Hit(
-        kind="message",
-        id=message.id,
-        text=message.text,
-        score=sum(value for _, value in added),
-        at=message.at,
-        sources=tuple(messages[seq].id for seq in seqs if seq in messages),
-        terms=tuple(posting.word for posting in candidates.postings if has(posting.rows, row)),
-        message=message,
-        parts=added,
-        similarity=candidates.usual.cosine(float(candidates.dense[row])),
-    )
+def message_hits(
+    candidates: Candidates,
+    groups: Sequence[Sequence[int]],
+    parts: Mapping[str, Numbers],
+    messages: Mapping[int, Message],
+    around: Mapping[int, Sequence[Message]],
+) -> list[Hit]:
+    """Make hits of groups of messages that say the same, best first in each; without what is gone meanwhile."""
+    import numpy as np  # noqa: PLC0415
+
+    best = [group[0] for group in groups]
+    rows, names = candidates.rows[best], tuple(parts)
+    # Looked up for all hits at once: numbers one by one are what costs.
+    added = np.stack([parts[name][best] for name in names], axis=1).tolist() if best else []
+    words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
+    dense, seqs = candidates.dense[rows].tolist(), candidates.columns.seq[candidates.rows].tolist()
+    hits = []
+    for place, group in enumerate(groups):
+        said = [messages[seqs[each]] for each in group if seqs[each] in messages]
+        if not said or said[0].seq != seqs[group[0]]:
+            continue
+        hits.append(
+            Hit(
+                kind="message",
+                id=said[0].id,
+                text=said[0].text,
+                score=sum(added[place]),
+                at=said[0].at,
+                sources=tuple(message.id for message in said),
+                terms=tuple(word for word, found in words if found[place]),
+                message=said[0],
+                parts=tuple(zip(names, added[place], strict=True)),
+                similarity=candidates.usual.cosine(dense[place]),
+                around=tuple(around.get(group[0], ())),
+            )
+        )
+    return hits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message
@@ -15,14 +15,13 @@ from recollect.recall.candidates import Candidates
 from recollect.recall.fuse import Kind, fuse, kind_of, weights
 from recollect.recall.gather import Gathered, Gatherer
 from recollect.recall.notes import note_hits
-from recollect.recall.ranked import message_hit, order, rows_around, without_repeated_sessions, without_repetitions
+from recollect.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
 from recollect.store import Store
-
-if TYPE_CHECKING:
-    from recollect.recall.candidates import Numbers
 
 _READ: Final = 50
 """Of so many candidates at least, the text is read. More than that changed nothing on labelled conversations."""
+_MORE: Final = 30
+"""So many more than are wanted are read: what they say may change their order."""
 
 
 class Recall:
@@ -53,7 +52,7 @@ class Recall:
     async def candidates(self, scope: Scope, asking: Asking) -> Candidates:
         """Return all messages that may be the answer, with their texts: what weights are fitted to."""
         found = (await self._gatherer.gather(scope, asking)).candidates
-        return (await self._gatherer.read(scope, asking, found, range(len(found.rows))))[0]
+        return (await self._gatherer.read(scope, asking, found, range(len(found.rows)))).candidates
 
     async def _messages(self, scope: Scope, asking: Asking, candidates: Candidates, kind: Kind) -> list[Hit]:
         parts = (
@@ -63,8 +62,8 @@ class Recall:
         )
         # Only what can still be among the hits is read.
         many = asking.limit + asking.unwanted
-        best = sorted(order(candidates, parts)[: max(_READ, many + many // 2)])
-        candidates, places = await self._gatherer.read(scope, asking, candidates, best)
+        best = sorted(order(candidates, parts)[: max(_READ, many + _MORE)])
+        candidates, places, messages = await self._gatherer.read(scope, asking, candidates, best)
         parts = {name: values[places] for name, values in parts.items()}
         if asking.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
@@ -74,34 +73,28 @@ class Recall:
         hits = []
         if "message" in asking.kinds:
             groups = without_repetitions(ranked, candidates.texts, many)
-            hits += await self._hits(scope, asking, candidates, parts, groups)
+            around = await self._around(scope, asking, candidates, groups)
+            hits += message_hits(candidates, groups, parts, messages, around)
         if "session" in asking.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
-            found = await self._hits(scope, asking, candidates, parts, groups)
-            hits += [_as_session(hit) for hit in found]
+            around = await self._around(scope, asking, candidates, groups)
+            hits += [_as_session(hit) for hit in message_hits(candidates, groups, parts, messages, around)]
         return hits
 
-    async def _hits(
-        self,
-        scope: Scope,
-        asking: Asking,
-        candidates: Candidates,
-        parts: dict[str, Numbers],
-        groups: Sequence[Sequence[int]],
-    ) -> list[Hit]:
-        columns, rows = candidates.columns, candidates.rows.tolist()
-        around = {
-            group[0]: rows_around(columns, rows[group[0]], asking.around) if asking.around else [] for group in groups
+    async def _around(
+        self, scope: Scope, asking: Asking, candidates: Candidates, groups: Sequence[Sequence[int]]
+    ) -> dict[int, list[Message]]:
+        """Return the messages around the first of each group, where they are asked for."""
+        if not asking.around:
+            return {}
+        columns = candidates.columns
+        beside = {
+            group[0]: columns.seq[rows_around(columns, int(candidates.rows[group[0]]), asking.around)].tolist()
+            for group in groups
         }
-        wanted = {rows[place] for group in groups for place in group}.union(*around.values())
-        seqs = columns.seq[sorted(wanted)].tolist()
-        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}
-        hits = []
-        for group in groups:
-            hit = message_hit(candidates, group, parts, messages)
-            if hit is not None:
-                hits.append(replace(hit, around=_present(messages, columns.seq[around[group[0]]].tolist())))
-        return hits
+        wanted = sorted({seq for seqs in beside.values() for seq in seqs})
+        found = {message.seq: message for message in await self._store.pick(scope, wanted, within=asking.within)}
+        return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
     async def _notes(self, scope: Scope, asking: Asking, gathered: Gathered, kind: Kind) -> list[Hit]:
         name = "" if self._embedder is None else self._embedder.name
@@ -126,10 +119,6 @@ def _wanted(hits: Sequence[Hit], asking: Asking) -> list[Hit]:
 def _similarity(candidates: Candidates, place: int) -> float:
     cosine = candidates.usual.cosine(float(candidates.dense[candidates.rows[place]]))
     return -1.0 if cosine is None else cosine
-
-
-def _present(messages: dict[int, Message], seqs: Sequence[int]) -> tuple[Message, ...]:
-    return tuple(messages[seq] for seq in seqs if seq in messages)
 
 
 def _as_session(hit: Hit) -> Hit:

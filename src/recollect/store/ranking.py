@@ -118,3 +118,13 @@ def has(rows: Rows, row: int) -> bool:
     """Tell whether a row is among rows that are in order."""
     place = int(rows.searchsorted(row))
     return place < len(rows) and int(rows[place]) == row
+
+
+def have(rows: Rows, wanted: Rows) -> list[bool]:
+    """Tell the same of many rows at once."""
+    import numpy as np  # noqa: PLC0415
+
+    if not len(rows):
+        return [False] * len(wanted)
+    found: list[bool] = (rows[np.minimum(rows.searchsorted(wanted), len(rows) - 1)] == wanted).tolist()
+    return found

@@ -23,6 +23,7 @@ from recollect.domain.report import Component
 from recollect.domain.scope import Scope
 from recollect.domain.setting import wants_memory
 from recollect.errors import ModelError, SourcesChanged, StoreError
+from recollect.profiles.standing import settings_of
 from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
 from recollect.upkeep.part import Done, metered
@@ -155,7 +156,7 @@ class Extracting:
         return f"{waiting:,} users" if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
 
     async def _wanted(self, scope: Scope) -> bool:
-        return wants_memory(await self._store.settings(scope))
+        return wants_memory(await settings_of(self._store, scope))
 
     async def _expire(self) -> None:
         """Mark what is over. It is left out of everything before that already."""

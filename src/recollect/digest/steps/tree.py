@@ -12,6 +12,7 @@ from recollect.digest.tree import Open, TreeLedger, TreeRules
 from recollect.domain.agenda import Entry, Subject
 from recollect.domain.scope import Scope
 from recollect.domain.setting import EVERY
+from recollect.profiles.standing import settings_of
 
 _PER_TURN: Final = 8
 _LEAST_READ: Final = 200
@@ -48,7 +49,6 @@ class TreeSteps:
                 return Step()
 
     async def _rules(self, scope: Scope) -> TreeRules:
-        settings = {setting.key: setting.value for setting in await self._executor.store.settings(scope)}
-        every = settings.get(EVERY)
+        every = (await settings_of(self._executor.store, scope)).get(EVERY)
         turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
         return self._executor.tree_rules(turns)
