@@ -65,10 +65,18 @@ class Router:
             return Answer(f"There is no command /{name}. /help lists what there is.")
         return await _safely(self._commands[name][0], user, rest.strip())
 
-    async def step(self, user: UserMemory, text: str) -> Answer | None:
-        """Answer what a two-step command asked for; None where nothing is open, or the text does not fit."""
+    async def step(self, user: UserMemory, text: str, *, stay: bool = False) -> Answer | None:
+        """Answer what a two-step command asked for; None where nothing is open, or the text does not fit.
+
+        What does not fit ends the command, unless it is to `stay` open, as when an old button is pressed again.
+        """
         step = (await user.settings()).get(_STEP)
-        return None if step is None else await _step(user, str(step), text.strip())
+        if step is None:
+            return None
+        answer = await _step(user, str(step), text.strip())
+        if answer is None and not stay:
+            await self.leave(user)
+        return answer
 
     async def leave(self, user: UserMemory) -> None:
         """End a two-step command that is open."""
@@ -107,13 +115,11 @@ async def _step(user: UserMemory, step: str, text: str) -> Answer | None:
     if step == _STORAGE:
         chosen = next((word for word, label in _STORAGES.items() if text.lower() in {word, label.lower()}), None)
         if chosen is None:
-            await _leave_setup(user)
             return None
         await user.set("storage_type", chosen)
         await user.set(_STEP, _THRESHOLD)
         return Answer(f"After how many messages should I compress?\nSend a number 1-{_MOST}.")
     if not text.lstrip("+-").isdecimal():
-        await _leave_setup(user)
         return None
     try:
         await user.set("summary_every_n", int(text))

@@ -144,9 +144,9 @@ class Desk:
         """Take a button for the word that it stands for."""
         async with self._turn(_lane(pressed.address)):
             user = self._user(pressed.address)
-            answer = await self.assistant.router.step(user, pressed.word)
+            answer = await self.assistant.router.step(user, pressed.word, stay=True)
             if answer is None:
-                answer = Answer("That question is not open any more. /help lists the commands.")
+                answer = Answer("That question is not open any more.")
         self._say(pressed.address, answer)
 
     async def remind(self) -> int:

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 from recollect import __version__
 from recollect.cli import (
+    bot,
     care,
     chat,
     config,
@@ -102,6 +103,7 @@ app.command()(settings.settings)
 app.command()(demo.demo)
 app.command()(serve.serve)
 app.add_typer(evaluate.commands, name="eval")
+app.add_typer(bot.commands, name="bot")
 app.add_typer(keys.commands, name="key")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import replace
 from typing import Annotated, Final
@@ -11,13 +10,13 @@ import anyio
 import typer
 
 import recollect
+from recollect.cli.logs import LogLevel, write_log
 from recollect.cli.options import Store
 from recollect.cli.show import say
 from recollect.errors import InvalidInput
 from recollect.settings import Settings, load_settings
 
 _INSTALL: Final = "the server is not installed; install it with: pip install 'recollect[server]'"
-_LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 def serve(
@@ -33,7 +32,7 @@ def serve(
         str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
     ] = None,
     auth: Annotated[bool, typer.Option("--auth/--no-auth", help="Ask for a key. Only loopback works without.")] = True,
-    log_level: Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")] = "warning",
+    log_level: LogLevel = "warning",
 ) -> None:
     """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Ends with Ctrl+C.
 
@@ -45,8 +44,7 @@ def serve(
     from recollect.server import ServerOptions  # noqa: PLC0415 - an extra
     from recollect.server.auth import keys_path  # noqa: PLC0415
 
-    if log_level not in _LEVELS:
-        raise InvalidInput(f"unknown log level {log_level!r}; use one of {', '.join(_LEVELS)}")
+    write_log(log_level)
     settings = load_settings()
     serving = replace(
         settings.server,
@@ -55,7 +53,6 @@ def serve(
         hosts=(*settings.server.hosts, *(allow_host or ())),
     )
     options = ServerOptions(serving, auth=auth, keys=keys_path(settings, store), settings=settings)
-    _write_log(log_level)
     anyio.run(_serve, store, profile, options, settings)
 
 
@@ -73,15 +70,6 @@ def _tell(link: str) -> None:
     # Without markup or wrapping: the link is to be clicked or copied as it is.
     sys.stdout.write(f"Recollect is ready: {link}\nCtrl+C stops it.\n")
     sys.stdout.flush()
-
-
-def _write_log(level: str) -> None:
-    from recollect.models.redact import SecretFilter  # noqa: PLC0415
-
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    handler.addFilter(SecretFilter())
-    logging.basicConfig(level=level.upper(), handlers=[handler])
 
 
 def needs_server() -> None:

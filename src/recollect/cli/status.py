@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -21,6 +22,7 @@ from recollect.cli.options import AsJson, Space, Store, must_exist
 from recollect.cli.show import console, harmless, local_time, print_json
 from recollect.domain.report import Alert, Component, Health, Operation, Stats, Storage
 from recollect.domain.scope import DEFAULT_SPACE
+from recollect.settings import load_settings
 
 _MARKS: Final = {"active": ("●", "green"), "initializing": ("○", "yellow"), "failing": ("●", "bold red")}
 _TOTALS: Final = ("messages", "archived", "summaries", "memories", "users", "spaces", "threads", "sessions")
@@ -41,7 +43,7 @@ def status(
     must_exist(store)
     with _without_the_log(), recollect.open(store) as memory:
         stats = memory.stats()
-        health = memory.health() if user is None else memory.user(user, space=space).health()
+        health = _with_bots(memory.health(), store) if user is None else memory.user(user, space=space).health()
     if as_json:
         print_json({"health": health} if user is not None else {"stats": stats, "health": health})
     else:
@@ -50,6 +52,15 @@ def status(
         console().print(Group(_head(whose, health), *page))
     if health.status == "failing" or health.alerts:
         raise typer.Exit(1)
+
+
+def _with_bots(health: Health, store: str | None) -> Health:
+    """Add the bots that other processes run on this store."""
+    from recollect.bots.heartbeat import bots_of  # noqa: PLC0415 - brings what bots need
+
+    bots = bots_of(load_settings().store if store is None else store, datetime.now(UTC))
+    failing = any(bot.status == "failing" for bot in bots)
+    return replace(health, status="failing" if failing else health.status, components=(*health.components, *bots))
 
 
 @contextmanager

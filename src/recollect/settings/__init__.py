@@ -5,7 +5,9 @@ from recollect.settings.values import (
     OPERATIONS,
     WITHOUT,
     Alerts,
+    BotSettings,
     Choice,
+    DiscordSettings,
     Operation,
     Provider,
     Resilience,
@@ -16,13 +18,16 @@ from recollect.settings.values import (
     Speech,
     SpeechOperation,
     Spending,
+    TelegramSettings,
 )
 
 __all__ = [
     "OPERATIONS",
     "WITHOUT",
     "Alerts",
+    "BotSettings",
     "Choice",
+    "DiscordSettings",
     "Operation",
     "Provider",
     "Resilience",
@@ -33,6 +38,7 @@ __all__ = [
     "Speech",
     "SpeechOperation",
     "Spending",
+    "TelegramSettings",
     "as_settings",
     "load_settings",
 ]

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from recollect.settings.secrets import mask, mask_url
 from recollect.settings.sources import DEFAULT
-from recollect.settings.values import OPERATIONS, WITHOUT, Route, Settings
+from recollect.settings.values import OPERATIONS, WITHOUT, Route, Secret, Settings
 
 Shown: TypeAlias = "str | int | float | bool | list[str] | None"
 
@@ -53,6 +53,13 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
     yield "speech.language", settings.speech.language
     yield "speech.voice", settings.speech.voice
     yield "speech.timeout", settings.speech.timeout
+    yield "bots.name", settings.bots.name
+    yield "bots.system", settings.bots.system
+    for bot in ("telegram", "discord"):
+        values = getattr(settings.bots, bot)
+        for field in fields(values):
+            value = getattr(values, field.name)
+            yield f"bots.{bot}.{field.name}", mask(value) if isinstance(value, Secret) else value
     for table in ("resilience", "spending", "alerts", "server"):
         values = getattr(settings, table)
         for field in fields(values):

@@ -86,6 +86,19 @@ TREE: Final[Table] = {
         "tokens_per_user_and_day": kinds.whole(1, _LARGEST),
         "tokens_per_day": kinds.whole(1, _LARGEST),
     },
+    "bots": {
+        "name": kinds.text(),
+        "system": kinds.text(),
+        "telegram": {
+            "token": kinds.secret(),
+            "token_file": kinds.text(),
+            "api": kinds.url(),
+            "webhook": kinds.url(),
+            "webhook_secret": kinds.secret(),
+            "listen": kinds.text(),
+        },
+        "discord": {"token": kinds.secret(), "token_file": kinds.text()},
+    },
     "server": {
         "host": kinds.text(),
         "port": kinds.whole(0, 65_535),

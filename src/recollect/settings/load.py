@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from recollect.settings.bots import read_bots
 from recollect.settings.layers import FILE_RANK, from_arguments, from_environment, from_file, spelled_in_variables
 from recollect.settings.locate import find_file
 from recollect.settings.providers import read_providers
@@ -75,6 +76,7 @@ def _assemble(sources: Sources) -> Settings:
         alerts=_table(sources, Alerts, "alerts"),
         server=_serving(sources),
         speech=speech,
+        bots=read_bots(sources),
         redo=sources.take("redo", default=_PLAIN.redo),
         origins=sources.origins,
         warnings=tuple(sources.warnings),

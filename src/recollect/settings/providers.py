@@ -100,7 +100,7 @@ def _key_itself(sources: Sources, name: str, given: Given) -> Secret | None:
     if given.rank == WELL_KNOWN_RANK and not _lend(sources, name, given.origin):
         return None
     if given.rank == FILE_RANK and sources.file is not None:
-        _warn_when_open(sources, sources.file)
+        warn_when_open(sources, sources.file)
     sources.origins[f"providers.{name}.api_key"] = given.origin
     return Secret(given.value)
 
@@ -141,11 +141,12 @@ def _key_of_file(sources: Sources, name: str, given: Given) -> Secret | None:
     if wrong:
         sources.warnings.append(f"{given.origin}: providers.{name}.api_key_file names {path}: {wrong}")
     else:
-        _warn_when_open(sources, path)
+        warn_when_open(sources, path)
     return key
 
 
-def _warn_when_open(sources: Sources, path: Path) -> None:
+def warn_when_open(sources: Sources, path: Path) -> None:
+    """Warn about a file with a secret that others can read."""
     warning = f"{path} holds a key and can be read by others: chmod 600 {path}"
     if open_to_others(path) and warning not in sources.warnings:
         sources.warnings.append(warning)

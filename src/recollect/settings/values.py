@@ -150,6 +150,40 @@ class Alerts:
 
 
 @dataclass(frozen=True, slots=True)
+class TelegramSettings:
+    """How a bot talks with Telegram."""
+
+    token: Secret | None = None
+    api: str | None = None
+    """The address of a Bot API server of one's own. None: Telegram's."""
+    webhook: str | None = None
+    """The address at which Telegram reaches the bot. None: the bot asks by itself."""
+    webhook_secret: Secret | None = None
+    """What Telegram shows when it comes. None: made up at each start."""
+    listen: str = "127.0.0.1:8443"
+    """Where the bot listens, behind whatever serves that address."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordSettings:
+    """How a bot talks with Discord."""
+
+    token: Secret | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BotSettings:
+    """What bots are and where they talk."""
+
+    name: str | None = None
+    """What people call the bot, beside the name of its account and "bot"."""
+    system: str | None = None
+    """What the model is told first."""
+    telegram: TelegramSettings = TelegramSettings()
+    discord: DiscordSettings = DiscordSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is configured."""
 
@@ -163,6 +197,7 @@ class Settings:
     alerts: Alerts = Alerts()
     server: Serving = Serving()
     speech: Speech = Speech()
+    bots: BotSettings = BotSettings()
     redo: bool = True
     """What was made without a model is made again when one becomes available."""
     origins: Mapping[str, str] = field(default_factory=dict)

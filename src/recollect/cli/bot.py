@@ -1,0 +1,92 @@
+"""`recollect bot`: a bot with memory, on a chat platform."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+import recollect
+from recollect.assistant import SYSTEM, Assistant
+from recollect.cli.logs import LogLevel, write_log
+from recollect.cli.options import Store
+from recollect.cli.show import say
+from recollect.errors import InvalidInput
+from recollect.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from recollect.bots import Platform
+
+commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Ends with Ctrl+C.")
+
+Profile = Annotated[str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")]
+
+
+@commands.command()
+def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on Telegram, with the token in bots.telegram.token or RECOLLECT_BOTS__TELEGRAM__TOKEN.
+
+    Exits with 1 when Telegram refuses the token. Example:
+
+        RECOLLECT_BOTS__TELEGRAM__TOKEN=… recollect bot telegram
+    """
+
+    def make(settings: Settings) -> Platform:
+        with needs("telegram", "aiogram"):
+            from recollect.bots.telegram import Telegram  # noqa: PLC0415 - an extra
+
+        return Telegram(settings.bots.telegram, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
+def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
+    """Run the bot of a platform until the process is told to end."""
+    write_log(log_level)
+    anyio.run(_run, make, store, profile)
+
+
+def called(settings: Settings) -> tuple[str, ...]:
+    """Return what people call the bot, beside its account's name."""
+    return () if settings.bots.name is None else (settings.bots.name,)
+
+
+async def _run(make: Callable[[Settings], Platform], store: str | None, profile: str | None) -> None:
+    from recollect.bots import Desk, run  # noqa: PLC0415 - only bots need it
+    from recollect.bots.heartbeat import Heartbeat  # noqa: PLC0415
+
+    settings = load_settings()
+    platform = make(settings)
+    location = settings.store if store is None else store
+    try:
+        async with recollect.connect(store, profile=profile, settings=settings) as memory:
+            desk = Desk(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
+            if memory.models is None or not memory.models.has("chat"):
+                say("no model is configured: the bot remembers, finds and reminds, and answers without one")
+            async with Heartbeat(location, platform.name, desk.health):
+                await run(memory, platform, desk=desk, ready=_tell)
+    finally:
+        await platform.close()
+    say("stopped; everything that was said is stored")
+
+
+def _tell(name: str) -> None:
+    sys.stdout.write(f"{name} is ready. Ctrl+C stops it.\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def needs(extra: str, package: str) -> Iterator[None]:
+    """Say what to install where a platform's library is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in {package, "aiohttp"}:
+            raise
+        raise InvalidInput(
+            f"the {extra} bot needs {package}; install it with: pip install 'recollect[{extra}]'"
+        ) from None

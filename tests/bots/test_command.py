@@ -1,0 +1,116 @@
+"""`recollect bot`, as people start and stop it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import recollect
+from recollect.bots.heartbeat import bots_of, write
+from recollect.cli import app
+from recollect.domain.report import Component
+from recollect.testing.telegram import FakeTelegram, Person
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+ANN = Person(1001, "Ann")
+
+
+async def start(telegram: FakeTelegram, folder: Path, token: str) -> asyncio.subprocess.Process:
+    (folder / "recollect.toml").write_text(
+        f'store = "memory.db"\nembedder = "none"\n[bots]\nname = "Rex"\n[bots.telegram]\napi = "{telegram.base_url}"\n',
+        encoding="utf-8",
+    )
+    return await asyncio.create_subprocess_exec(
+        RECOLLECT,
+        "bot",
+        "telegram",
+        cwd=folder,
+        env={**os.environ, "RECOLLECT_BOTS__TELEGRAM__TOKEN": token, "RECOLLECT_EMBEDDER": "none"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def test_a_bot_is_started_answers_is_seen_in_the_status_and_stops_in_peace(tmp_path: Path) -> None:
+    async with FakeTelegram() as telegram:
+        process = await start(telegram, tmp_path, telegram.token)
+        telegram.say(ANN, "Rex, remember that I like tea")
+        assert (await telegram.next_sent(0)).text == "I will remember that."
+        [bot] = bots_of(str(tmp_path / "memory.db"), datetime.now(UTC))
+        assert (bot.name, bot.facts[0]) == ("telegram bot", ("process", str(process.pid)))
+        process.send_signal(signal.SIGTERM)
+        out, err = await process.communicate()
+        assert process.returncode == 0, err.decode()
+        assert b"@memory_bot is ready" in out
+        assert b"no model is configured" in out
+        assert b"everything that was said is stored" in out
+        assert telegram.token.encode() not in out + err
+    assert bots_of(str(tmp_path / "memory.db"), datetime.now(UTC)) == []
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        assert "tea" in str(memory.user("1001", space="telegram").portrait())
+
+
+async def test_a_wrong_token_is_told_in_one_line(tmp_path: Path) -> None:
+    async with FakeTelegram() as telegram:
+        process = await start(telegram, tmp_path, "42:a-wrong-token")
+        out, err = await process.communicate()
+    assert process.returncode == 1
+    assert b"the token was refused by Telegram" in err
+    assert len(err.decode().splitlines()) == 1
+    assert b"a-wrong-token" not in out + err
+
+
+def test_a_bot_without_its_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "aiogram", None)
+    for name in [name for name in sys.modules if name.startswith("recollect.bots.telegram")]:
+        monkeypatch.delitem(sys.modules, name)
+    result = CliRunner().invoke(app, ["bot", "telegram", "--store", str(tmp_path / "memory.db")])
+    assert result.exit_code == 2
+    assert "pip install 'recollect[telegram]'" in result.output
+
+
+def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["bot", "telegram", "--store", str(tmp_path / "memory.db")])
+    assert result.exit_code == 1
+    assert "@BotFather" in result.output
+
+
+def test_a_bot_that_was_killed_is_seen_in_the_status(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with recollect.open(path, embedder="none") as memory:
+        memory.user("ann").add("user", "hello")
+    note = tmp_path / "memory.db.telegram.bot.json"
+    write(note, Component("telegram bot", "active", None, (), (("heard", "3"),)))
+    fine = CliRunner().invoke(app, ["status", "--store", str(path), "--json"])
+    assert json.loads(fine.output)["health"]["components"][-1]["name"] == "telegram bot"
+    old = json.loads(note.read_text()) | {"written_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
+    note.write_text(json.dumps(old))
+    result = CliRunner().invoke(app, ["status", "--store", str(path)])
+    assert result.exit_code == 1
+    assert "nothing was heard of it since" in " ".join(result.output.split())
+    note.write_text("{")
+    assert "cannot be read" in str(bots_of(str(path), datetime.now(UTC)))
+
+
+def test_tokens_are_masked_where_the_configuration_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "token").write_text("123456789:AAAA-secret-secret-last")
+    (tmp_path / "token").chmod(0o600)
+    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "token"\n')
+    shown = json.loads(CliRunner().invoke(app, ["config", "--json"]).output)["settings"]["bots.telegram.token"]
+    assert shown["value"] == "…last"
+    assert shown["origin"].startswith(str(tmp_path / "token"))
+    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "token"\ntoken = "x:y"\n')
+    assert "keep one of them" in CliRunner().invoke(app, ["config"]).output
+    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "nowhere"\n')
+    assert "cannot be read" in " ".join(CliRunner().invoke(app, ["config"]).output.split())
