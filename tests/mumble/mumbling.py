@@ -13,11 +13,16 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from recollect.bots.mumble.link import Event, Link, connect
+from mumble.speaking import sound_of, words_of
+from recollect.bots.mumble.link import Event, Link, Spoke, Told, connect
+from recollect.bots.mumble.mouth import Mouth
 from recollect.bots.mumble.pace import Pace
 from recollect.bots.mumble.secure import Address
+from recollect.bots.mumble.sound import OpusReader, as_opus, as_wav
 
 SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")
 needs_server: Final = pytest.mark.skipif(
@@ -106,6 +111,30 @@ class Someone:
         except Exception as error:
             self.ended = error
             self._news.set()
+
+    async def told(self) -> str:
+        """Wait for the next text that somebody writes, and return it."""
+        event = await self.wait(lambda event: isinstance(event, Told))
+        assert isinstance(event, Told)
+        return event.html
+
+    async def say(self, text: str, *, whisper_to: int | None = None) -> None:
+        """Say something aloud."""
+        await Mouth(self.link).speak(as_opus(sound_of(text), 40_000), whisper_to=whisper_to)
+
+    async def hears(self) -> str:
+        """Wait until somebody has said something, and return it in words."""
+        return await asyncio.to_thread(words_of, as_wav(await self.spoken_to()))
+
+    async def spoken_to(self) -> NDArray[np.int16]:
+        """Wait until somebody has said something, and return how it sounds."""
+        reader, said = OpusReader(), []
+        while True:
+            event = await self.wait(lambda event: isinstance(event, Spoke))
+            assert isinstance(event, Spoke)
+            said.append(reader.read(event.packet.opus))
+            if event.packet.last:
+                return np.concatenate(said)
 
     async def wait(self, found: Callable[[Event], bool]) -> Event:
         """Wait for an event, which may have been before; it is taken out, with all before it."""

@@ -14,7 +14,8 @@ from recollect.bots.mumble import packets
 from recollect.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
 from recollect.bots.mumble.messages import ChannelState, UserRemove, UserState
 from recollect.bots.mumble.pace import Pace
-from recollect.bots.mumble.secure import Address, Refused, Unreachable
+from recollect.bots.mumble.secure import Address
+from recollect.errors import PlatformRefused, PlatformUnavailable
 
 pytestmark = needs_server
 
@@ -92,7 +93,7 @@ async def test_somebody_who_is_kicked_learns_it(mumble: MumbleServer) -> None:
     async with someone(mumble.address, SUPERUSER, PASSWORD) as root, someone(mumble.address, "ann") as ann:
         await root.link.send(UserRemove(session=ann.link.session, reason="too loud"))
         await until(lambda: ann.ended)
-        assert isinstance(ann.ended, Refused)
+        assert isinstance(ann.ended, PlatformRefused)
         assert "kicked" in str(ann.ended)
         assert "too loud" in str(ann.ended)
 
@@ -110,7 +111,7 @@ async def test_the_same_certificate_is_the_same_person_whatever_they_call_themse
                 seen.append(watcher.link.people.persons[session])
         assert [person.name for person in seen] == ["ann", "anna"]
         assert seen[0].id == seen[1].id
-        assert watcher.link.me.id == "mumble-name-watcher"
+        assert watcher.link.me.id == "name-watcher"
 
 
 async def test_a_wrong_password_is_told_and_a_name_in_use_may_be_free_later(
@@ -119,15 +120,15 @@ async def test_a_wrong_password_is_told_and_a_name_in_use_may_be_free_later(
     server = MumbleServer(tmp_path, serverpassword="sesame")
     server.start()
     try:
-        with pytest.raises(Refused, match="password of the server is wrong"):
+        with pytest.raises(PlatformRefused, match="password of the server is wrong"):
             await enter(server.address, "ann", None)
-        with pytest.raises(Refused, match="does not allow this name"):
+        with pytest.raises(PlatformRefused, match="does not allow this name"):
             await enter(server.address, "\N{GRINNING FACE}", "sesame")
         async with someone(server.address, "ann", "sesame"):
             # From the same address, the server would take it for the same client and let it in.
             elsewhere = partial(asyncio.open_connection, local_addr=("127.0.0.2", 0))
             monkeypatch.setattr("recollect.bots.mumble.secure.asyncio.open_connection", elsewhere)
-            with pytest.raises(Unreachable, match="there already"):
+            with pytest.raises(PlatformUnavailable, match="there already"):
                 await enter(server.address, "ann", "sesame")
     finally:
         server.stop()
@@ -140,13 +141,13 @@ async def enter(address: Address, name: str, password: str | None) -> None:
 
 async def test_a_server_that_dies_or_is_not_there(tmp_path: Path) -> None:
     server = MumbleServer(tmp_path)
-    with pytest.raises(Unreachable, match=f"no Mumble server can be reached at 127.0.0.1:{server.port}"):
+    with pytest.raises(PlatformUnavailable, match=f"no Mumble server can be reached at 127.0.0.1:{server.port}"):
         await enter(server.address, "ann", None)
     server.start()
     async with someone(server.address, "ann") as ann:
         await asyncio.to_thread(server.kill)
         await until(lambda: ann.ended)
-        assert isinstance(ann.ended, Unreachable)
+        assert isinstance(ann.ended, PlatformUnavailable)
         assert "broke" in str(ann.ended)
 
 
@@ -157,29 +158,29 @@ async def test_something_else_that_listens_there_is_no_mumble_server() -> None:
 
     other = await asyncio.start_server(greet, "127.0.0.1", 0)
     async with other:
-        with pytest.raises(Unreachable):
+        with pytest.raises(PlatformUnavailable):
             await enter(Address("127.0.0.1", other.sockets[0].getsockname()[1]), "ann", None)
 
 
 async def test_a_server_is_known_by_its_fingerprint(mumble: MumbleServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # As from another machine, where somebody could stand in between.
     monkeypatch.setattr("recollect.bots.mumble.secure._is_here", lambda _: False)
-    with pytest.raises(Refused, match="nobody vouches") as unknown:
+    with pytest.raises(PlatformRefused, match="nobody vouches") as unknown:
         await enter(mumble.address, "ann", None)
     shown = str(unknown.value).split('fingerprint = "')[1].rstrip('"')
     with_colons = ":".join(shown[at : at + 2].upper() for at in range(0, 64, 2))
     async with connect(mumble.address._replace(fingerprint=with_colons), "ann") as link:
         assert link.session
-    with pytest.raises(Refused, match="is not the one that it should be"):
+    with pytest.raises(PlatformRefused, match="is not the one that it should be"):
         await enter(mumble.address._replace(fingerprint="0" * 64), "ann", None)
-    with pytest.raises(Refused, match="is no fingerprint"):
+    with pytest.raises(PlatformRefused, match="is no fingerprint"):
         await enter(mumble.address._replace(fingerprint="sesame"), "ann", None)
 
 
 async def test_a_certificate_that_is_none_is_told(mumble: MumbleServer, tmp_path: Path) -> None:
     (tmp_path / "none.pem").write_text("none", encoding="utf-8")
     for path in (tmp_path / "none.pem", tmp_path / "missing.pem"):
-        with pytest.raises(Refused, match="own certificate"):
+        with pytest.raises(PlatformRefused, match="own certificate"):
             await enter(mumble.address._replace(certificate=path), "ann", None)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from recollect.assistant import CALLED, Button, File
 
@@ -114,6 +114,14 @@ class Platform(Protocol):
 
     async def close(self) -> None:
         """Log out. Closing twice is fine."""
+
+
+@runtime_checkable
+class Attended(Protocol):
+    """A platform that keeps nothing for those who are away: what is for them waits until they are back."""
+
+    def reachable(self, to: Address) -> bool:
+        """Tell whether somebody could be written to now."""
 
 
 def owns(platform: str, space: str) -> bool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from recollect.assistant import Answer
-from recollect.bots.contract import Address, Platform, owns
+from recollect.bots.contract import Address, Attended, Platform, owns
 from recollect.bots.sending import Sender
 from recollect.bots.tally import Tally
 from recollect.domain.memory import Memory as Remembered
@@ -63,9 +63,13 @@ class Reminding:
         done = 0
         async with self._one_at_a_time:
             for memory in await self._memory.reminders(at=self._clock()):
-                if owns(self._platform.name, memory.space):
+                if owns(self._platform.name, memory.space) and self._is_there(memory):
                     done += await self._deliver(memory)
         return done
+
+    def _is_there(self, memory: Remembered) -> bool:
+        platform = self._platform
+        return not isinstance(platform, Attended) or platform.reachable(Address(memory.space, memory.user))
 
     async def _run(self) -> None:
         while True:

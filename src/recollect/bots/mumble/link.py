@@ -6,10 +6,10 @@ import asyncio
 import logging
 import struct
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from recollect import __version__
 from recollect.bots.mumble import packets, protobuf
@@ -36,7 +36,8 @@ from recollect.bots.mumble.pace import Pace
 from recollect.bots.mumble.packets import Heard
 from recollect.bots.mumble.people import People, Person
 from recollect.bots.mumble.protobuf import Garbled
-from recollect.bots.mumble.secure import Address, Refused, Unreachable, open_connection
+from recollect.bots.mumble.secure import Address, open_connection
+from recollect.errors import PlatformRefused, PlatformUnavailable
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -48,6 +49,7 @@ _BOT: Final = 1
 _PING_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 30.0
 _ENTRY_SECONDS: Final = 20.0
+_FAREWELL_SECONDS: Final = 2.0
 _USUAL_LENGTH: Final = 5000
 
 _REFUSALS: Final = {
@@ -109,32 +111,16 @@ Event: TypeAlias = Told | Spoke | Left | Denied
 async def connect(
     address: Address, name: str, password: str | None = None, *, pace: Pace | None = None
 ) -> AsyncIterator[Link]:
-    """Get into a server, and leave it at the end. Raises Refused or Unreachable, which say what to do."""
-    reader, writer = await open_connection(address)
-    link = Link(reader, writer, address, pace or Pace())
-    try:
-        async with asyncio.timeout(_ENTRY_SECONDS):
-            await link.enter(name, password)
-    except TimeoutError:
-        writer.transport.abort()
-        raise Unreachable(
-            f"the Mumble server at {address} did not let the bot in within {_ENTRY_SECONDS:g} s"
-        ) from None
-    except BaseException:
-        writer.transport.abort()
-        raise
-    pinging = asyncio.create_task(link.keep_alive())
+    """Get into a server, and leave it at the end. Raises PlatformError, which says what to do."""
+    link = await Link.open(address, name, password, pace or Pace())
     try:
         yield link
     finally:
-        pinging.cancel()
-        with suppress(asyncio.CancelledError):
-            await pinging
         await link.close()
 
 
 class Link:
-    """A connection on which the bot is known. Made by `connect`."""
+    """A connection on which the bot is known. Made by `open`."""
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address, pace: Pace
@@ -149,7 +135,26 @@ class Link:
         self._writer = writer
         self._address = address
         self._pace = pace
-        self._clock: Callable[[], float] = time.monotonic
+        self._pinging: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, address: Address, name: str, password: str | None, pace: Pace) -> Self:
+        """Get into a server. Raises PlatformError, which says what to do."""
+        reader, writer = await open_connection(address)
+        link = cls(reader, writer, address, pace)
+        try:
+            async with asyncio.timeout(_ENTRY_SECONDS):
+                await link._enter(name, password)
+        except TimeoutError:
+            writer.transport.abort()
+            raise PlatformUnavailable(
+                f"the Mumble server at {address} did not let the bot in within {_ENTRY_SECONDS:g} s"
+            ) from None
+        except BaseException:
+            writer.transport.abort()
+            raise
+        link._pinging = asyncio.create_task(link._ping(), name="recollect-mumble-ping")
+        return link
 
     @property
     def me(self) -> Person:
@@ -157,7 +162,7 @@ class Link:
         return self.people.persons.get(self.session, Person(self.session))
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield what happens, in its order, until the connection breaks: then raise Unreachable, or Refused.
+        """Yield what happens, in its order, until the connection breaks: then raise PlatformError.
 
         This is what reads from the connection, so whoever iterates must not dwell on an event.
         """
@@ -187,6 +192,18 @@ class Link:
         """Send a packet of voice."""
         await self._send(TUNNEL, packet)
 
+    async def close(self) -> None:
+        """Leave. Leaving twice is fine."""
+        if self._pinging is not None:
+            self._pinging.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._pinging
+        self._writer.close()
+        # A server that hung up first, or does not answer any more, is left all the same.
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_FAREWELL_SECONDS):
+                await self._writer.wait_closed()
+
     async def _send(self, number: int, body: bytes) -> None:
         try:
             self._writer.write(_HEAD.pack(number, len(body)) + body)
@@ -194,7 +211,7 @@ class Link:
         except OSError as error:
             raise self._lost(error) from error
 
-    async def enter(self, name: str, password: str | None) -> None:
+    async def _enter(self, name: str, password: str | None) -> None:
         """Say who one is, and read until everybody who is there is known."""
         await self.send(Version(_SPOKEN_VERSION, f"Recollect {__version__}"))
         await self.send(Authenticate(name, password or None, opus=True, client_type=_BOT))
@@ -216,15 +233,15 @@ class Link:
                     raise self._lost(Garbled(f"a message of {length} bytes was announced"))
                 return number, await self._reader.readexactly(length)
         except TimeoutError:
-            raise Unreachable(
+            raise PlatformUnavailable(
                 f"the Mumble server at {self._address} has been silent for {_SILENCE_SECONDS:g} s"
             ) from None
         except (OSError, asyncio.IncompleteReadError) as error:
             raise self._lost(error) from error
 
-    def _lost(self, error: Exception) -> Unreachable:
+    def _lost(self, error: Exception) -> PlatformUnavailable:
         why = "it hung up" if isinstance(error, asyncio.IncompleteReadError) else str(error) or type(error).__name__
-        return Unreachable(f"the connection to the Mumble server at {self._address} broke: {why}")
+        return PlatformUnavailable(f"the connection to the Mumble server at {self._address} broke: {why}")
 
     def _message(self, number: int, body: bytes) -> Message | None:
         kind = KINDS.get(number)
@@ -257,7 +274,7 @@ class Link:
         if message.session == self.session:
             what = "banned" if message.ban else "kicked"
             why = f": {message.reason}" if message.reason else ""
-            raise Refused(f"the bot was {what} from the Mumble server at {self._address}{why}")
+            raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
         person = self.people.gone(message.session)
         return None if person is None else Left(person)
 
@@ -279,29 +296,21 @@ class Link:
         person = None if packet is None else self.people.persons.get(packet.session)
         return None if packet is None or person is None else Spoke(person, packet)
 
-    def _rejected(self, message: Reject) -> Refused | Unreachable:
+    def _rejected(self, message: Reject) -> PlatformRefused | PlatformUnavailable:
         try:
             known = Refusal(message.type or 0)
         except ValueError:
             known = Refusal.NONE
         said = message.reason or "no reason given"
         text = f"the Mumble server at {self._address} does not let the bot in: {_REFUSALS.get(known, said)} ({said})"
-        return Unreachable(text) if known in _PASSING else Refused(text)
+        return PlatformUnavailable(text) if known in _PASSING else PlatformRefused(text)
 
-    async def keep_alive(self) -> None:
+    async def _ping(self) -> None:
         """Send a ping every now and then: without them a server hangs up."""
         try:
             while True:
                 await asyncio.sleep(_PING_SECONDS)
-                await self.send(Ping(int(self._clock() * 1000)))
-        except Unreachable as error:
+                await self.send(Ping(int(time.monotonic() * 1000)))
+        except PlatformUnavailable as error:
             # Whoever reads from the connection learns it, too.
             _log.debug("no ping could be sent: %s", error)
-
-    async def close(self) -> None:
-        """Leave."""
-        self._writer.close()
-        # A server that hung up first, or does not answer any more, is left all the same.
-        with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(2):
-                await self._writer.wait_closed()

@@ -34,10 +34,10 @@ class Person:
         By certificate: it stays the same when somebody registers. A name is nobody's own: anybody can take it.
         """
         if self.certificate:
-            return f"mumble-{self.certificate}"
+            return self.certificate
         if self.user_id is not None:
-            return f"mumble-user-{self.user_id}"
-        return f"mumble-name-{self.name}"
+            return f"user-{self.user_id}"
+        return f"name-{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

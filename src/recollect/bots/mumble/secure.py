@@ -14,17 +14,9 @@ import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from recollect.errors import RecollectError
+from recollect.errors import PlatformRefused, PlatformUnavailable
 
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
-
-
-class Unreachable(RecollectError):
-    """The server cannot be reached, hung up, or fell silent: trying again later may help."""
-
-
-class Refused(RecollectError):
-    """The server does not let the bot in, or is not the one that it should be: somebody has to change something."""
 
 
 class Address(NamedTuple):
@@ -51,7 +43,7 @@ async def open_connection(address: Address) -> tuple[asyncio.StreamReader, async
         raise await _unknown(address, error) from None
     if expected is not None and (found := _fingerprint(writer)) != expected:
         writer.transport.abort()
-        raise Refused(
+        raise PlatformRefused(
             f"the Mumble server at {address} is not the one that it should be: its certificate has the fingerprint "
             f"{found}, and not {expected}. If its certificate was renewed, change bots.mumble.fingerprint"
         )
@@ -62,7 +54,7 @@ def plain_fingerprint(given: str) -> str:
     """Return a fingerprint in one form, or say what one looks like."""
     digits = given.replace(":", "").replace(" ", "").casefold()
     if not _FINGERPRINT.fullmatch(digits):
-        raise Refused(f"{given!r} is no fingerprint: it must be the 64 hexadecimal digits of a SHA-256")
+        raise PlatformRefused(f"{given!r} is no fingerprint: it must be the 64 hexadecimal digits of a SHA-256")
     return digits
 
 
@@ -73,15 +65,15 @@ async def _open(address: Address, context: ssl.SSLContext) -> tuple[asyncio.Stre
         raise
     except OSError as error:
         why = error.strerror or str(error) or type(error).__name__
-        raise Unreachable(f"no Mumble server can be reached at {address}: {why}") from error
+        raise PlatformUnavailable(f"no Mumble server can be reached at {address}: {why}") from error
 
 
-async def _unknown(address: Address, error: ssl.SSLCertVerificationError) -> Refused:
+async def _unknown(address: Address, error: ssl.SSLCertVerificationError) -> PlatformRefused:
     """Look at the certificate that nobody vouches for, and say how to trust it."""
     _, writer = await _open(address, _context(address, check=False))
     found = _fingerprint(writer)
     writer.transport.abort()
-    return Refused(
+    return PlatformRefused(
         f"nobody vouches for the certificate of the Mumble server at {address} ({error.verify_message}), as is usual "
         f"for Mumble. Its fingerprint (SHA-256) is {found}. If that is your server, write into recollect.toml, under "
         f'[bots.mumble]: fingerprint = "{found}"'
@@ -97,7 +89,7 @@ def _context(address: Address, *, check: bool) -> ssl.SSLContext:
         try:
             context.load_cert_chain(address.certificate)
         except (OSError, ssl.SSLError) as error:
-            raise Refused(
+            raise PlatformRefused(
                 f"the bot's own certificate {address.certificate} cannot be used: {error}. It must be a PEM file that "
                 f"holds a certificate and its key"
             ) from error

@@ -1,0 +1,90 @@
+"""A bot on a Mumble server, with a memory and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import recollect
+from mumble.mumbling import MumbleServer, Someone, someone
+from mumble.speaking import SpeechServices
+from recollect.bots import Desk, run
+from recollect.bots.mumble.pace import Pace
+from recollect.bots.mumble.platform import Mumble, Presence
+from recollect.memory import Connecting
+from recollect.models.speech import RoutedSpeech, open_speech
+from recollect.settings import Choice, Provider, Resilience, Settings, Speech
+from recollect.testing import ScriptedModel
+
+QUIET = {"summaries": "none", "extract": False}
+
+
+def remembering(path: Path, model: ScriptedModel | None = None, **profile: object) -> Connecting:
+    """Open a memory that asks a scripted model for answers, if there is one."""
+    settings: dict[str, object] = {"resilience.attempts": 1}
+    if model is not None:
+        settings |= {"providers.scripted.base_url": model.base_url, "models.chat.chain": "scripted:scripted"}
+    return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
+
+
+def speech(ears: SpeechServices, voice: SpeechServices, *, probe_seconds: float = 0.2) -> RoutedSpeech:
+    """Use two services that are left alone after their first failure, and soon tried again."""
+    return open_speech(
+        Settings(
+            providers={
+                "ears": Provider("ears", f"{ears.address}/v1"),
+                "voice": Provider("voice", f"{voice.address}/v1"),
+            },
+            speech=Speech((Choice("ears", "sphinx"),), (Choice("voice", "flite"),), voice="slt"),
+            resilience=Resilience(attempts=1, failures=1, probe_seconds=probe_seconds),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    platform: Mumble
+    desk: Desk
+    task: asyncio.Task[None]
+
+
+@asynccontextmanager
+async def bot(
+    memory: recollect.Memory,
+    server: MumbleServer,
+    name: str = "Robbie",
+    *,
+    channel: str | None = None,
+    answers_always: bool = False,
+    speech: RoutedSpeech | None = None,
+) -> AsyncIterator[Bot]:
+    """Run a bot until the end of the block."""
+    presence = Presence(name, channel=channel, answer="always" if answers_always else "called")
+    platform = Mumble(server.address, presence, speech, pace=Pace(1000, 1000))
+    desk = Desk(memory, platform)
+    ready = asyncio.Event()
+    task = asyncio.create_task(run(memory, platform, desk=desk, ready=lambda _: ready.set(), first_pause=0.05))
+    waiting = asyncio.create_task(ready.wait())
+    await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
+    try:
+        yield Bot(platform, desk, task)
+    finally:
+        if not task.done():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        await platform.close()
+        if speech is not None:
+            await speech.close()
+
+
+def session_of(person: Someone, name: str) -> int | None:
+    """Return the session of somebody else, as a person sees it."""
+    return next((each.session for each in person.link.people.persons.values() if each.name == name), None)
+
+
+__all__ = ["QUIET", "Bot", "bot", "remembering", "session_of", "someone", "speech"]
