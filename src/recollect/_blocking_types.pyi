@@ -10,6 +10,7 @@ from recollect.context import AccountContext, Context
 from recollect.digest import HistoryContext, Tiers
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory, MemoryVersion
+from recollect.domain.memory import Memory as Known
 from recollect.domain.message import Message
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, User, Verification
@@ -20,7 +21,7 @@ from recollect.domain.words import Category, HitKind, MemoryState, Role, Setting
 from recollect.facts import Forgotten, Preferences, Remembered
 from recollect.models.chat import Chat
 from recollect.recall import Arms
-from recollect.store import Progress
+from recollect.store import Progress, Store
 from recollect.telemetry import Metrics
 from recollect.upkeep import UpkeepReport
 
@@ -59,6 +60,10 @@ class BlockingMemory:
 
     def get_memories(self, space: str | int, user: str | int) -> str | None:
         """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
+
+    @property
+    def store(self) -> Store:
+        """The store below, for whoever builds on it. What is changed there passes by all rules but its own."""
 
     @property
     def models(self) -> Chat | None:
@@ -191,6 +196,9 @@ class BlockingUserMemory:
 
     def message(self, id: str | int, *, within: Within = "user") -> Message:
         """Return one message by its id, or raise NotFound."""
+
+    def read_memory(self, memory: int) -> Known:
+        """Return one memory of the user, in whatever state it is."""
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""

@@ -16,6 +16,7 @@ from recollect.domain import checks
 from recollect.domain.change import AddMessage
 from recollect.domain.clock import now
 from recollect.domain.hit import Hit
+from recollect.domain.memory import Memory as Known
 from recollect.domain.message import Message, draft
 from recollect.domain.receipt import Receipt
 from recollect.domain.scope import DEFAULT_SPACE, Scope
@@ -200,6 +201,11 @@ class Memory(AllKnowledge, AllCare):
         return await self.user(user, space=space).portrait()
 
     @property
+    def store(self) -> Store:
+        """The store below, for whoever builds on it. What is changed there passes by all rules but its own."""
+        return self._store
+
+    @property
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
         return self._care.chat
@@ -352,6 +358,11 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         return await self._store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))
 
     @timed("sessions")
+    async def read_memory(self, memory: int) -> Known:
+        """Return one memory of the user, in whatever state it is."""
+        await self._noted("memory.read", f"memory {memory}")
+        return await self._store.memory(self.scope, checks.at_least(memory, 1, "the memory"))
+
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
         return await self._store.sessions(self.scope, within=_within(within), limit=_limit(limit))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx2
+import uvicorn
 from fastapi import FastAPI
 
 import recollect
@@ -17,6 +23,7 @@ from recollect.server.needs import Served
 from recollect.settings import Serving, Settings
 
 ADDRESS = "http://127.0.0.1:5002"
+T = TypeVar("T")
 
 
 @dataclass
@@ -63,3 +70,70 @@ async def running(
         allowed = serving or Serving(requests_per_second=1e6, burst=1_000_000)
         options = ServerOptions(allowed, auth=auth, keys=keys, settings=chosen)
         yield Running(create_app(memory, options), memory)
+
+
+@dataclass
+class Live:
+    """A server that listens on a port of this machine, for clients that need a real one."""
+
+    address: str
+    served: Served
+    loop: asyncio.AbstractEventLoop
+
+    def key(self, role: str = "app", space: str | None = "default", user: str | None = None) -> str:
+        """Make a key and return its token."""
+        _, token = self.served.keys.add(f"test {role}", role, space=space, user=user)
+        return str.__str__(token)
+
+    @property
+    def link(self) -> str:
+        return str.__str__(self.served.link)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something with the memory, on the loop that it lives on."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+
+@contextmanager
+def live(
+    location: str | Path = ":memory:", *, settings: Settings | None = None, profile: str | None = None
+) -> Iterator[Live]:
+    """Serve a memory on a free port, in a thread of its own."""
+    ready: Future[Live] = Future()
+    finished = threading.Event()
+
+    async def run() -> None:
+        chosen = settings or Settings()
+        listening = socket.create_server(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        serving = Serving(port=port, requests_per_second=1e6, burst=1_000_000)
+        async with recollect.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:
+            app = create_app(memory, ServerOptions(serving, settings=chosen))
+            config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False)
+            server = uvicorn.Server(config)
+            here: Served = app.state.served
+            loop = asyncio.get_running_loop()
+            task = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            ready.set_result(Live(f"http://127.0.0.1:{port}", here, loop))
+            await asyncio.to_thread(finished.wait)
+            here.stopping.set()
+            server.should_exit = True
+            await task
+
+    def body() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as error:
+            if not ready.done():
+                ready.set_exception(error)
+            raise
+
+    thread = threading.Thread(target=body, name="test-server", daemon=True)
+    thread.start()
+    try:
+        yield ready.result(60)
+    finally:
+        finished.set()
+        thread.join(60)

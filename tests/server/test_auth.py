@@ -144,9 +144,10 @@ async def test_health_is_told_to_everybody_under_any_name(server: Running) -> No
             assert (await probe.get(path, headers={"Host": "10.0.0.7"})).status_code == 200
 
 
-async def test_a_store_that_fails_is_not_ready(server: Running) -> None:
-    await server.memory.close()
-    async with server.client() as probe:
+async def test_a_store_that_fails_is_not_ready(tmp_path: Path) -> None:
+    async with running(tmp_path / "memory.db") as server, server.client() as probe:
+        assert (await probe.get("/readyz")).json() == {"status": "ready"}
+        await server.memory.close()
         assert (await probe.get("/healthz")).status_code == 200
         answer = await probe.get("/readyz")
     assert (answer.status_code, answer.json()) == (503, {"status": "failing"})

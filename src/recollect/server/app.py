@@ -8,7 +8,7 @@ from fastapi.staticfiles import StaticFiles
 from recollect import __version__
 from recollect.memory import Memory
 from recollect.models.redact import guard_logs, hide
-from recollect.server import panel, problems, signin, status
+from recollect.server import api, panel, problems, signin, status
 from recollect.server.auth import Keys, Sessions
 from recollect.server.describe import describe
 from recollect.server.guard import Access, Headers, Hosts, Rates, Sizes
@@ -36,7 +36,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
-    for router in (status.router, signin.router, panel.router):
+    for router in (status.router, api.router, signin.router, panel.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)

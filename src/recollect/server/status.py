@@ -8,7 +8,6 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from recollect.errors import StoreError
 from recollect.server.metrics import exposition
 from recollect.server.needs import Here, Overseer
 from recollect.server.problems import declared
@@ -41,11 +40,7 @@ async def alive() -> Alive:
 )
 async def ready(here: Here, response: Response) -> Ready:
     """Answer 503 when the store is failing. A model that fails is no reason: everything goes on without one."""
-    try:
-        parts = (await here.memory.health()).components
-    except StoreError:
-        parts = ()
-    if not any(part.name == "store" and part.status != "failing" for part in parts):
+    if (await here.memory.store.health()).status == "failing":
         response.status_code = 503
         return Ready(status="failing")
     return Ready(status="ready")

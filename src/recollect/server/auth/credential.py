@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from recollect.domain import checks
-from recollect.domain.scope import DEFAULT_SPACE
+from recollect.domain.scope import DEFAULT_SPACE, direct_thread
 from recollect.errors import NotFound
 from recollect.memory import Memory, UserMemory
 
@@ -61,9 +61,11 @@ class Credential:
         session: str | None = None,
     ) -> UserMemory:
         """Return the memory of a user whom the credential may reach. What is seen and changed is audited under it."""
-        return memory.user(
-            self.user_of(user) or user, space=self.space_of(space), thread=thread, session=session, actor=self.actor
-        )
+        whose = self.user_of(user) or user
+        # In a thread others can be read along with. Whoever has a key for one user has threads of their own.
+        if self.user is not None and thread is not None and thread != direct_thread(whose):
+            thread = f"{whose}/{thread}"
+        return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=self.actor)
 
     @property
     def actor(self) -> str:

@@ -1,0 +1,42 @@
+"""The REST API: everything that the library does, for any program. One module for each resource."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from recollect.server.api import (
+    audit,
+    context,
+    events,
+    facts,
+    keys,
+    memories,
+    messages,
+    search,
+    sessions,
+    settings,
+    stats,
+    summaries,
+    users,
+)
+from recollect.server.problems import declared
+
+router = APIRouter(prefix="/api", responses=declared(400, 401, 403, 404, 409, 413, 422, 429, 502, 503, 507))
+for _resource in (
+    memories,
+    users,
+    messages,
+    context,
+    search,
+    summaries,
+    sessions,
+    facts,
+    stats,
+    settings,
+    audit,
+    events,
+    keys,
+):
+    router.include_router(_resource.router)
+
+__all__ = ["router"]

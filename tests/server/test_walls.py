@@ -1,0 +1,148 @@
+"""Nobody reaches what is not theirs: every route, with the ids of others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from recollect.memory import UserMemory
+from server.serving import Running
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "zanzibar"  # noqa: S105 - a word that only one person ever said
+UNKNOWN = 987_654_321
+ENDLESS = {"/api/events"}
+
+
+def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    # Those with a number first: what others make has numbers of its own.
+    for path, methods in sorted(schema["paths"].items(), key=lambda each: "{number}" not in each[0]):
+        if path.startswith("/api/") and path not in ENDLESS:
+            for method, operation in methods.items():
+                yield method.upper(), path, operation
+
+
+def example(schema: dict[str, Any], shape: dict[str, Any], user: str) -> Any:  # noqa: ANN401
+    """Make the smallest value of a shape; whoever it names is `user`."""
+    if "$ref" in shape:
+        return example(schema, schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]], user)
+    if "anyOf" in shape:
+        return example(schema, shape["anyOf"][0], user)
+    if "enum" in shape:
+        return shape["enum"][0]
+    if shape.get("type") == "object":
+        if "properties" not in shape:
+            return {"summary_every_n": 5}
+        made = {}
+        for name, inner in shape["properties"].items():
+            if name in {"user", "user_name"}:
+                made[name] = user
+            elif name in shape.get("required", ()):
+                made[name] = example(schema, inner, user)
+        return made
+    if shape.get("examples"):
+        return shape["examples"][0]
+    return {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "array": []}.get(shape.get("type", ""))
+
+
+async def furnish(person: UserMemory) -> dict[str, int]:
+    """Give somebody one of everything, with the word in it. Return the numbers of a memory and a summary."""
+    await person.add("user", f"I was in {SECRET} with Tom.")
+    await person.add("assistant", f"How was {SECRET}?")
+    await person.remember(f"visited {SECRET}")
+    memory = await person.note("fact", f"knows {SECRET} well")
+    summary = (await person.summarize())[0]
+    await person.set("note", SECRET)
+    return {"memories": memory.id, "summaries": summary.id}
+
+
+async def state_of(person: UserMemory) -> object:
+    return (
+        await person.history(),
+        await person.memories(active=None),
+        await person.facts(),
+        await person.summaries(active=None),
+        await person.settings(),
+    )
+
+
+async def call(
+    client: httpx2.AsyncClient, method: str, path: str, operation: dict[str, Any], body: object, query: dict[str, str]
+) -> httpx2.Response:
+    required = [each for each in operation.get("parameters", ()) if each["in"] == "query" and each.get("required")]
+    filled = {each["name"]: SECRET for each in required}
+    names = {each["name"] for each in operation.get("parameters", ())}
+    sent = {name: value for name, value in query.items() if name in names}
+    return await client.request(method, path, params=filled | sent, json=body)
+
+
+async def test_no_route_reaches_over_a_wall(server: Running) -> None:
+    theirs = server.memory.user("bob", space="theirs")
+    numbers = await furnish(theirs)
+    await server.memory.user("ann", space="theirs").add("user", "hello from Ann")
+    before = await state_of(theirs)
+    schema = server.app.openapi()
+    walls = {
+        "another space": (server.key("admin", space="mine"), {"user": "bob"}),
+        "another space, named": (server.key("admin", space="mine"), {"user": "bob", "space": "theirs"}),
+        "another user": (server.key("admin", space="theirs", user="ann"), {"user": "bob", "space": "theirs"}),
+    }
+    asked = 0
+    for wall, (token, query) in walls.items():
+        async with server.client(token) as client:
+            for method, path, operation in operations(schema):
+                body = None
+                if "requestBody" in operation:
+                    shape = operation["requestBody"]["content"]["application/json"]["schema"]
+                    body = example(schema, shape, "bob")
+                answers = []
+                foreign = numbers.get(path.split("/")[2], 1)
+                for number in (foreign, UNKNOWN):
+                    filled = path.replace("{number}", str(number)).replace("{key_id}", "0a1b2c3d")
+                    filled = filled.replace("{action}", "undo")
+                    answers.append(await call(client, method, filled, operation, body, query))
+                for answer in answers:
+                    asked += 1
+                    where = f"{wall}: {method} {path}: {answer.status_code} {answer.text}"
+                    assert answer.status_code < 500, where
+                    if "remember" not in path and "memories" not in path:
+                        assert SECRET not in re.sub(rf"\b(q|query|{SECRET}')\b", "", answer.text), where
+                    assert f"knows {SECRET}" not in answer.text, where
+                    assert f"in {SECRET} with" not in answer.text, where
+                if "{number}" in path and answers[0].status_code != 403:
+                    told = answers[0].text.replace(str(foreign), "N"), answers[1].text.replace(str(UNKNOWN), "N")
+                    assert answers[0].status_code == answers[1].status_code == 404, f"{wall}: {method} {path}"
+                    assert told[0] == told[1], "an id of another looks exactly like none"
+                if wall == "another space, named":
+                    assert {answer.status_code for answer in answers} <= {403, 404, 422}, f"{method} {path}"
+    assert asked >= 100
+    assert await state_of(theirs) == before
+
+
+async def test_a_key_for_one_user_sees_that_user_alone(server: Running) -> None:
+    await furnish(server.memory.user("bob"))
+    await server.memory.user("bob", thread="general").add("user", f"{SECRET} in the channel")
+    await server.memory.user("ann").note("fact", "plays chess")
+    async with server.client(server.key("app", user="ann")) as client:
+        assert [user["id"] for user in (await client.get("/api/users")).json()["users"]] == ["ann"]
+        assert [each["user_name"] for each in (await client.get("/api/memories")).json()["memories"]] == ["ann"]
+        assert (await client.get("/api/portrait")).json()["user"] == "ann"
+        assert (await client.get("/api/portrait", params={"user": "bob"})).status_code == 404
+        for within in ("thread", "user"):
+            answer = await client.get("/api/messages", params={"thread": "general", "within": within})
+            assert SECRET not in answer.text
+        context = await client.post("/api/context", json={"text": SECRET, "thread": "general"})
+        assert "in the channel" not in context.text
+        assert (await client.get("/api/stats")).json()["users"] == 1
+
+
+async def test_a_key_for_all_spaces_says_which(server: Running) -> None:
+    await server.memory.user("ann", space="north").add("user", "hello")
+    async with server.client(server.key("reader", space=None)) as client:
+        assert (await client.get("/api/users")).json()["users"] == []
+        assert len((await client.get("/api/users", params={"space": "north"})).json()["users"]) == 1
