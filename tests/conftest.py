@@ -33,10 +33,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "json", "files"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place for a store, of every kind."""
-    return str(tmp_path / "memory.db") if request.param == "sqlite" else ":memory:"
+    places = {"sqlite": "memory.db", "json": "memory.json", "files": "memory"}
+    kind: str = request.param
+    return ":memory:" if kind == "memory" else f"{kind}:{tmp_path / places[kind]}"
 
 
 @pytest.fixture

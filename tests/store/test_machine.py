@@ -1,4 +1,4 @@
-"""Random operations on the SQLite store and on the plain one in memory: nobody can tell them apart."""
+"""Random operations on each store and on the plain one in memory: nobody can tell them apart."""
 
 from __future__ import annotations
 
@@ -189,6 +189,8 @@ async def kept(store: Store, scope: Scope) -> tuple[str, str] | None:
 class BothStores(RuleBasedStateMachine):
     """Every operation goes to both stores, and both must answer alike."""
 
+    kind: str
+
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
@@ -197,21 +199,21 @@ class BothStores(RuleBasedStateMachine):
 
     @initialize()
     def open(self) -> None:
-        self.sqlite = self.loop.run_until_complete(open_store(Path(self.folder.name) / "memory.db"))
+        self.tested = self.loop.run_until_complete(open_store(f"{self.kind}:{Path(self.folder.name) / 'memory'}"))
 
     def teardown(self) -> None:
         try:
-            if hasattr(self, "sqlite"):
-                report = self.loop.run_until_complete(self.sqlite.verify())
+            if hasattr(self, "tested"):
+                report = self.loop.run_until_complete(self.tested.verify())
                 assert report.ok, report
-                self.loop.run_until_complete(self.sqlite.close())
+                self.loop.run_until_complete(self.tested.close())
         finally:
             self.loop.close()
             self.folder.cleanup()
 
     def both(self, ask: Callable[[Store], Awaitable[Any]]) -> None:
         answers = []
-        for store in (self.sqlite, self.plain):
+        for store in (self.tested, self.plain):
 
             async def call(store: Store = store) -> Any:  # noqa: ANN401
                 try:
@@ -231,7 +233,7 @@ class BothStores(RuleBasedStateMachine):
 
     @rule(change_sets=st.lists(st.lists(changes, min_size=1, max_size=3), min_size=2, max_size=5))
     def change_together(self, change_sets: list[list[Change]]) -> None:
-        """Several callers at once: the SQLite store puts all of them into one transaction."""
+        """Several callers at once: a store on a disk puts all of them into one transaction."""
 
         async def apply(store: Store) -> Any:  # noqa: ANN401
             outcomes = await asyncio.gather(*[store.apply(each) for each in change_sets], return_exceptions=True)
@@ -265,7 +267,7 @@ class BothStores(RuleBasedStateMachine):
 
     @rule()
     def restart(self) -> None:
-        self.loop.run_until_complete(self.sqlite.close())
+        self.loop.run_until_complete(self.tested.close())
         self.open()
 
     @rule(
@@ -294,7 +296,7 @@ class BothStores(RuleBasedStateMachine):
 
     @invariant()
     def everything_else_agrees(self) -> None:
-        if not hasattr(self, "sqlite"):
+        if not hasattr(self, "tested"):
             return
         self.both(lambda store: store.users())
         self.both(lambda store: store.stats())
@@ -318,9 +320,32 @@ class BothStores(RuleBasedStateMachine):
             self.both(lambda store, scope=scope: store.audit(scope))  # type: ignore[misc]
 
 
-BothStores.TestCase.settings = settings(
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-TestBothStores = BothStores.TestCase
+class Sqlite(BothStores):
+    kind = "sqlite"
+
+
+class Json(BothStores):
+    kind = "json"
+
+
+class Files(BothStores):
+    kind = "files"
+
+
+def examples(part: float) -> settings:
+    """So many of the examples that the profile asks for."""
+    return settings(
+        max_examples=round(settings().max_examples * part),
+        stateful_step_count=40,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
+
+
+Sqlite.TestCase.settings = examples(0.6)
+# These two change the same state in memory as the plain one: what can differ is what they read back.
+Json.TestCase.settings = examples(0.2)
+Files.TestCase.settings = examples(0.2)
+TestSqlite = Sqlite.TestCase
+TestJson = Json.TestCase
+TestFiles = Files.TestCase

@@ -29,7 +29,7 @@ from recollect.errors import (
     StoreTooNew,
     StoreUnavailable,
 )
-from recollect.store import Store, default_location, open_store, restore_store, sqlite_path
+from recollect.store import Store, default_location, locate, open_store, restore_store, sqlite_path
 from recollect.store.sqlite import Options, SqliteStore, connection, migrate, sharing
 from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
@@ -685,7 +685,9 @@ def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch
     assert sqlite_path("sqlite:///var/memory.db") == Path("/var/memory.db")
     assert sqlite_path(tmp_path) == tmp_path
     assert sqlite_path(":memory:") is None
-    for wrong in ("", "mysql://host/db", "nul\0", 5):
+    assert locate("json:memory.json") == ("json", Path("memory.json"))
+    assert locate("files:memory/") == ("files", Path("memory"))
+    for wrong in ("", "json:", "files:", "mysql://host/db", "nul\0", 5):
         with pytest.raises(InvalidInput):
             sqlite_path(wrong)  # type: ignore[arg-type]
     monkeypatch.setenv("RECOLLECT_STORE", f"sqlite:{tmp_path / 'chosen.db'}")

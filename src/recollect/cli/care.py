@@ -12,7 +12,7 @@ from rich.text import Text
 import recollect
 from recollect.cli.options import AsJson, Store, must_exist
 from recollect.cli.show import console, harmless, local_time, print_json, progress_bar, say
-from recollect.store import restore_store, sqlite_path
+from recollect.store import locate, restore_store
 
 
 def users(
@@ -89,7 +89,7 @@ def restore(
 ) -> None:
     """Bring a backup back. Nothing is overwritten: what is in its place is set aside, and only with --replace."""
     aside = restore_store(source, store, replace=replace)
-    target = sqlite_path(store)
+    target = locate(store).path
     if as_json:
         print_json({"store": str(target), "set_aside": None if aside is None else str(aside)})
         return

@@ -9,12 +9,16 @@ import typer
 
 from recollect.errors import InvalidInput
 from recollect.settings import load_settings
-from recollect.store import sqlite_path
+from recollect.store import locate
 
 Store = Annotated[
     str | None,
     typer.Option(
-        "--store", "-s", metavar="LOCATION", envvar="RECOLLECT_STORE", help="A path, sqlite:PATH or :memory:."
+        "--store",
+        "-s",
+        metavar="LOCATION",
+        envvar="RECOLLECT_STORE",
+        help="A path, sqlite:PATH, json:PATH, files:PATH or :memory:.",
     ),
 ]
 User = Annotated[
@@ -33,7 +37,7 @@ ME = "me"
 
 def must_exist(store: str | None) -> None:
     """Refuse to read a store that would only now be created: its name was probably mistyped."""
-    path = sqlite_path(load_settings().store if store is None else store)
+    path = locate(load_settings().store if store is None else store).path
     if path is not None and not path.expanduser().exists():
         raise InvalidInput(f"there is no store at {path} yet; name another with --store, or add a message first")
 

@@ -6,15 +6,20 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from recollect.domain import checks
 from recollect.errors import InvalidInput
 from recollect.store.contract import Store
 
+if TYPE_CHECKING:
+    from recollect.store.journalled.layout import Layout
+
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
-_SQLITE: Final = "sqlite:"
 MEMORY: Final = ":memory:"
+
+Kind: TypeAlias = Literal["sqlite", "json", "files", "memory"]
+_ON_DISK: Final[tuple[Kind, ...]] = ("sqlite", "json", "files")
 
 
 def default_location() -> str | Path:
@@ -31,10 +36,19 @@ def default_location() -> str | Path:
     return base / "recollect" / "memory.db"
 
 
-def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file that a location names, or None for a store in memory.
+class Location(NamedTuple):
+    """A kind of store, and where it is."""
 
-    A path or `sqlite:PATH` is a SQLite file, `:memory:` a store that is forgotten at the end.
+    kind: Kind
+    path: Path | None
+    """None for a store in memory."""
+
+
+def locate(location: str | os.PathLike[str] | None) -> Location:
+    """Read a location as people write it.
+
+    A path or `sqlite:PATH` is a SQLite file, `json:PATH` one JSON file, `files:PATH` a folder of account folders,
+    `:memory:` a store that is forgotten at the end.
     """
     if location is None:
         location = default_location()
@@ -42,40 +56,67 @@ def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
         raise InvalidInput(f"the location must be a path or a string, not {type(location).__name__}")
     checks.storable(str(location), "the location")
     if isinstance(location, Path):
-        return location
+        return Location("sqlite", location)
     if not location:
         raise InvalidInput("the location is empty")
-    if location in (MEMORY, f"{_SQLITE}{MEMORY}"):
-        return None
+    if location in (MEMORY, f"sqlite:{MEMORY}"):
+        return Location("memory", None)
+    for kind in _ON_DISK:
+        if location.startswith(f"{kind}:"):
+            path = location.removeprefix(f"{kind}:")
+            if not path:
+                raise InvalidInput(f"the location {location!r} names no file; write {kind}:PATH")
+            # sqlite:///abs/path as other tools write it
+            return Location(kind, Path(path.removeprefix("//") if path.startswith("///") else path))
     scheme = _SCHEME.match(location)
-    if location.startswith(_SQLITE):
-        path = location.removeprefix(_SQLITE)
-        # sqlite:///abs/path as other tools write it
-        return Path(path.removeprefix("//") if path.startswith("///") else path)
     if scheme is not None and not Path(location).exists():
         raise InvalidInput(
-            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH or {MEMORY}"
+            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH, json:PATH, files:PATH "
+            f"or {MEMORY}"
         )
-    return Path(location)
+    return Location("sqlite", Path(location))
+
+
+def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file or the folder that a location names, or None for a store in memory."""
+    return locate(location).path
 
 
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
-    path = sqlite_path(location)
+    kind, path = locate(location)
     if path is None:
         from recollect.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 
         return EphemeralStore()
-    from recollect.store.sqlite import SqliteStore  # noqa: PLC0415
+    if kind == "sqlite":
+        from recollect.store.sqlite import SqliteStore  # noqa: PLC0415
 
-    return await SqliteStore.open(path)
+        return await SqliteStore.open(path)
+    from recollect.store.journalled import JournalledStore  # noqa: PLC0415
+
+    return await JournalledStore.open(_layout(kind, path))
 
 
 def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, replace: bool) -> Path | None:
     """Put a backup in the place of a store. What was there is set aside; its new name is returned."""
-    path = sqlite_path(location)
+    kind, path = locate(location)
     if path is None:
         raise InvalidInput("a backup cannot be restored into memory; name a file")
-    from recollect.store.sqlite.backup import restore  # noqa: PLC0415
+    if kind == "sqlite":
+        from recollect.store.sqlite.backup import restore  # noqa: PLC0415
 
-    return restore(backup, path, replace=replace)
+        return restore(backup, path, replace=replace)
+    from recollect.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
+
+    return restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
+
+
+def _layout(kind: Kind, path: Path) -> Layout:
+    if kind == "json":
+        from recollect.store.jsonfile import JsonFile  # noqa: PLC0415
+
+        return JsonFile(path)
+    from recollect.store.accounts import AccountFolders  # noqa: PLC0415
+
+    return AccountFolders(path)

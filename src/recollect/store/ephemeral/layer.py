@@ -48,7 +48,9 @@ class Layer(MutableMapping[K, V]):
         yield from self.fresh()
 
     def __reversed__(self) -> Iterator[K]:
-        yield from reversed(list(self.fresh()))
+        for key in reversed(self.put):
+            if key not in self.below:
+                yield key
         for key in reversed(self.below):
             if key not in self.gone:
                 yield key
@@ -60,6 +62,11 @@ class Layer(MutableMapping[K, V]):
         """Return the keys that are not below."""
         return (key for key in self.put if key not in self.below)
 
+    @property
+    def changed(self) -> bool:
+        """Whether there are changes."""
+        return bool(self.put or self.gone)
+
 
 Rows: TypeAlias = dict[K, V] | Layer[K, V]
 
@@ -68,4 +75,8 @@ def take_over(rows: Rows[K, V], layer: Layer[K, V]) -> None:
     """Make the changes of a layer changes of the table below it."""
     for key in layer.gone:
         del rows[key]
-    rows.update(layer.put)
+    if isinstance(rows, dict):
+        rows.update(layer.put)
+        return
+    rows.put.update(layer.put)
+    rows.gone.difference_update(layer.put)

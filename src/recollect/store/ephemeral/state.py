@@ -124,7 +124,9 @@ class State:
     def take_over(self, changed: State) -> None:
         """Go the way that a state layered on this one went."""
         for name in TABLES:
-            take_over(getattr(self, name), getattr(changed, name))
+            layer = getattr(changed, name)
+            if layer.changed:
+                take_over(getattr(self, name), layer)
         self.numbers.take_over(changed.numbers)
 
     def inside(self, scope: Scope, within: Within) -> list[Entry]:

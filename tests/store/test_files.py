@@ -1,0 +1,309 @@
+"""Readable files: what is in them, what happens to them when a disk fails, who may use them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faulty import CountingDisk
+from making import add, adding, archive
+from recollect.domain.change import AddVectors, PutFacts, PutSetting
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory
+from recollect.domain.scope import Scope
+from recollect.domain.vector import VectorRow
+from recollect.errors import InvalidInput, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable
+from recollect.store import Store, open_store, restore_store
+from recollect.store.accounts import AccountFolders
+from recollect.store.ephemeral.state import TABLES
+from recollect.store.journalled import JournalledStore, tables
+from recollect.store.journalled.lines import sealed
+from recollect.store.jsonfile import JsonFile
+
+ANN = Scope.of("ann")
+TELEGRAM = Scope.of(123456789)
+WORK = Scope.of("ann", space="work")
+
+
+@asynccontextmanager
+async def opened(location: str | Path) -> AsyncIterator[Store]:
+    store = await open_store(location)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def of_everything(store: Store) -> None:
+    """Store something of every kind."""
+    messages = await add(store, TELEGRAM, "Hello, what's the weather like?", "And tomorrow? 🌧 مرحبا")
+    await archive(store, TELEGRAM, messages, "You asked about weather.")
+    await add(store, ANN, "tea, please", "with milk")
+    await add(store, WORK, "the same name in another space")
+    vectors = AddVectors("m", (VectorRow(3, "tea, please", b"\0\x3c" * 4),), 5)
+    await store.apply(
+        [PutSetting(TELEGRAM, "summary_every_n", 15), PutFacts(ANN, "Ann likes tea.", "said so"), vectors]
+    )
+    await store.apply([AddMemory(MemoryDraft(ANN, "preference", "likes tea", tags=("drink",), sources=(3,)))])
+
+
+def parsed(path: Path) -> Any:  # noqa: ANN401
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.req("A5")
+async def test_the_json_file_has_the_documented_structure(tmp_path: Path) -> None:
+    async with opened(f"json:{tmp_path / 'memory.json'}") as store:
+        await of_everything(store)
+    content = parsed(tmp_path / "memory.json")
+    user = content["users"]["123456789"]
+    assert user["user_id"] == 123456789
+    assert user["storage_type"] == "json"
+    assert (user["summary_every_n"], user["memory_enabled"]) == (15, True)
+    first = content["messages"]["123456789"][0]
+    assert (first["id"], first["user_id"], first["role"]) == (1, 123456789, "user")
+    assert first["content"] == "Hello, what's the weather like?"
+    assert (first["is_active"], first["chunk_id"]) == (False, 1)
+    assert {"created_at", "updated_at"} <= user.keys() & (first.keys() | {"updated_at"})
+    summary = content["summaries"]["123456789"][0]
+    assert (summary["summary_text"], summary["level"]) == ("You asked about weather.", 1)
+    assert (summary["source_chunk_ids"], summary["is_active"]) == ([1], True)
+    assert [message["content"] for message in content["messages"]["ann@work"]] == ["the same name in another space"]
+    assert "مرحبا" in (tmp_path / "memory.json").read_text(encoding="utf-8"), "readable, not escaped"
+    assert [memory["text"] for memory in content["memories"]] == ["likes tea"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.json", "memory.json.lock"]
+
+
+@pytest.mark.req("C2")
+async def test_account_folders_have_the_documented_files(tmp_path: Path) -> None:
+    async with opened(f"files:{tmp_path / 'memory'}") as store:
+        await add(store, ANN, *[f"message {number}" for number in range(1, 301)])
+        await of_everything(store)
+    folder = tmp_path / "memory" / "account_ann"
+    whole = [message["content"] for message in parsed(folder / "whole_history.json")["messages"]]
+    assert whole == [f"message {number}" for number in range(1, 301)] + ["tea, please", "with milk"]
+    assert [message["content"] for message in parsed(folder / "short_term.json")["messages"]] == whole[-50:]
+    assert [message["content"] for message in parsed(folder / "mid_term.json")["messages"]] == whole[-250:-50]
+    status = parsed(folder / "short_term.json")
+    assert (status["status"], status["message_count"]) == ("active", 50)
+    assert {"last_update", "health_check"} <= status.keys()
+    assert parsed(folder / "memories.json")["facts"][0]["text"] == "Ann likes tea."
+    account = parsed(folder / "account.json")
+    assert account["account_id"] == "ann"
+    assert account["memory_status"]["whole_history"] == "active"
+    telegram = parsed(tmp_path / "memory" / "account_123456789" / "history_context.json")
+    assert telegram["summaries"][0]["summary_text"] == "You asked about weather."
+    others = [path.name for path in (tmp_path / "memory").glob("account_*") if path.name != "account_ann"]
+    assert any(name.startswith("account_ann_work~") for name in others), "another space is another folder"
+
+
+@pytest.mark.req("C3")
+async def test_a_new_account_starts_with_empty_components_and_a_baseline(tmp_path: Path) -> None:
+    async with opened(f"files:{tmp_path / 'memory'}") as store:
+        await store.apply([PutSetting(ANN, "memory_enabled", True)])
+    folder = tmp_path / "memory" / "account_ann"
+    account = parsed(folder / "account.json")
+    components = ["short_term", "mid_term", "whole_history", "history_context"]
+    assert account["memory_status"] == dict.fromkeys(components, "initialized")
+    assert account["created_at"]
+    for component in components:
+        content = parsed(folder / f"{component}.json")
+        assert (content["status"], content["message_count"]) == ("initializing", 0)
+        assert content["last_update"] == account["created_at"]
+        assert content.get("messages", []) == []
+    assert parsed(folder / "history_context.json")["context"] == {
+        "baseline": True,
+        "text": "",
+        "initialized_at": account["created_at"],
+    }
+
+
+@pytest.fixture(params=["json", "files"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}:{tmp_path / 'live' / 'memory'}"
+
+
+def layout_of(place: str) -> JsonFile | AccountFolders:
+    kind, _, path = place.partition(":")
+    return JsonFile(Path(path)) if kind == "json" else AccountFolders(Path(path))
+
+
+async def everything(store: Store) -> list[Any]:
+    found: list[Any] = [await store.users()]
+    for scope in (ANN, TELEGRAM, WORK):
+        found += [
+            await store.messages(scope),
+            await store.summaries(scope, active=None),
+            await store.memories(scope, active=None),
+            await store.facts_versions(scope),
+            await store.settings(scope),
+            await store.audit(scope),
+            await store.sessions(scope),
+            await store.ledger(scope),
+            await store.vectors(scope, "m", [3]),
+        ]
+    return found
+
+
+async def test_everything_survives_a_restart_and_a_restart_without_closing(place: str, tmp_path: Path) -> None:
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+        # What lies on the disk now is what a killed process leaves.
+        shutil.copytree(tmp_path / "live", tmp_path / "killed")
+    async with opened(place) as store:
+        assert await everything(store) == before
+        assert (await store.verify()).ok
+        await add(store, ANN, "later")
+    async with opened(place.replace("/live/", "/killed/")) as store:
+        assert await everything(store) == before
+        assert (await store.verify()).ok
+
+
+async def test_a_file_may_be_laid_out_anew_by_hand(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    async with opened(f"json:{path}") as store:
+        await of_everything(store)
+        before = await everything(store)
+    path.write_text(json.dumps(parsed(path), indent=4), encoding="utf-8")
+    async with opened(f"json:{path}") as store:
+        assert await everything(store) == before
+
+
+async def test_a_second_opener_is_told_who_has_it(place: str) -> None:
+    async with opened(place):
+        with pytest.raises(StoreBusy, match="in use by this process"):
+            await open_store(place)
+    async with opened(place) as store:
+        await add(store, ANN, "free again")
+
+
+async def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    newer = b'{"recollect": %b}' % sealed({"format": 99, "kind": "json", "store": "x", "journal": 1})
+    for content, error in ((b'{"users": {}}', StoreDamaged), (b"[1, 2]", StoreDamaged), (newer, StoreTooNew)):
+        path.write_bytes(content)
+        with pytest.raises(error):
+            await open_store(f"json:{path}")
+        assert path.read_bytes() == content
+    path.write_text('{"something": {"format": 1}}', encoding="utf-8")
+    with pytest.raises((StoreDamaged, StoreUnavailable)):
+        await open_store(f"json:{path}")
+    with pytest.raises(StoreUnavailable):
+        await open_store(f"json:{tmp_path}")
+    with pytest.raises(StoreUnavailable):
+        await open_store(f"files:{path}")
+
+
+@pytest.mark.req("A5")
+async def test_link_mode_and_owner_are_kept(tmp_path: Path) -> None:
+    target = tmp_path / "real" / "kept.json"
+    link = tmp_path / "memory.json"
+    async with opened(f"json:{target}") as store:
+        await add(store, ANN, "first")
+    target.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(target, 12345, 12345)
+    link.symlink_to(target)
+    before = target.stat()
+    async with opened(f"json:{link}") as store:
+        await add(store, ANN, "second")
+    after = target.stat()
+    assert link.is_symlink()
+    assert after.st_ino != before.st_ino, "it was replaced, not written over"
+    assert stat.S_IMODE(after.st_mode) == 0o640
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+    assert [message["content"] for message in parsed(link)["messages"]["ann"]] == ["first", "second"]
+    fresh = tmp_path / "fresh.json"
+    async with opened(f"json:{fresh}") as store:
+        await add(store, ANN, "private")
+    assert stat.S_IMODE(fresh.stat().st_mode) == 0o600
+
+
+async def test_a_write_costs_what_it_changes_however_much_there_is(place: str) -> None:
+    disk = CountingDisk()
+    store = await JournalledStore.open(layout_of(place), disk)
+    store._files.written = 1 << 40  # so that nothing is written anew in between
+    costs = []
+    for size in (10, 1_500):
+        while (await store.stats()).messages < size:
+            await asyncio.gather(*[add(store, ANN, "some filling") for _ in range(50)])
+        calls, written = disk.calls, disk.bytes
+        await store.apply([adding(ANN, "the message that is measured")])
+        costs.append((disk.calls - calls, (disk.bytes - written) // 100))
+    await store.close()
+    assert costs[0] == costs[1]
+
+
+async def test_callers_who_come_together_share_a_sync(place: str) -> None:
+    disk = CountingDisk()
+    store = await JournalledStore.open(layout_of(place), disk)
+    synced = disk.kinds["sync"]
+    await asyncio.gather(*[add(store, ANN, f"message {number}") for number in range(100)])
+    assert disk.kinds["sync"] - synced < 20
+    await store.close()
+
+
+async def test_the_files_are_written_by_themselves_in_a_pause(place: str) -> None:
+    store = await JournalledStore.open(layout_of(place))
+    await add(store, ANN, "said a while ago")
+    wanted = Path(place.partition(":")[2])
+    wanted = wanted if place.startswith("json") else wanted / "account_ann" / "whole_history.json"
+    while not wanted.exists() or "said a while ago" not in wanted.read_text(encoding="utf-8"):
+        await asyncio.sleep(0.05)
+    await store.close()
+
+
+def test_every_table_is_written_down_or_made_of_others() -> None:
+    written = [table.state for table in tables.TABLES]
+    assert sorted([*written, *tables.DERIVED]) == sorted(TABLES)
+
+
+async def test_no_byte_of_an_erased_user_is_left(place: str, tmp_path: Path) -> None:
+    secrets = ("xylophone", "quetzal", "zeppelin", "marzipan")
+    async with opened(place) as store:
+        messages = await add(store, ANN, "a xylophone lesson", "a quetzal in the garden")
+        await add(store, TELEGRAM, "something else")
+        await archive(store, ANN, messages, "About a zeppelin.")
+        await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes marzipan", sources=(messages[0].seq,)))])
+    async with opened(place) as store:
+        await add(store, ANN, "one more xylophone")
+        before = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert all(secret.encode() in before for secret in secrets)
+        await store.purge(ANN)
+        left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert not [secret for secret in secrets if secret.encode() in left]
+        assert not list(tmp_path.rglob("account_ann"))
+        assert b"something else" in left
+        assert (await store.verify()).ok
+    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert not [secret for secret in secrets if secret.encode() in left]
+
+
+async def test_a_backup_is_opened_and_restored(place: str, tmp_path: Path) -> None:
+    kind = place.partition(":")[0]
+    async with opened(place) as store:
+        await of_everything(store)
+        before = await everything(store)
+        await store.backup(tmp_path / "copies" / "monday")
+        with pytest.raises(InvalidInput):
+            await store.backup(tmp_path / "copies" / "monday")
+        await add(store, ANN, "after the backup")
+    async with opened(f"{kind}:{tmp_path / 'copies' / 'monday'}") as store:
+        assert await everything(store) == before
+    with pytest.raises(InvalidInput, match="exists already"):
+        restore_store(tmp_path / "copies" / "monday", place, replace=False)
+    aside = restore_store(tmp_path / "copies" / "monday", place, replace=True)
+    assert aside is not None
+    assert aside.exists()
+    async with opened(place) as store:
+        assert await everything(store) == before
