@@ -7,16 +7,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import recollect
 from mumble.mumbling import MumbleServer, Someone, someone
 from mumble.speaking import SpeechServices
 from recollect.bots import Desk, run
+from recollect.bots.mumble import Mumble
 from recollect.bots.mumble.pace import Pace
-from recollect.bots.mumble.platform import Mumble, Presence
 from recollect.memory import Connecting
 from recollect.models.speech import RoutedSpeech, open_speech
-from recollect.settings import Choice, Provider, Resilience, Settings, Speech
+from recollect.settings import Choice, MumbleSettings, Provider, Resilience, Settings, Speech
 from recollect.testing import ScriptedModel
 
 QUIET = {"summaries": "none", "extract": False}
@@ -62,8 +63,9 @@ async def bot(
     speech: RoutedSpeech | None = None,
 ) -> AsyncIterator[Bot]:
     """Run a bot until the end of the block."""
-    presence = Presence(name, channel=channel, answer="always" if answers_always else "called")
-    platform = Mumble(server.address, presence, speech, pace=Pace(1000, 1000))
+    answer: Literal["called", "always"] = "always" if answers_always else "called"
+    settings = MumbleSettings("127.0.0.1", server.port, name, channel=channel, answer=answer)
+    platform = Mumble(settings, speech, pace=Pace(1000, 1000))
     desk = Desk(memory, platform)
     ready = asyncio.Event()
     task = asyncio.create_task(run(memory, platform, desk=desk, ready=lambda _: ready.set(), first_pause=0.05))
@@ -78,8 +80,6 @@ async def bot(
             with suppress(asyncio.CancelledError):
                 await task
         await platform.close()
-        if speech is not None:
-            await speech.close()
 
 
 def session_of(person: Someone, name: str) -> int | None:

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from recollect.assistant import CALLED, Button, File
+from recollect.domain.report import Component
 
 if TYPE_CHECKING:
     from recollect.bots.desk import Desk
@@ -122,6 +123,14 @@ class Attended(Protocol):
 
     def reachable(self, to: Address) -> bool:
         """Tell whether somebody could be written to now."""
+
+
+@runtime_checkable
+class Equipped(Protocol):
+    """A platform that needs services of its own, as for speech."""
+
+    def parts(self) -> tuple[Component, ...]:
+        """Say how each of them is doing."""
 
 
 def owns(platform: str, space: str) -> bool:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from recollect.assistant import NOT_DURABLE, Answer, Assistant, Turn, is_command
-from recollect.bots.contract import Address, Deleted, Edited, Heard, Platform, Pressed
+from recollect.bots.contract import Address, Deleted, Edited, Equipped, Heard, Platform, Pressed
 from recollect.bots.lanes import Lanes
 from recollect.bots.reminding import Reminding
 from recollect.bots.sending import Sender
@@ -159,7 +159,8 @@ class Desk:
 
     def health(self) -> Component:
         """Say how the bot is doing."""
-        return self.tally.component(self._platform.name, self._lanes.waiting())
+        parts = self._platform.parts() if isinstance(self._platform, Equipped) else ()
+        return self.tally.component(self._platform.name, self._lanes.waiting(), parts)
 
     def _user(self, address: Address) -> UserMemory:
         return self._memory.user(address.user, space=address.space, thread=address.thread)

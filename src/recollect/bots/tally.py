@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -47,11 +48,12 @@ class Tally:
         self.last = datetime.now(UTC)
         self.problems.clear()
 
-    def component(self, name: str, waiting: int) -> Component:
-        """Describe it."""
+    def component(self, name: str, waiting: int, parts: Sequence[Component] = ()) -> Component:
+        """Describe it, and the services that it needs."""
         facts = [("connected", "yes" if self.connected else "no"), ("waiting for an answer", str(waiting))]
         counted = ("heard", "stored", "commands", "answered", "unanswered", "skipped", "edits", "deletions", "sent")
         facts += [(what, str(getattr(self, what))) for what in (*counted, "reminders", "reconnections")]
-        failing = self.problems or not self.connected
-        status: ComponentStatus = "failing" if failing else "active"
-        return Component(f"{name} bot", status, self.last, tuple(self.problems), tuple(facts))
+        facts += [(part.name, "; ".join(f"{what}: {how}" for what, how in part.facts)) for part in parts]
+        issues = (*self.problems, *(f"{part.name}: {issue}" for part in parts for issue in part.issues))
+        status: ComponentStatus = "failing" if issues or not self.connected else "active"
+        return Component(f"{name} bot", status, self.last, issues, tuple(facts))

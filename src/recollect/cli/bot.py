@@ -44,6 +44,25 @@ def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel =
     run_bot(make, store, profile, log_level)
 
 
+@commands.command()
+def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on the Mumble server in bots.mumble.host or RECOLLECT_BOTS__MUMBLE__HOST, in text and by voice.
+
+    Exits with 1 when the server refuses the bot. Example:
+
+        RECOLLECT_BOTS__MUMBLE__HOST=localhost recollect bot mumble
+    """
+
+    def make(settings: Settings) -> Platform:
+        from recollect.bots.mumble import Mumble  # noqa: PLC0415 - only this command needs it
+        from recollect.models.speech import open_speech  # noqa: PLC0415
+
+        speaks = settings.speech.hear or settings.speech.speak
+        return Mumble(settings.bots.mumble, open_speech(settings) if speaks else None, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
 def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
     """Run the bot of a platform until the process is told to end."""
     write_log(log_level)

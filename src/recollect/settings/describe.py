@@ -55,7 +55,7 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
     yield "speech.timeout", settings.speech.timeout
     yield "bots.name", settings.bots.name
     yield "bots.system", settings.bots.system
-    for bot in ("telegram", "discord"):
+    for bot in ("telegram", "discord", "mumble"):
         values = getattr(settings.bots, bot)
         for field in fields(values):
             value = getattr(values, field.name)

@@ -98,6 +98,17 @@ TREE: Final[Table] = {
             "listen": kinds.text(),
         },
         "discord": {"token": kinds.secret(), "token_file": kinds.text()},
+        "mumble": {
+            "host": kinds.text(),
+            "port": kinds.whole(1, 65_535),
+            "name": kinds.text(),
+            "password": kinds.password(),
+            "password_file": kinds.text(),
+            "channel": kinds.text(),
+            "answer": kinds.one_of("called", "always"),
+            "certificate": kinds.text(),
+            "fingerprint": kinds.text(),
+        },
     },
     "server": {
         "host": kinds.text(),

@@ -54,6 +54,11 @@ def secret() -> Kind:
     return Kind("a key: printable characters without spaces", _secret, secret=True)
 
 
+def password() -> Kind:
+    """Allow whatever people choose."""
+    return Kind("a text", lambda value: Secret(_text(value)), secret=True)
+
+
 def url() -> Kind:
     """Allow the address of a server."""
     return Kind("an address such as http://localhost:11434/v1", _url)

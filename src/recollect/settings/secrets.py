@@ -41,6 +41,15 @@ def read_key(path: Path) -> tuple[Secret | None, str]:
     return key, "" if key else "it does not hold a key and nothing else"
 
 
+def read_password(path: Path) -> tuple[Secret | None, str]:
+    """Read a password from a file that holds nothing else. Return it, or None and why it cannot be had."""
+    try:
+        password = Secret(path.read_text(encoding="utf-8").rstrip("\r\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        return None, f"it cannot be read ({error})"
+    return password or None, "" if password else "it is empty"
+
+
 def open_to_others(path: Path) -> bool:
     """Tell whether other users of this machine can read a file."""
     if os.name != "posix":

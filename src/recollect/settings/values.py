@@ -172,6 +172,26 @@ class DiscordSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MumbleSettings:
+    """How a bot talks on a Mumble server."""
+
+    host: str | None = None
+    port: int = 64738
+    name: str | None = None
+    """What the bot is called there. None: as elsewhere, or Recollect."""
+    password: Secret | None = None
+    """Of the server, or of the bot's account there."""
+    channel: str | None = None
+    """The channel to sit in, by its name or path. None: where the server puts it."""
+    answer: Literal["called", "always"] = "called"
+    """`called`: among several people, when the bot's name is said. `always`: whatever is said."""
+    certificate: str | None = None
+    """A file with the bot's own certificate and its key."""
+    fingerprint: str | None = None
+    """By which the server is known, if nobody vouches for its certificate."""
+
+
+@dataclass(frozen=True, slots=True)
 class BotSettings:
     """What bots are and where they talk."""
 
@@ -181,6 +201,7 @@ class BotSettings:
     """What the model is told first."""
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
+    mumble: MumbleSettings = MumbleSettings()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import re
 import uuid
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
@@ -26,29 +26,20 @@ from recollect.bots.mumble.sound import check_library
 from recollect.bots.mumble.speakable import speakable
 from recollect.bots.mumble.voice import Audience, Voice
 from recollect.bots.splitting import split
-from recollect.errors import PlatformRefused, PlatformUnavailable
+from recollect.domain.report import Component
+from recollect.errors import InvalidInput, PlatformRefused, PlatformUnavailable
+from recollect.models.speech import RoutedSpeech, speech_health
+from recollect.settings import MumbleSettings
 
 if TYPE_CHECKING:
     from recollect.bots.desk import Desk
-    from recollect.models.speech import RoutedSpeech
 
 _log: Final = logging.getLogger("recollect.bots")
 
+_USUAL_NAME: Final = "Recollect"
 _REMEMBERED: Final = 1_000
 _SHORTEST: Final = 64
 _COMMENT: Final = "I am a bot with a long memory: I keep what is written{} where I am. Write /help to me."
-
-
-@dataclass(frozen=True, slots=True)
-class Presence:
-    """How the bot shows up on a server."""
-
-    name: str = "Recollect"
-    password: str | None = None
-    channel: str | None = None
-    """The channel to sit in, by its name or path. None: where the server puts it."""
-    answer: Literal["called", "always"] = "called"
-    """`called`: in a channel with several people, when the bot's name is said. `always`: whatever is said."""
 
 
 class Mumble:
@@ -58,14 +49,19 @@ class Mumble:
 
     def __init__(
         self,
-        server: secure.Address,
-        presence: Presence,
+        settings: MumbleSettings,
         speech: RoutedSpeech | None = None,
         *,
+        called: tuple[str, ...] = (),
         pace: Pace | None = None,
     ) -> None:
-        self._server = server
-        self._presence = presence
+        if settings.host is None:
+            raise InvalidInput("no Mumble server is named: set bots.mumble.host, or RECOLLECT_BOTS__MUMBLE__HOST")
+        certificate = None if settings.certificate is None else Path(settings.certificate)
+        self._server = secure.Address(settings.host, settings.port, settings.fingerprint, certificate)
+        self._settings = settings
+        self._name = settings.name or next(iter(called), _USUAL_NAME)
+        self._called = tuple(dict.fromkeys((self._name, *called, *CALLED)))
         self._speech = speech
         self._pace = pace or Pace()
         self._link: Link | None = None
@@ -90,14 +86,14 @@ class Mumble:
     async def check(self) -> str:
         """Get into the server, and into the channel."""
         await self._leave()
-        link = await Link.open(self._server, self._presence.name, self._presence.password, self._pace)
+        link = await Link.open(self._server, self._name, self._settings.password, self._pace)
         self._link = link
         try:
             await self._settle_in(link)
         except BaseException:
             await self._leave()
             raise
-        return link.me.name or self._presence.name
+        return link.me.name or self._name
 
     async def listen(self, desk: Desk) -> None:
         """Hand in what is written and said, until the connection is lost."""
@@ -150,8 +146,14 @@ class Mumble:
         return to.thread is not None or self._session(to.user) is not None
 
     async def close(self) -> None:
-        """Leave the server."""
+        """Leave the server. Leaving twice is fine."""
         await self._leave()
+        if self._speech is not None:
+            await self._speech.close()
+
+    def parts(self) -> tuple[Component, ...]:
+        """Say how hearing and speaking are doing."""
+        return () if self._speech is None else speech_health(self._speech)
 
     async def _leave(self) -> None:
         link, self._link = self._link, None
@@ -164,8 +166,8 @@ class Mumble:
         speaks = hears and self._speech is not None and self._speech.speaks
         comment = _COMMENT.format(" and said" if hears else "")
         await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
-        if self._presence.channel is not None:
-            await self._enter(link, self._presence.channel)
+        if self._settings.channel is not None:
+            await self._enter(link, self._settings.channel)
         if self._voice is not None:
             self._voice.attach(link)
 
@@ -210,7 +212,7 @@ class Mumble:
                 person.name,
                 wanted=channel is None or self._wanted(text, alone=not around),
                 people={self._id(each): (each.name,) for each in around},
-                called=self._called(),
+                called=self._called,
                 attachments=attachments,
             )
         )
@@ -223,15 +225,16 @@ class Mumble:
         here, others = link.me.channel, link.people.persons.values()
         return [each for each in others if each.channel == here and each.session not in {link.session, person.session}]
 
-    def _called(self) -> tuple[str, ...]:
-        return (self._presence.name, *CALLED)
-
     def _wanted(self, text: str, *, alone: bool) -> bool:
-        """Tell whether the bot is meant by what is said in a channel. Between two, it always is."""
-        if alone or self._presence.answer == "always" or is_command(text):
+        """Tell whether the bot is meant by what is said in a channel. Between two, it always is.
+
+        Its name may stand anywhere, what bots are called in general only at the beginning.
+        """
+        if alone or self._settings.answer == "always" or is_command(text):
             return True
-        names = "|".join(re.escape(name) for name in self._called())
-        return re.search(rf"(?<!\w)(?:{names})(?!\w)", text, re.IGNORECASE) is not None
+        general = "|".join(map(re.escape, self._called))
+        calls = rf"\W*(?:{general})(?!\w)|.*(?<!\w){re.escape(self._name)}(?!\w)"
+        return re.match(calls, text, re.IGNORECASE | re.DOTALL) is not None
 
     def _id(self, person: Person) -> str:
         return person.id if person.certificate else f"{person.id}@{self._server}"

@@ -10,7 +10,7 @@ import wave
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from recollect.errors import ModelGarbled, RecollectError
+from recollect.errors import InvalidInput, ModelGarbled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,7 @@ def check_library() -> None:
     try:
         import av  # noqa: F401, PLC0415 - only a bot that hears or speaks needs it
     except ImportError as error:
-        raise RecollectError("hearing and speaking on Mumble needs PyAV: pip install 'recollect[mumble]'") from error
+        raise InvalidInput("hearing and speaking on Mumble needs PyAV: pip install 'recollect[mumble]'") from error
 
 
 class OpusReader:
