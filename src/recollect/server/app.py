@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
 
@@ -16,6 +19,14 @@ from recollect.server.metrics import HttpMetrics
 from recollect.server.needs import Served
 from recollect.server.options import ServerOptions
 from recollect.server.pages import STATIC
+from recollect.server.proxy import routes as proxy
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    yield
+    here: Served = app.state.served
+    await here.close()
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
@@ -24,6 +35,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     keys = Keys(chosen.keys)
     http = HttpMetrics()
     app = FastAPI(
+        lifespan=_lifespan,
         title="Recollect",
         version=__version__,
         summary="Long-term memory for chat bots and assistants.",
@@ -36,7 +48,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
-    for router in (status.router, api.router, signin.router, panel.router):
+    for router in (status.router, api.router, proxy.router, signin.router, panel.router):
         app.include_router(router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)

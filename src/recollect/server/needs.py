@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, HTTPException, Request, Security
 from fastapi.security import HTTPBearer
@@ -19,6 +19,8 @@ from recollect.server.auth.sessions import COOKIE
 from recollect.server.guard.rate import Rates
 from recollect.server.metrics import HttpMetrics
 from recollect.server.options import ServerOptions
+from recollect.server.proxy.remembering import Remembering
+from recollect.server.proxy.upstream import Upstream
 from recollect.settings import Secret
 
 _SAFE: Final = ("GET", "HEAD", "OPTIONS")
@@ -43,6 +45,26 @@ class Served:
     """The token of the ready link. It counts as long as the server runs."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: answers without an end have to come to one."""
+    upstream: Upstream = field(init=False)
+    remembering: Remembering = field(init=False)
+    _finishing: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Prepare the proxy."""
+        self.upstream = Upstream(self.options.settings)
+        self.remembering = Remembering(self.memory, self.options.serving.window)
+
+    def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something to the end, whatever becomes of the request that began it. The server stops after it."""
+        task = asyncio.create_task(work)
+        self._finishing.add(task)
+        task.add_done_callback(self._finishing.discard)
+
+    async def close(self) -> None:
+        """Finish what was begun, and let go of all connections."""
+        self.stopping.set()
+        await asyncio.gather(*self._finishing, return_exceptions=True)
+        await self.upstream.close()
 
     @property
     def cookie(self) -> str:

@@ -69,7 +69,24 @@ def problem(
     return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
 
 
-def problem_of(error: errors.RecollectError) -> Response:
+def _answer(
+    request: Request,
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a problem, in the form that the caller knows."""
+    if not request.url.path.startswith("/v1/"):
+        return problem(status, kind, detail, wrong=wrong, headers=headers)
+    # As OpenAI's API tells errors: its clients show the message.
+    error = {"message": detail, "type": kind.replace("-", "_"), "param": None, "code": kind.replace("-", "_")}
+    return JSONResponse({"error": error}, status, headers=headers)
+
+
+def _problem_of(request: Request, error: errors.RecollectError) -> Response:
     """Answer with what an error of ours says."""
     status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
     headers = {}
@@ -77,7 +94,7 @@ def problem_of(error: errors.RecollectError) -> Response:
         headers["Retry-After"] = str(math.ceil(error.retry_after))
     # Half of a surrogate pair in what was sent cannot be sent back.
     said = redact(str(error)).encode(errors="backslashreplace").decode()
-    return problem(status, kind, said, headers=headers)
+    return _answer(request, status, kind, said, headers=headers)
 
 
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -89,15 +106,15 @@ def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
 def install(app: FastAPI) -> None:
     """Let every failure of an application be a problem."""
 
-    async def ours(_: Request, error: Exception) -> Response:
+    async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, errors.RecollectError)  # noqa: S101 - registered for these alone
-        return problem_of(error)
+        return _problem_of(request, error)
 
-    async def unfit(_: Request, error: Exception) -> Response:
+    async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         wrong = [Wrong(where=_place(each["loc"]), what=str(each["msg"])) for each in error.errors()]
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
-        return problem(422, "invalid-input", detail, wrong=wrong)
+        return _answer(request, 422, "invalid-input", detail, wrong=wrong)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
@@ -105,11 +122,11 @@ def install(app: FastAPI) -> None:
             after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
             return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
         kind = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-        return problem(error.status_code, kind, str(error.detail), headers=error.headers)
+        return _answer(request, error.status_code, kind, str(error.detail), headers=error.headers)
 
-    async def unexpected(_: Request, __: Exception) -> Response:
+    async def unexpected(request: Request, _: Exception) -> Response:
         # What happened is in the log of the server, which its caller may not be allowed to read.
-        return problem(500, "failed", "Something went wrong here; the server's log says what.")
+        return _answer(request, 500, "failed", "Something went wrong here; the server's log says what.")
 
     app.add_exception_handler(errors.RecollectError, ours)
     app.add_exception_handler(RequestValidationError, unfit)

@@ -119,6 +119,7 @@ TREE: Final[Table] = {
         "requests_per_second": kinds.number(0.01, 1_000_000),
         "burst": kinds.whole(1, 1_000_000),
         "body_bytes": kinds.whole(1_000, _LARGEST),
+        "window": kinds.whole(0, _LARGEST),
     },
 }
 

@@ -35,18 +35,21 @@ def chat(request: Request, writes: Writes) -> Answer:
     usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
     if request.body.get("stream"):
         return _streamed(request, writes, usage)
-    message = {"role": "assistant", "content": writes.text}
-    choice = {"index": 0, "message": message, "finish_reason": writes.finish, "logprobs": None}
+    message: dict[str, Any] = {"role": "assistant", "content": writes.text}
+    if writes.tools:
+        message |= {"content": writes.text or None, "tool_calls": _calls(writes)}
+    choice = {"index": 0, "message": message, "finish_reason": _finish(writes), "logprobs": None}
     made = {**_frame(request, "chat.completion"), "choices": [choice]}
     return answer_json({**made, "usage": usage} if writes.usage else made)
 
 
 def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Answer:
     frame = _frame(request, "chat.completion.chunk")
-    deltas: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
     deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+$", writes.text)]
+    deltas += [({"tool_calls": [call | {"index": at}]}, None) for at, call in enumerate(_calls(writes))]
     if writes.finish is not None:
-        deltas.append(({}, writes.finish))
+        deltas.append(({}, _finish(writes)))
     events = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} for delta, finish in deltas]
     if writes.usage and request.body.get("stream_options", {}).get("include_usage"):
         events.append({**frame, "choices": [], "usage": dict(usage)})
@@ -54,6 +57,17 @@ def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Ans
     if writes.finish is not None:
         parts.append(b"data: [DONE]\n\n")
     return Answer(tuple(parts), content_type="text/event-stream", streamed=True)
+
+
+def _calls(writes: Writes) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(dict(arguments))}}
+        for at, (name, arguments) in enumerate(writes.tools.items())
+    ]
+
+
+def _finish(writes: Writes) -> str | None:
+    return "tool_calls" if writes.tools and writes.finish == "stop" else writes.finish
 
 
 def _frame(request: Request, kind: str) -> dict[str, Any]:

@@ -52,6 +52,8 @@ class Writes:
     """Why it ends; None leaves it open, as if the connection broke."""
     usage: bool = True
     """Whether it says how many tokens were used."""
+    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Tools that it calls, by their names, with their arguments."""
 
 
 Said: TypeAlias = "str | Mapping[str, Any] | Writes | Fault"

@@ -1,0 +1,91 @@
+"""The official OpenAI client for JavaScript, unmodified, through the proxy to a scripted model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.testing import Request, ScriptedModel, Writes, faults
+from server.serving import live
+
+PROGRAM = Path(__file__).parent / "node" / "talk.mjs"
+VERSION = "6"
+CACHE = Path(__file__).parent.parent.parent / ".cache" / f"npm-openai-{VERSION}"
+
+
+@pytest.fixture(scope="module")
+def installed() -> Path:
+    """A folder with the npm package, installed once and kept out of the repository."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("left out: the JavaScript client needs Node.js and npm, which are not installed here")
+    if not (CACHE / "node_modules" / "openai").is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        ran = subprocess.run(
+            [
+                npm,
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+                str(CACHE),
+                f"openai@{VERSION}",
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=100,
+        )
+        if ran.returncode != 0:
+            pytest.skip(f"left out: npm could not install the JavaScript client: {ran.stderr.strip()[-300:]}")
+    return CACHE
+
+
+def script(asked: Request) -> Any:  # noqa: ANN401
+    text = asked.asked
+    if "overloaded" in text:
+        return faults.TooManyRequests(1)
+    if "use the tool" in text:
+        return Writes("", tools={"weather": {"city": "Berlin"}})
+    if "parrot called?" in text:
+        return "Rio" if "Rio" in json.dumps(asked.messages[0]) else "I do not know"
+    return "Once upon a time there was a very long story." if "story" in text else f"You said: {text}"
+
+
+def test_the_client_for_javascript_has_a_memory_too(installed: Path, tmp_path: Path) -> None:
+    program = installed / "talk.mjs"
+    program.write_text(PROGRAM.read_text(encoding="utf-8"), encoding="utf-8")
+    with ScriptedModel(script) as model:
+        chosen = model.settings()
+        settings = replace(chosen, routes={"chat": chosen.routes["chat"]})
+        with live(tmp_path / "memory.db", settings=settings) as server:
+            ran = subprocess.run(
+                ["node", str(program), f"{server.address}/v1", server.key(), "rk_wrong"],  # noqa: S607 - found above
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=100,
+            )
+            assert ran.returncode == 0, ran.stderr
+            seen = json.loads(ran.stdout)
+            ann = server.served.memory.user("ann")
+            until = time.monotonic() + 60
+            while "Once" not in (log := [each.text for each in server.run(ann.history())])[-1]:
+                assert time.monotonic() < until, log
+                time.sleep(0.02)
+    assert seen["first"] == "You said: My parrot is called Rio."
+    assert seen["second"] == "Rio", "the second conversation knows what the first one said"
+    assert seen["streamed"] == "You said: Stream this."
+    assert seen["tool"] == {"name": "weather", "arguments": '{"city": "Berlin"}'}
+    assert seen["error"] == ["RateLimitError", 429]
+    assert seen["refused"] == ["AuthenticationError", 401]
+    assert seen["models"] == ["scripted"]
+    assert log[:4] == ["My parrot is called Rio.", seen["first"], "What is my parrot called?", "Rio"]
