@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-SOURCES = tuple(
-    ROOT / "src/recollect" / f"{name}.py" for name in ("memory", "knowledge", "summaries", "contexts", "care")
-)
+PARTS = ("memory", "knowledge", "summaries", "contexts", "care", "portable")
+SOURCES = tuple(ROOT / "src/recollect" / f"{name}.py" for name in PARTS)
 TARGET = ROOT / "src/recollect/_blocking_types.pyi"
 NAMES = {"Memory": "BlockingMemory", "UserMemory": "BlockingUserMemory"}
 HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of date.\n\n"

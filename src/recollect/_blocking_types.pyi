@@ -12,6 +12,7 @@ from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory, MemoryVersion
 from recollect.domain.memory import Memory as Known
 from recollect.domain.message import Message
+from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, User, Verification
 from recollect.domain.scope import Scope
@@ -20,6 +21,8 @@ from recollect.domain.summary import Summary, SummaryKind
 from recollect.domain.words import Category, HitKind, MemoryState, Role, SettingValue, Within
 from recollect.facts import Forgotten, Preferences, Remembered
 from recollect.models.chat import Chat
+from recollect.portability.exporting import Exported
+from recollect.portability.loading import Loaded
 from recollect.recall import Arms
 from recollect.store import Progress, Store
 from recollect.telemetry import Metrics
@@ -135,6 +138,43 @@ class BlockingMemory:
 
     def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
         """Copy the memory as it is now to a new file, while it is in use."""
+
+    def export(
+        self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
+    ) -> Exported:
+        """Write everything to a new file of JSON lines, as it is now, while the memory is in use.
+
+        A name that ends in `.gz` makes a compressed file, `-` means standard output. With `vectors`, what an embedder
+        made of the messages is written too; without, it is made again where the file is loaded.
+        """
+
+    def load(
+        self,
+        path: str | os.PathLike[str],
+        format: str = "auto",
+        *,
+        user: str | int | None = None,
+        space: str | int = ...,
+        zone: str | None = None,
+        dry_run: bool = False,
+        progress: Progress | None = None,
+    ) -> Loaded:
+        """Take in a file: an export of Recollect, or what another application wrote.
+
+        What is here already is recognised, so a file can be loaded again, also after it was interrupted. Entries that
+        are damaged are told in the result (`problems`, `examples`) and the rest is stored. `user` makes all of it the
+        memory of one user; without it, in a chat among people everybody's words become their own, and talks with an
+        assistant become those of the user `me`. `space` is where it goes (an export knows that by itself). `zone` is
+        where the clocks were that wrote times without a time zone, such as `Europe/Berlin` (default: this machine's).
+        With `dry_run`, it is only read.
+        """
+
+    def purge(self, user: str | int, *, space: str | int = ..., actor: str = "recollect") -> Purged:
+        """Erase a user for good: messages, summaries, memories, facts, settings, index, vectors, caches, every byte.
+
+        Summaries and memories of others that were made with the user's words go too, and are made again without them.
+        An audit row stays that says how much was erased, and nothing of it. There is no way back.
+        """
 
 class BlockingUserMemory:
     """What is remembered of one user."""

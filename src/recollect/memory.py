@@ -27,6 +27,7 @@ from recollect.errors import InvalidInput
 from recollect.knowledge import AllKnowledge, Knowledge, UserKnowledge
 from recollect.models.embed import Embedder, choose_embedder
 from recollect.models.tokens import count_tokens
+from recollect.portable import AllPortable
 from recollect.profiles import Profile, load_profile
 from recollect.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
 from recollect.settings import Settings, as_settings
@@ -129,7 +130,7 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
     return open_chat(settings, ledger=StoreLedger(store), metrics=metrics)
 
 
-class Memory(AllKnowledge, AllCare):
+class Memory(AllKnowledge, AllCare, AllPortable):
     """All that is remembered, of all users."""
 
     def __init__(
@@ -154,6 +155,7 @@ class Memory(AllKnowledge, AllCare):
             ]
         )
         AllCare.__init__(self, Care(store, profile, upkeep, chat, counted, settings or Settings()))
+        self._profile = profile
         self._recall = Recall(store, embedder)
         self._contexts = Contexts(store, self._recall, profile, self._portrait)
 
@@ -176,6 +178,10 @@ class Memory(AllKnowledge, AllCare):
         if scope.user == EVERYBODY:
             raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._care, scope, self._recall, actor)
+
+    def _forget_what_is_at_hand(self) -> None:
+        self._knowledge.portraitist.forget_all()
+        self._recall.forget_all()
 
     async def _portrait(self, scope: Scope) -> str | None:
         return await self._knowledge.portraitist.at_hand(scope)

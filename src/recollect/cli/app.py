@@ -21,6 +21,7 @@ from recollect.cli import (
     keys,
     knowledge,
     log,
+    moving,
     serve,
     settings,
     status,
@@ -96,6 +97,10 @@ app.command()(status.status)
 app.command()(care.verify)
 app.command()(care.backup)
 app.command()(care.restore)
+app.command()(moving.export)
+app.command("import")(moving.load)
+app.command("migrate")(moving.migrate_command)
+app.command()(moving.purge)
 app.command()(chat.chat)
 app.command()(context.context)
 app.command()(config.config)

@@ -101,6 +101,10 @@ class Portraitist:
         await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
         return text
 
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self._cache = None
+
     async def at_hand(self, scope: Scope) -> str | None:
         """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source."""
         sources = await self.sources(scope)

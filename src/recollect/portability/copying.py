@@ -51,22 +51,25 @@ NAMES: Final[dict[type, str]] = {
 class Intake:
     """Takes rows in the order of a dump. What is there already is recognised; what cannot be stored is told."""
 
-    def __init__(self, store: Store, damaged: Callable[[Row, RecollectError], None]) -> None:
-        """Store into `store`. `damaged` is called with each row that cannot be stored, and why."""
+    def __init__(self, store: Store, damaged: Callable[[Row, str, RecollectError], None]) -> None:
+        """Store into `store`. `damaged` is called with each row that cannot be stored, where it stood, and why."""
         self._store = store
         self._damaged = damaged
         self._numbers = Numbers()
         self._batch: list[Row] = []
+        self._wheres: dict[int, str] = {}
+        """Where the rows of the batch stood."""
         self.seen: Counter[str] = Counter()
         self.fresh: Counter[str] = Counter()
         """How many rows of each kind were read, and how many of them were new here."""
 
-    async def take(self, rows: Iterable[Row]) -> None:
+    async def take(self, rows: Iterable[Row], where: str = "") -> None:
         """Take rows in."""
         for row in rows:
             if self._batch and (len(self._batch) >= BATCH or type(row) is not type(self._batch[0])):
                 await self._flush()
             self._batch.append(row)
+            self._wheres[id(row)] = where
 
     async def finish(self) -> None:
         """Store what is left, and who took whose place among memories."""
@@ -79,6 +82,7 @@ class Intake:
             together = self._foreseeable(batch)
             await self._store_or_tell(batch[:together])
             batch = batch[together:]
+        self._wheres.clear()
         if is_memories:
             await self._tell_successors()
 
@@ -97,7 +101,7 @@ class Intake:
             raise
         except RecollectError as error:
             if len(batch) == 1:
-                self._damaged(batch[0], error)
+                self._damaged(batch[0], self._wheres.get(id(batch[0]), ""), error)
                 return
             # One of them is the reason, or a number was not the expected one. Nothing of the batch was stored.
             half = len(batch) // 2
@@ -168,7 +172,7 @@ class Intake:
 async def copy(source: AsyncIterator[Sequence[Row]], target: Store) -> Intake:
     """Put all that a dump gives into a store. Raises when a row cannot be stored."""
 
-    def refuse(_: Row, error: RecollectError) -> None:
+    def refuse(_: Row, __: str, error: RecollectError) -> None:
         raise error
 
     intake = Intake(target, refuse)

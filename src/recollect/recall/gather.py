@@ -56,6 +56,10 @@ class Gatherer:
         self._embedder = embedder
         self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
 
+    def forget_all(self) -> None:
+        """Drop the names that are at hand."""
+        self._speakers.clear()
+
     async def gather(self, scope: Scope, asking: Asking) -> Gathered:
         """Return the messages that one of the arms found, with what is known of them but their texts."""
         import numpy as np  # noqa: PLC0415 - loaded with the first search

@@ -32,6 +32,10 @@ class Recall:
         self._embedder = embedder
         self._gatherer = Gatherer(store, embedder)
 
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self._gatherer.forget_all()
+
     async def search(self, scope: Scope, asking: Asking) -> list[Hit]:
         """Return the best hits, best first, newer first among equals."""
         if asking.arms == "keyword":

@@ -185,6 +185,9 @@ def wipe(
     in_memory: bool,
 ) -> None:
     """Write the file anew without what lies between its rows, and empty the write-ahead log."""
+    for table in ("log_index", "note_index"):
+        # Words of texts that were changed at some time are still in the lists, marked as gone.
+        connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
     # The copy that is made on the way is as large as the file; only where it would lie open, it is kept in memory.
     connection.pragma("temp_store", "MEMORY" if in_memory else "FILE")
     try:

@@ -1,0 +1,93 @@
+"""Taking data out and in, and erasing people, from the command line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import recollect
+from recollect.cli import app
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("ann").add("user", "I live in Berlin")
+        memory.user("bob").add("user", "so do I")
+
+    def run(*words: str, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, words, input=stdin)
+
+    return run
+
+
+def ok(result: Result) -> str:
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def as_json(result: Result) -> Any:  # noqa: ANN401
+    return json.loads(ok(result))
+
+
+def test_export_and_import(run: Run) -> None:
+    assert "2 message" in ok(run("export", "all.jsonl"))
+    assert as_json(run("export", "all.jsonl.gz", "--json"))["rows"]["message"] == 2
+    shown = ok(run("import", "all.jsonl", "--store", "new.db", "--dry-run"))
+    assert "nothing was stored" in shown
+    assert as_json(run("import", "all.jsonl.gz", "--store", "new.db", "--json"))["new"]["message"] == 2
+    assert as_json(run("import", "all.jsonl", "--store", "new.db", "--json"))["new"].get("message", 0) == 0
+    again = run("export", "all.jsonl")
+    assert (again.exit_code, "exists already" in again.output) == (2, True)
+
+
+def test_two_stores_connected_by_a_pipe(run: Run, tmp_path: Path) -> None:
+    del run
+    command = str(Path(sys.executable).with_name("recollect"))
+
+    def call(*words: str, given: bytes = b"") -> bytes:
+        done = subprocess.run([command, *words], input=given, capture_output=True, cwd=tmp_path, check=True)
+        return done.stdout
+
+    written = call("export", "-", "--store", "memory.db")
+    read = call("import", "-", "--store", "piped.db", "--json", given=written)
+    assert json.loads(read)["new"]["message"] == 2
+
+
+def test_damaged_lines_are_listed_and_the_exit_code_is_1(run: Run, tmp_path: Path) -> None:
+    ok(run("export", "all.jsonl"))
+    path = tmp_path / "all.jsonl"
+    path.write_text(path.read_text("utf-8").replace("Berlin", "Munich"), "utf-8")
+    result = run("import", "all.jsonl", "--store", "new.db")
+    assert result.exit_code == 1
+    assert "line 2: it is not what was stored: its hash is another one" in result.stdout
+
+
+def test_migrate(run: Run) -> None:
+    assert "hashes of all messages agree" in ok(run("migrate", "memory.db", "other.db"))
+    assert as_json(run("migrate", "memory.db", "other.db", "--json"))["new"] == {}
+    same = run("migrate", "memory.db", "sqlite:memory.db")
+    assert (same.exit_code, "one and the same store" in same.output) == (2, True)
+    assert run("migrate", "missing.db", "other.db").exit_code == 2
+
+
+def test_purge_asks_first(run: Run) -> None:
+    refused = run("purge", "ann")
+    assert (refused.exit_code, "say --yes" in refused.output) == (2, True)
+    assert "erased ann: 1 messages" in ok(run("purge", "ann", "--yes"))
+    assert [user["id"] for user in as_json(run("users", "--json"))] == ["bob"]
+    unknown = run("purge", "carol", "--yes")
+    assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)
+    assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1

@@ -1,0 +1,111 @@
+"""A store with some of everything in it, and all that can be asked about it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from making import NOON, adding, archive, minutes
+from recollect.domain.agenda import Subject, Touch
+from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack, Spend
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    Forget,
+    MarkExtracted,
+    PutDerived,
+    Superseded,
+)
+from recollect.domain.message import Message
+from recollect.domain.moving import Row
+from recollect.domain.scope import Scope
+from recollect.domain.summary import SummaryDraft, ViewDraft
+from recollect.domain.summary_change import AddView, Revise, Settle, Walk
+from recollect.domain.vector import VectorRow
+from recollect.store import Store
+
+ANN = Scope.of("ann")
+BOB = Scope.of("bob")
+ANN_HERE = Scope.of("ann", thread="general")
+BOB_HERE = Scope.of("bob", thread="general")
+ANN_AWAY = Scope.of("ann", space="elsewhere")
+EMBEDDER = "test"
+
+
+async def furnish(store: Store) -> None:
+    """Put some of everything into a store."""
+    await store.apply([adding(ANN, "I live in Berlin", at=minutes(0), id="m1", name="Ann")])
+    await store.apply([adding(ANN, "How nice", "assistant", at=minutes(1))])
+    await store.apply([adding(ANN_AWAY, "same words elsewhere", at=minutes(0), id="m1")])
+    for number in range(6):
+        await store.apply([adding(ANN_HERE, f"ann says {number}", at=minutes(100 * number))])
+        await store.apply([adding(BOB_HERE, f"bob says {number}", at=minutes(100 * number + 1))])
+    await store.apply([adding(BOB_HERE, "carol said so", at=minutes(700), author="carol", name="Carol")])
+    late = Scope.of("ann", thread="general", session="holidays")
+    await store.apply([adding(late, "in a session of my own", at=minutes(900))])
+    mine = await store.messages(ANN)
+    first = await archive(store, ANN, mine[:2], "Ann lives in Berlin.")
+    second = await archive(store, ANN, mine[2:4], "Ann says things.")
+    third = await archive(store, ANN, mine[4:5], "A mistake.")
+    await store.apply([RollBack(ANN, third.id)])
+    await store.apply([Revise(ANN, second.id, "Ann says 0 and 1.", edited_by="ann")])
+    newest = (await store.summaries(ANN))[1]
+    await store.apply([Archive(SummaryDraft(ANN, "All of Ann.", summaries=(first.id, newest.id)))])
+    seqs = [message.seq for message in await store.messages(BOB_HERE, within="user")]
+    day = ViewDraft(BOB_HERE, "day", "Bob and Ann talked.", seqs[0], seqs[-1], len(seqs), day=NOON.date())
+    (made,) = (await store.apply([AddView(day)])).results
+    rolling = ViewDraft(BOB_HERE, "rolling", "So far.", seqs[0], seqs[1], 2, reach="thread", details={"topics": ["a"]})
+    before = (await store.apply([AddView(rolling)])).summary
+    await store.apply(
+        [AddView(replace(rolling, text="On.", first=seqs[2], last=seqs[2], messages=1, previous=before.id))]
+    )
+    await know(store, seqs, mine)
+    subject = Subject("calendar", "default", day="2026-03-01")
+    await store.apply([Walk("calendar", 0, seqs[-1], (Touch(subject, 17, 100, seqs[-1], 5),))])
+    await store.apply([Settle(subject, seqs[-1], None, done_at=9)])
+    del made
+
+
+async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
+    """Put memories, facts and the like into a store."""
+    old = MemoryDraft(ANN, "fact", "lives in Bonn", sources=(mine[0].seq,), tags=("home",), remind_at=minutes(5))
+    known = (await store.apply([AddMemory(old)])).memory
+    new = MemoryDraft(ANN, "fact", "lives in Berlin", sources=(mine[0].seq,), subject="home")
+    after = (await store.apply([AddMemory(new, supersedes=(Superseded(known.id, 1),))])).memory
+    await store.apply([ChangeMemory(replace(after, text="lives in Berlin Mitte"), "edit", "ann")])
+    await store.apply([CountMemory(ANN, after.id, 2, minutes(3), (mine[2].seq,))])
+    said = MemoryDraft(BOB, "preference", "likes tea", sources=(seqs[-1],), speaker="carol", trust="reported")
+    await store.apply([AddMemory(said)])
+    await store.apply([PutFacts(ANN, "Ann lives in Bonn.", "Bonn"), PutFacts(ANN, "Ann lives in Berlin.", "Berlin")])
+    await store.apply([Forget(ANN, ("the cat",)), PutSetting(ANN, "summary_every_n", 12), PutSetting(BOB, "x", "y")])
+    await store.apply([MarkExtracted(ANN, 0, mine[3].seq), PutDerived(BOB, "portrait", "k", "Bob, friend of Ann")])
+    await store.apply([Spend(date(2026, 3, 1), ANN, 70), Spend(date(2026, 3, 1), None, 5)])
+    rows = tuple(VectorRow(message.seq, message.text, bytes(4)) for message in mine)
+    await store.apply([AddVectors(EMBEDDER, rows, mine[-1].seq)])
+
+
+async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
+    return [row async for page in store.dump(vectors=vectors) for row in page]
+
+
+async def shown(store: Store, scope: Scope) -> list[Any]:
+    """Return all that can be asked about a user, without what only a running store has."""
+    return [
+        await store.messages(scope, limit=100),
+        await store.sessions(scope),
+        await store.summaries(scope, active=None),
+        await store.memories(scope, active=None),
+        [await store.memory_versions(scope, memory.id) for memory in await store.memories(scope, active=None)],
+        await store.facts_versions(scope),
+        await store.forgotten(scope),
+        await store.settings(scope),
+        await store.ledger(scope),
+        await store.spent(date(2026, 3, 1), scope),
+        [(row.at, row.actor, row.action, row.subject) for row in await store.audit(scope)],
+        await store.search_text(scope, "berlin says tea"),
+        [(match.key, match.words) for match in await store.search_notes(scope, "berlin tea", EMBEDDER, None)],
+        [user for user in await store.unextracted(10) if user.scope[:2] == scope[:2]],
+    ]

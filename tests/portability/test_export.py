@@ -1,0 +1,228 @@
+"""Recollect's own export: everything, readable, checked line by line, loaded as often as one likes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from furnishing import ANN, ANN_AWAY, BOB, everything, furnish, shown
+from making import add
+from recollect.domain.moving import Row
+from recollect.errors import InvalidInput, StoreFull
+from recollect.portability.codec import decode, encode
+from recollect.portability.exporting import export
+from recollect.portability.loading import Loaded, Loader, Taking
+from recollect.portability.migrating import migrate
+from recollect.store import Store, open_store
+
+
+async def loaded(store: Store, path: Path, **options: Any) -> Loaded:  # noqa: ANN401
+    return await Loader(store, Taking(**options)).load(path)
+
+
+@pytest.fixture
+async def other(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = await open_store(tmp_path / "other.db")
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.req("A18")
+async def test_an_export_can_be_loaded_into_an_empty_store(store: Store, other: Store, tmp_path: Path) -> None:
+    await furnish(store)
+    done = await export(store, tmp_path / "all.jsonl.gz", vectors=True)
+    assert done.rows["message"] == 17
+    report = await loaded(other, tmp_path / "all.jsonl.gz")
+    assert (report.ok, report.format, report.found, report.new["message"]) == (True, "recollect", done.rows, 17)
+    assert await everything(other, vectors=True) == await everything(store, vectors=True)
+    for scope in (ANN, BOB, ANN_AWAY):
+        assert await shown(other, scope) == await shown(store, scope)
+    again = await loaded(other, tmp_path / "all.jsonl.gz")
+    assert (again.ok, {kind: count for kind, count in again.new.items() if count}) == (True, {})
+    assert (await other.verify()).ok
+
+
+async def test_every_line_can_be_read_by_people(store: Store, tmp_path: Path) -> None:
+    await furnish(store)
+    await export(store, tmp_path / "all.jsonl")
+    head, *rows, end = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text("utf-8").splitlines()]
+    assert (head["recollect"], head["version"], end["kind"]) == ("export", 1, "end")
+    assert rows[0]["text"] == "I live in Berlin"
+    assert rows[0]["at"] == "2026-03-01T12:00:00+00:00"
+    assert {row["kind"] for row in rows} == set(end["rows"])
+    assert (tmp_path / "all.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+async def test_every_row_survives_being_written_and_read(store: Store) -> None:
+    await furnish(store)
+    for row in await everything(store, vectors=True):
+        assert decode(json.loads(json.dumps(encode(row)))) == row
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def swapped(pattern: bytes, new: bytes) -> Callable[[bytes], bytes]:
+    return lambda line: re.sub(pattern, new, line, count=1)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (swapped(rb"(?s)^(.{40}).*$", rb"\1\n"), "not JSON"),
+        (swapped(rb"Berlin", b"Munich"), "its hash is another one"),
+        (swapped(rb'"user"', b'"nobody"'), "is missing"),
+        (swapped(rb"^", b"\xff\xfe"), "not UTF-8"),
+        (swapped(rb"(?s)^.*$", b"[" * 100_000 + b"\n"), "nested too deeply"),
+        (swapped(rb"(?s)^.*$", b'{"kind": "something"}\n'), "unknown kind"),
+        (swapped(rb"(?s)^.*$", b"[1, 2]\n"), "must be an object"),
+        (swapped(rb"I live", rb"\\u0000 I live"), "NUL character at position 0"),
+        (swapped(rb"I live", rb"\\ud800 I live"), "half of a surrogate pair"),
+        (swapped(rb'"at":"....-..', b'"at":"2026-13'), "not a time in ISO form"),
+    ],
+)
+async def test_a_damaged_line_is_told_and_the_rest_is_stored(
+    other: Store, tmp_path: Path, damage: Callable[[bytes], bytes], why: str
+) -> None:
+    source = await open_store(":memory:")
+    await add(source, ANN, "I live in Berlin", "and like it")
+    path = tmp_path / "all.jsonl"
+    await export(source, path)
+    lines = lines_of(path)
+    lines[1] = damage(lines[1])
+    path.write_bytes(b"".join(lines))
+    report = await loaded(other, path)
+    assert report.examples[0].where == "line 2"
+    assert why in report.examples[0].why
+    assert [message.text for message in await other.messages(ANN)] == ["and like it"]
+    assert (await other.verify()).ok
+
+
+async def test_a_file_that_was_cut_or_changed_is_noticed(store: Store, other: Store, tmp_path: Path) -> None:
+    await furnish(store)
+    path = tmp_path / "all.jsonl"
+    await export(store, path)
+    lines = lines_of(path)
+    path.write_bytes(b"".join(lines[:-1]))
+    assert [problem.why for problem in (await loaded(other, path)).examples] == [
+        "the file is cut off: its last line is missing"
+    ]
+    path.write_bytes(b"".join([*lines[:5], *lines[6:]]))
+    assert any("rows were written" in problem.why for problem in (await loaded(other, path)).examples)
+    path.write_bytes(b"".join(lines).replace(b'"actor":"ann"', b'"actor":"bob"', 1))
+    assert any("their sum is another one" in problem.why for problem in (await loaded(other, path)).examples)
+    packed = gzip.compress(b"".join(lines))
+    path.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(InvalidInput, match="cut off"):
+        await loaded(other, path)
+
+
+async def test_a_newer_format_and_a_strange_file_are_refused(other: Store, tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    path.write_text('{"recollect": "export", "version": 2}\n')
+    with pytest.raises(InvalidInput, match="knows version 1"):
+        await loaded(other, path)
+    path.write_text("something else entirely")
+    with pytest.raises(InvalidInput, match="no format that is known"):
+        await loaded(other, path)
+    with pytest.raises(InvalidInput, match="unknown format 'fax'"):
+        await loaded(other, path, format="fax")
+    with pytest.raises(InvalidInput, match="there is no file"):
+        await loaded(other, tmp_path / "missing")
+
+
+async def test_a_dry_run_stores_nothing(store: Store, other: Store, tmp_path: Path) -> None:
+    await furnish(store)
+    done = await export(store, tmp_path / "all.jsonl")
+    report = await loaded(other, tmp_path / "all.jsonl", dry_run=True)
+    assert (report.found, report.new, report.dry_run) == (done.rows, {}, True)
+    assert await everything(other) == []
+
+
+async def test_an_export_that_fails_leaves_no_half_file(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await furnish(store)
+    (tmp_path / "taken").write_text("mine")
+    with pytest.raises(InvalidInput, match="nothing was overwritten"):
+        await export(store, tmp_path / "taken")
+
+    def full(_: Row) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("recollect.portability.exporting.encode", full)
+    with pytest.raises(StoreFull):
+        await export(store, tmp_path / "new.jsonl")
+    assert not [path for path in tmp_path.iterdir() if "new" in path.name]
+
+
+async def test_migrating_compares_what_arrived(store: Store, other: Store) -> None:
+    await furnish(store)
+    done = await migrate(store, other)
+    assert (done.compared, done.rows["message"], done.new["message"]) == (True, 17, 17)
+    again = await migrate(store, other)
+    assert (again.compared, again.new) == (False, {})
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from recollect.portability.loading import Loader, Taking
+from recollect.store import open_store
+async def main():
+    store = await open_store(sys.argv[1])
+    applied = store.apply
+    calls = 0
+    async def apply(changes):
+        global calls
+        receipt = await applied(changes)
+        calls += 1
+        if calls == int(sys.argv[3]):
+            os.kill(os.getpid(), 9)
+        return receipt
+    calls = 0
+    store.apply = apply
+    await Loader(store, Taking()).load(Path(sys.argv[2]))
+globals()["calls"] = 0
+asyncio.run(main())
+"""
+
+
+async def test_what_was_killed_half_way_is_finished_by_loading_again(tmp_path: Path) -> None:
+    source = await open_store(":memory:")
+    await furnish(source)
+    await add(source, BOB, *[f"more {number}" for number in range(3_000)])
+    await export(source, tmp_path / "all.jsonl")
+    for calls in ("3", "6", "12"):
+        program = [sys.executable, "-c", KILLED, str(tmp_path / "new.db"), str(tmp_path / "all.jsonl"), calls]
+        killed = subprocess.run(program, check=False, capture_output=True)
+        assert killed.returncode == -9, killed.stderr
+    target = await open_store(tmp_path / "new.db")
+    report = await loaded(target, tmp_path / "all.jsonl")
+    assert report.ok
+    assert await everything(target) == await everything(source)
+    assert (await target.verify()).ok
+    await target.close()
+
+
+def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "one.db") as memory:
+        memory.user("ann").add("user", "hello")
+        memory.user("bob").add("user", "hello too")
+        assert memory.export(tmp_path / "all.jsonl").rows["message"] == 2
+        assert memory.purge("ann").messages == 1
+        assert [user.id for user in memory.users()] == ["bob"]
+        assert memory.load(tmp_path / "all.jsonl").new["message"] == 1
+        assert [user.id for user in memory.users()] == ["ann", "bob"]
+        with pytest.raises(InvalidInput, match="unknown time zone"):
+            memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")

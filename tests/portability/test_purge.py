@@ -1,0 +1,113 @@
+"""After a purge, no byte of what was erased is left: not in the file, not in its log, not in later backups."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from making import add, adding, archive, minutes
+from recollect.domain.change import AddVectors, PutFacts, PutSetting
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory, ChangeMemory, Forget, PutDerived
+from recollect.domain.scope import Scope
+from recollect.domain.summary import ViewDraft
+from recollect.domain.summary_change import AddView
+from recollect.domain.vector import VectorRow
+from recollect.errors import NotFound, StoreBusy
+from recollect.store import Store
+from recollect.store.sqlite import Options, SqliteStore
+
+ANN, BOB = Scope.of("ann"), Scope.of("bob")
+ANN_HERE, BOB_HERE = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
+SECRETS = ("xylophonist", "quizzaciously", "zugzwang", "Bankverbindung", "nickname-of-hers")
+"""Words of the one who goes, also by their stems in the index, and parts of what was made of them."""
+
+
+def found_in(folder: Path, words: tuple[str, ...]) -> list[str]:
+    """Look through every byte of every file, as a thief would."""
+    return [
+        f"{word} in {path.name}"
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        for word in words
+        if word.lower().encode() in path.read_bytes().lower()
+    ]
+
+
+async def fill(store: Store, rounds: int) -> None:
+    """Tell secrets, again and again, between the talk of others, so that they get into every corner of the file."""
+    for number in range(rounds):
+        secret = SECRETS[number % len(SECRETS)]
+        await store.apply([adding(ANN, f"my {secret} number {number}", name="nickname-of-hers", id=f"a{number}")])
+        await store.apply([adding(ANN_HERE, f"{secret}, said to all {number}", at=minutes(number))])
+        await store.apply([adding(BOB_HERE, f"bob's answer {number}", at=minutes(number))])
+    mine = await store.messages(ANN, limit=20)
+    for number in range(5):
+        await archive(store, ANN, mine[4 * number : 4 * number + 4], f"Ann, the xylophonist, part {number}")
+    draft = MemoryDraft(ANN, "fact", "her Bankverbindung is DE02", sources=(mine[0].seq,), tags=("zugzwang",))
+    memory = (await store.apply([AddMemory(draft)])).memory
+    await store.apply([ChangeMemory(replace(memory, text="she plays quizzaciously"), "edit")])
+    await store.apply([PutFacts(ANN, "A xylophonist.", "zugzwang"), Forget(ANN, ("quizzaciously",))])
+    await store.apply([PutSetting(ANN, "persona", "zugzwang"), PutDerived(ANN, "portrait", "k", "xylophonist")])
+    theirs = [message.seq for message in await store.messages(BOB, limit=1000)]
+    view = ViewDraft(BOB, "day", "Bob heard of zugzwang.", theirs[0], theirs[-1], len(theirs), day=minutes(0).date())
+    await store.apply([AddView(view), PutDerived(BOB, "portrait", "k", "friend of a xylophonist")])
+    rows = tuple(VectorRow(message.seq, message.text, bytes(8)) for message in mine)
+    await store.apply([AddVectors("test", rows, mine[-1].seq)])
+
+
+@pytest.mark.req("C18")
+async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    store = await SqliteStore.open(home / "memory.db")
+    await fill(store, 60)
+    await store.search_text(BOB_HERE, "xylophonist", within="thread")
+    await store.backup(tmp_path / "before.db")
+    assert set(found_in(home, SECRETS)) >= {f"{word} in memory.db-wal" for word in SECRETS}
+    done = await store.purge(ANN, "admin")
+    assert (done.messages, done.of_others) == (120, 1)
+    assert found_in(home, SECRETS) == []
+    assert (home / "memory.db-wal").stat().st_size == 0
+    await store.backup(home / "after.db")
+    await add(store, BOB, "life goes on")
+    assert found_in(home, SECRETS) == []
+    assert (await store.verify()).ok
+    assert len(await store.messages(BOB, limit=1000)) == 61
+    await store.close()
+    assert found_in(home, SECRETS) == []
+    assert found_in(tmp_path, SECRETS) == [f"{word} in before.db" for word in SECRETS]
+
+
+async def test_a_purge_waits_for_readers_of_old_pages_and_can_be_finished_later(tmp_path: Path) -> None:
+    """Another process that reads keeps the old pages alive: that is told, and a second purge clears them."""
+    store = await SqliteStore.open(tmp_path / "memory.db", Options(busy_seconds=0.2))
+    await fill(store, 20)
+    reading = store.dump()
+    await anext(reading)
+    with pytest.raises(StoreBusy, match="erased, but another process still reads"):
+        await store.purge(ANN)
+    assert await store.messages(ANN) == []
+    await reading.aclose()  # type: ignore[attr-defined]
+    await store.purge(ANN)
+    assert found_in(tmp_path, SECRETS) == []
+    assert (await store.verify()).ok
+    with pytest.raises(NotFound):
+        await store.purge(Scope.of("carol"))
+    await store.close()
+
+
+async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await SqliteStore.open(tmp_path / "memory.db")
+    await fill(store, 20)
+    before = [row async for page in store.dump() for row in page]
+    monkeypatch.setattr("recollect.store.sqlite.purging._COUNT", "SELECT no_such_column FROM log")
+    with pytest.raises(Exception, match="no_such_column"):
+        await store.purge(ANN)
+    monkeypatch.undo()
+    assert [row async for page in store.dump() for row in page] == before
+    assert (await store.verify()).ok
+    await store.purge(ANN)
+    assert found_in(tmp_path, SECRETS) == []
+    await store.close()
