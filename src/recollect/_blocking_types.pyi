@@ -15,6 +15,7 @@ from recollect.domain.message import Message
 from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, User, Verification
+from recollect.domain.retention import Cleanup
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary, SummaryKind
@@ -132,6 +133,12 @@ class BlockingMemory:
 
     def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+
+    def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
+        """Archive and remove what is old enough by the rules in `retention`, now; otherwise it happens once a day.
+
+        With `dry_run`, nothing is changed: the report says what would be.
+        """
 
     def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything that is stored. Reads all of it; `progress` is called from another thread."""

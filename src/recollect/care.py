@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recollect.domain import checks
 from recollect.domain.report import AuditEntry, Component, Health, Stats, User, Verification
+from recollect.domain.retention import Cleanup
 from recollect.domain.scope import Scope
 from recollect.domain.setting import EVERYBODY
 from recollect.models.health import models_health
@@ -15,7 +16,7 @@ from recollect.settings import Settings
 from recollect.store import Progress, Store
 from recollect.telemetry import Metrics, timed
 from recollect.telemetry.sessions import SessionLog
-from recollect.upkeep import Upkeep, UpkeepReport, Watch
+from recollect.upkeep import Cleaning, Upkeep, UpkeepReport, Watch
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -28,11 +29,19 @@ class Care:
     """What looks after one store."""
 
     def __init__(
-        self, store: Store, profile: Profile, upkeep: Upkeep, chat: Chat | None, metrics: Metrics, settings: Settings
+        self,
+        store: Store,
+        profile: Profile,
+        upkeep: Upkeep,
+        cleaning: Cleaning,
+        chat: Chat | None,
+        metrics: Metrics,
+        settings: Settings,
     ) -> None:
         self.store = store
         self.profile = profile
         self.upkeep = upkeep
+        self.cleaning = cleaning
         self.chat = chat
         self.metrics = metrics
         self.sessions = SessionLog()
@@ -87,6 +96,14 @@ class AllCare:
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
         return await self._upkeep.run(progress)
+
+    @timed("cleanup")
+    async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
+        """Archive and remove what is old enough by the rules in `retention`, now; otherwise it happens once a day.
+
+        With `dry_run`, nothing is changed: the report says what would be.
+        """
+        return await self._care.cleaning.clean(progress, dry_run=dry_run)
 
     @timed("verify")
     async def verify(self, progress: Progress | None = None) -> Verification:

@@ -34,7 +34,7 @@ from recollect.settings import Settings, as_settings
 from recollect.store import Store, open_store
 from recollect.summaries import Digests, UserSummaries
 from recollect.telemetry import Metrics, timed
-from recollect.upkeep import Digesting, Embedding, Extracting, Upkeep
+from recollect.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep
 
 if TYPE_CHECKING:
     from recollect.models.chat import Chat
@@ -147,14 +147,17 @@ class Memory(AllKnowledge, AllCare, AllPortable):
         counted = Metrics() if metrics is None else metrics
         AllKnowledge.__init__(self, Knowledge(store, profile, chat, embedder, counted))
         self._digests = Digests(store, profile, chat, embedder, settings, clock, counted)
+        known = settings or Settings()
+        cleaning = Cleaning(store, known.retention, self._digests.load, counted, clock)
         upkeep = Upkeep(
             [
                 Embedding(store, embedder, counted),
                 Extracting(store, self._knowledge.extractor, enabled=profile.extract, metrics=counted),
                 Digesting(store, profile.summaries, self._digests.load, metrics=counted),
+                cleaning,
             ]
         )
-        AllCare.__init__(self, Care(store, profile, upkeep, chat, counted, settings or Settings()))
+        AllCare.__init__(self, Care(store, profile, upkeep, cleaning, chat, counted, known))
         self._profile = profile
         self._recall = Recall(store, embedder)
         self._contexts = Contexts(store, self._recall, profile, self._portrait)
@@ -363,12 +366,13 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         """Return one message by its id, or raise NotFound."""
         return await self._store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))
 
-    @timed("sessions")
+    @timed("read_memory")
     async def read_memory(self, memory: int) -> Known:
         """Return one memory of the user, in whatever state it is."""
         await self._noted("memory.read", f"memory {memory}")
         return await self._store.memory(self.scope, checks.at_least(memory, 1, "the memory"))
 
+    @timed("sessions")
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
         return await self._store.sessions(self.scope, within=_within(within), limit=_limit(limit))

@@ -12,6 +12,7 @@ from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.store import Progress, Store
+from recollect.telemetry import Metrics, timed
 from recollect.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -23,9 +24,11 @@ class AllPortable:
     """The memory of all users, as something that can be carried about."""
 
     _store: Store
+    _metrics: Metrics
     _upkeep: Upkeep
     _profile: Profile
 
+    @timed("export")
     async def export(
         self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
     ) -> Exported:
@@ -39,6 +42,7 @@ class AllPortable:
         target = checks.file_path(path, "the export's path")
         return await export(self._store, target, vectors=vectors, progress=progress)
 
+    @timed("load")
     async def load(
         self,
         path: str | os.PathLike[str],
@@ -77,6 +81,7 @@ class AllPortable:
             self._upkeep.nudge()
         return loaded
 
+    @timed("purge")
     async def purge(self, user: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "recollect") -> Purged:
         """Erase a user for good: messages, summaries, memories, facts, settings, index, vectors, caches, every byte.
 

@@ -254,3 +254,20 @@ def test_a_terminal_without_the_characters_still_shows_the_message(tmp_path: Pat
         [command, "history", "-s", store], check=True, env=environment, capture_output=True, text=True
     )
     assert "na\\xefve" in shown.stdout
+
+
+@pytest.mark.req("A18", "C18")
+def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    ok(run("add", "an old thing", "--at", "2020-01-01T10:00"))
+    ok(run("add", "a new thing"))
+    assert "everything is kept" in ok(run("cleanup"))
+    monkeypatch.setenv("RECOLLECT_RETENTION__MESSAGES__ARCHIVE_DAYS", "30")
+    monkeypatch.setenv("RECOLLECT_RETENTION__MESSAGES__PURGE_DAYS", "365")
+    page = ok(run("cleanup", "--dry-run"))
+    assert "1 messages would be archived" in page
+    assert "0 messages would be removed" in page, "what is not archived yet is not removed"
+    assert len(as_json(run("history", "--json"))) == 2
+    report = as_json(run("cleanup", "--json"))
+    assert [(rule["action"], rule["count"]) for rule in report["rules"]] == [("archive", 1), ("purge", 1)]
+    assert [message["text"] for message in as_json(run("history", "--json"))] == ["a new thing"]
+    assert "messages: archived after 30 days, removed after 365 days" in " ".join(ok(run("status")).split())

@@ -21,6 +21,7 @@ MIGRATIONS = {
     "0005_digest.sql": "741873b76c709229",
     "0006_facts.sql": "f58d2801bc62939a",
     "0007_moving.sql": "9b329e77839b2b47",
+    "0008_retention.sql": "1c6584b7347064e2",
 }
 
 

@@ -32,6 +32,7 @@ from recollect.domain.message import draft
 from recollect.domain.moving import UserRow
 from recollect.domain.note import NoteMatch
 from recollect.domain.receipt import Repeated, Stored
+from recollect.domain.retention import DISCARDABLE, Discard, Discardable
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft, ViewDraft
 from recollect.domain.summary_change import AddView, Revise, Settle, Walk
@@ -255,6 +256,15 @@ class BothStores(RuleBasedStateMachine):
     def purge(self, scope: Scope, often: int) -> None:
         if often == 0:
             self.both(lambda store: store.purge(scope))
+
+    @rule(what=st.sampled_from(DISCARDABLE), before=st.sampled_from([0, LATEST]), often=st.integers(0, 2))
+    def discard(self, what: Discardable, before: int, often: int) -> None:
+        async def gone(store: Store) -> Any:  # noqa: ANN401
+            count = await store.discardable(what, before)
+            return count, (await store.apply([Discard(what, before)])).results
+
+        if often == 0:
+            self.both(gone)
 
     @rule(vectors=st.booleans())
     def dump(self, *, vectors: bool) -> None:

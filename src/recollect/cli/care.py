@@ -11,7 +11,7 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.options import AsJson, Store, must_exist
-from recollect.cli.show import console, harmless, local_time, print_json, progress_bar, say
+from recollect.cli.show import complain, console, harmless, local_time, print_json, progress_bar, say
 from recollect.store import locate, restore_store
 
 
@@ -37,6 +37,38 @@ def users(
         last = local_time(user.last_activity) if user.last_activity else "-"
         table.add_row(harmless(user.space), harmless(user.id), f"{user.messages:,}", f"{user.archived:,}", last)
     console().print(table)
+
+
+def cleanup(
+    store: Store = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived or removed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Archive and remove what is old enough, by the rules in `retention`. It happens once a day by itself, too.
+
+    Without rules everything is kept. Example:
+
+        recollect cleanup --dry-run
+    """
+    must_exist(store)
+    with recollect.open(store) as memory, progress_bar("cleaning up", hidden=as_json) as progress:
+        report = memory.cleanup(progress, dry_run=dry_run)
+    if as_json:
+        print_json(report)
+    elif not report.rules and report.error is None:
+        say("there are no rules: everything is kept. See [retention] in the configuration.")
+    else:
+        for rule in report.rules:
+            done = {"archive": "archived", "purge": "removed"}[rule.action]
+            verb = f"would be {done}" if dry_run else done
+            say(
+                Text.assemble(
+                    f"{rule.count:>9,} {rule.kind} {verb}", (f"   older than {local_time(rule.before)}", "dim")
+                )
+            )
+    if report.error is not None:
+        complain(f"stopped before the end, and can go on later: {report.error}")
+        raise typer.Exit(1)
 
 
 def verify(store: Store = None, as_json: AsJson = False) -> None:

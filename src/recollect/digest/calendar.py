@@ -9,9 +9,6 @@ from recollect.digest.plan import NOTHING, Decision, MakeDay
 from recollect.domain.checks import EARLIEST, LATEST, microseconds, moment
 from recollect.errors import InvalidInput
 
-HISTORY_DAYS = 6
-"""Days 2 to 7, today being day 1."""
-
 
 @dataclass(frozen=True, slots=True)
 class CalendarLedger:
@@ -66,6 +63,6 @@ def _midnight(day: date, zone: tzinfo) -> int:
         return microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
 
 
-def history_days(today: date) -> tuple[date, ...]:
-    """Return days 2 to 7, oldest first: yesterday and the five days before it."""
-    return tuple(today - timedelta(days=back) for back in range(HISTORY_DAYS, 0, -1))
+def history_days(today: date, window: int = 7) -> tuple[date, ...]:
+    """Return the days of a window before today, oldest first: days 2 to 7, today being day 1."""
+    return tuple(today - timedelta(days=back) for back in range(window - 1, 0, -1))

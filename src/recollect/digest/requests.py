@@ -159,10 +159,8 @@ async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | No
 
 async def week(digest: Digest, scope: Scope) -> Summary | None:
     """Return what the six days before today were for a user, made if it is not there."""
-    from recollect.digest.calendar import history_days  # noqa: PLC0415 - the name is also that of a local
-
     calendar = CalendarSteps(digest.executor)
-    for when in history_days(calendar.today(scope.space)):
+    for when in calendar.history_days(calendar.today(scope.space)):
         await _bring_up_to_date(digest, calendar, scope, when)
     try:
         return await calendar.week(scope)

@@ -11,6 +11,7 @@ from recollect.domain.memory_change import MemoryChange
 from recollect.domain.message import Draft
 from recollect.domain.moving import Restore
 from recollect.domain.note import NoteVector
+from recollect.domain.retention import Discard, PutMark
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.summary import SummaryDraft
@@ -128,4 +129,6 @@ Change: TypeAlias = (
     | PutSetting
     | MemoryChange
     | Restore
+    | Discard
+    | PutMark
 )

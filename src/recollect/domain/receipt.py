@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from recollect.domain.memory import Facts, Memory
 from recollect.domain.message import Draft, Message, stored_message
 from recollect.domain.moving import Restored
+from recollect.domain.retention import Discarded
 from recollect.domain.summary import Summary
 from recollect.errors import NotFound
 
@@ -32,7 +33,7 @@ class Repeated(NamedTuple):
     message: Message
 
 
-Result: TypeAlias = Stored | Repeated | Restored | Summary | Memory | Facts | None
+Result: TypeAlias = Stored | Repeated | Restored | Summary | Memory | Facts | Discarded | None
 
 
 @dataclass(frozen=True, slots=True)

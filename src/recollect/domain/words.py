@@ -17,8 +17,8 @@ MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "exp
 Trust = Literal["stated", "said", "reported"]
 """Told to be remembered; learned from what the person said; learned from what somebody else said."""
 
-Timely = Literal["expiry", "reminder"]
-"""What the time of a memory can have come for."""
+Timely = Literal["expiry", "reminder", "unseen"]
+"""What the time of a memory can have come for; `unseen`: it was not said or changed since."""
 
 SessionState = Literal["active", "idle", "closed"]
 

@@ -41,8 +41,6 @@ KIND: Final = "portrait"
 _KEPT: Final = 512
 """So many portraits are kept in memory in front of the stored ones."""
 _MOST_MEMORIES: Final = 40
-_DAYS: Final = 6
-"""The days before today that make the history."""
 _SLACK: Final = 2
 """A text that is so many times longer than was asked for is not taken."""
 
@@ -117,7 +115,9 @@ class Portraitist:
         stones = await self._store.forgotten(scope)
         person = await self._teller.person(scope)
         zone = await zone_of(self._store, self._profile, scope)
-        today, history = await observations(self._store, scope, moment(now()).astimezone(zone), zone)
+        today, history = await observations(
+            self._store, scope, moment(now()).astimezone(zone), zone, self._profile.summary_days
+        )
         return Sources(
             await self._facts(scope, person),
             without(today, stones, person.names),
@@ -182,8 +182,9 @@ def with_memories(text: str, memories: Sequence[Memory], person: Person) -> str:
     return "\n".join([*([text] if text else []), *added])
 
 
-async def observations(store: Store, scope: Scope, at: datetime, zone: tzinfo) -> tuple[str, str]:
-    """Return what was observed today, and in the days before: summaries of days, where there are some."""
+async def observations(store: Store, scope: Scope, at: datetime, zone: tzinfo, window: int = 7) -> tuple[str, str]:
+    """Return what was observed today, and in the days of a window before it: summaries, where there are some."""
+    first = at.astimezone(zone).date() - timedelta(days=window - 1)
     today = at.astimezone(zone).date()
     days = {
         summary.day: summary.text for summary in await store.summaries(scope, kind="day") if summary.day is not None
@@ -191,11 +192,11 @@ async def observations(store: Store, scope: Scope, at: datetime, zone: tzinfo) -
     weeks = [
         summary
         for summary in await store.summaries(scope, kind="week")
-        if summary.day is not None and today - timedelta(days=_DAYS) <= summary.day < today
+        if summary.day is not None and first <= summary.day < today
     ]
     if weeks:
         return days.get(today, ""), max(weeks, key=lambda summary: (summary.day or today, summary.id)).text
-    before = [(day, text) for day, text in days.items() if today - timedelta(days=_DAYS) <= day < today]
+    before = [(day, text) for day, text in days.items() if first <= day < today]
     return days.get(today, ""), "\n".join(f"{day.isoformat()}: {text}" for day, text in sorted(before))
 
 

@@ -38,6 +38,7 @@ _LARGEST: Final = {
     "rolling_keep": _MOST_MESSAGES,
     "rolling_step": _MOST_MESSAGES,
     "today_minutes": 24 * 60,
+    "summary_days": 31,
     "short_term": _MOST_MESSAGES,
     "mid_term": _MOST_MESSAGES,
     "history_hours": 24 * 365,
@@ -83,6 +84,8 @@ class Profile:
     """calendar: about so many characters for a day of a person."""
     week_characters: int
     """calendar: about so many characters for the six days before today."""
+    summary_days: int
+    """calendar: today and the days before it that are remembered as a whole."""
     today_minutes: int
     """calendar: today is summarised at most so often."""
     time_zone: str

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from typing import NamedTuple, TypeAlias
 
+from recollect.settings.keys import is_key
 from recollect.settings.secrets import mask, mask_url
 from recollect.settings.sources import DEFAULT
 from recollect.settings.values import OPERATIONS, WITHOUT, Route, Secret, Settings
@@ -60,6 +61,10 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
         for field in fields(values):
             value = getattr(values, field.name)
             yield f"bots.{bot}.{field.name}", mask(value) if isinstance(value, Secret) else value
+    for kind in fields(settings.retention):
+        for name in ("archive_days", "purge_days"):
+            if is_key("retention", kind.name, name):
+                yield f"retention.{kind.name}.{name}", getattr(getattr(settings.retention, kind.name), name)
     for table in ("resilience", "spending", "alerts", "server"):
         values = getattr(settings, table)
         for field in fields(values):

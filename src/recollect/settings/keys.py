@@ -37,6 +37,8 @@ _ROUTE: Final = {
     "timeout": kinds.number(0.001, _DAY),
 }
 
+_DAYS: Final = kinds.whole(1, 365_000)
+
 TREE: Final[Table] = {
     "store": kinds.text(),
     "profile": kinds.text(),
@@ -70,6 +72,11 @@ TREE: Final[Table] = {
         "language": kinds.text(),
         "voice": kinds.text(),
         "timeout": kinds.number(0.001, _DAY),
+    },
+    "retention": {
+        "messages": {"archive_days": _DAYS, "purge_days": _DAYS},
+        "memories": {"archive_days": _DAYS, "purge_days": _DAYS},
+        **{kind: {"purge_days": _DAYS} for kind in ("summaries", "versions", "derived", "audit", "spending")},
     },
     "alerts": {
         "interval_seconds": kinds.number(0.1, _DAY),
@@ -143,6 +150,16 @@ def entry(key: Key, where: str) -> Kind | Table | Each:
             raise InvalidInput(f"{where} has the unknown key {wrong!r}{_help(key[:depth], name, node)}")
         node = node[name]
     return node
+
+
+def is_key(*path: str) -> bool:
+    """Tell whether there is such a key."""
+    node: object = TREE
+    for name in path:
+        if not isinstance(node, Mapping) or name not in node:
+            return False
+        node = node[name]
+    return isinstance(node, Kind)
 
 
 def nearest(wrong: str, known: Sequence[str]) -> str:

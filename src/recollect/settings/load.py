@@ -10,20 +10,21 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from recollect.settings.bots import read_bots
+from recollect.settings.keys import is_key
 from recollect.settings.layers import FILE_RANK, from_arguments, from_environment, from_file, spelled_in_variables
 from recollect.settings.locate import find_file
 from recollect.settings.providers import read_providers
 from recollect.settings.routes import choose_embedding, read_routes
 from recollect.settings.sources import Sources
 from recollect.settings.speech import read_speech
-from recollect.settings.values import Alerts, Resilience, Serving, Settings, Spending
+from recollect.settings.values import Alerts, Keep, Resilience, Retention, Serving, Settings, Spending
 from recollect.settings.well_known import from_well_known
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
 
-T = TypeVar("T", Alerts, Resilience, Spending, Serving)
+T = TypeVar("T", Alerts, Keep, Resilience, Spending, Serving)
 
 
 def load_settings(
@@ -74,6 +75,7 @@ def _assemble(sources: Sources) -> Settings:
         resilience=_table(sources, Resilience, "resilience"),
         spending=_table(sources, Spending, "spending"),
         alerts=_table(sources, Alerts, "alerts"),
+        retention=_retention(sources),
         server=_serving(sources),
         speech=speech,
         bots=read_bots(sources),
@@ -83,10 +85,15 @@ def _assemble(sources: Sources) -> Settings:
     )
 
 
-def _table(sources: Sources, table: type[T], name: str) -> T:
+def _table(sources: Sources, table: type[T], *path: str) -> T:
     plain = table()
-    names = [field.name for field in fields(table)]
-    return table(**{key: sources.take(name, key, default=getattr(plain, key)) for key in names})
+    names = [field.name for field in fields(table) if is_key(*path, field.name)]
+    return table(**{key: sources.take(*path, key, default=getattr(plain, key)) for key in names})
+
+
+def _retention(sources: Sources) -> Retention:
+    kinds = [field.name for field in fields(Retention)]
+    return Retention(**{kind: _table(sources, Keep, "retention", kind) for kind in kinds})
 
 
 def _serving(sources: Sources) -> Serving:

@@ -207,6 +207,41 @@ class BotSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Keep:
+    """How long one kind of what is stored is kept. None: for good."""
+
+    archive_days: int | None = None
+    """Put away after so many days: out of the way, and still there."""
+    purge_days: int | None = None
+    """What is out of the way already is removed for good after so many days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What is cleaned up by itself, once a day. By default nothing is."""
+
+    messages: Keep = Keep()
+    """Archived under a summary; purged, once archived, so long after the last of an archive was said."""
+    memories: Keep = Keep()
+    """Deactivated when not said again; purged so long after they ceased to be active."""
+    summaries: Keep = Keep()
+    """Purged: those that a newer version took the place of, or that were rolled back."""
+    versions: Keep = Keep()
+    """Purged: what facts and memories said before they were changed."""
+    derived: Keep = Keep()
+    """Purged: portraits and habits that were worked out; they are worked out again when somebody asks."""
+    audit: Keep = Keep()
+    """Purged: who changed and saw what."""
+    spending: Keep = Keep()
+    """Purged: which tokens were spent on a day."""
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is anything to clean up at all."""
+        return self != Retention()
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that is configured."""
 
@@ -218,6 +253,7 @@ class Settings:
     resilience: Resilience = Resilience()
     spending: Spending = Spending()
     alerts: Alerts = Alerts()
+    retention: Retention = Retention()
     server: Serving = Serving()
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()

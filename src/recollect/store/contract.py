@@ -29,6 +29,7 @@ from recollect.domain.moving import Purged, Row
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
@@ -138,7 +139,7 @@ class Store(Protocol):
         """Return what a memory was before each of its changes, oldest first."""
 
     async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
-        """Return active memories, of all spaces, that expire or whose reminder is due, up to a moment, oldest first."""
+        """Return active memories, of all spaces, whose time has come at a moment, oldest first."""
 
     async def facts_versions(self, scope: Scope) -> list[Facts]:
         """Return all versions of the user's facts, oldest first."""
@@ -248,6 +249,12 @@ class Store(Protocol):
         read all that was said in shared threads). What those had archived is active again, and is summarised anew. No
         number is given out twice. When it raises after it began, call it again: it goes on where it stopped.
         """
+
+    async def discardable(self, what: Discardable, before: int) -> int:
+        """Return how much the change `Discard` would remove in all, if it were made again and again."""
+
+    async def marks(self) -> dict[str, str]:
+        """Return what is kept in mind about the store itself, by name."""
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything. Closing twice is fine."""

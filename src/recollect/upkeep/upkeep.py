@@ -24,6 +24,8 @@ class UpkeepReport:
     """Summaries that were made."""
     remembered: int
     """Memories that were learned."""
+    cleaned: int
+    """What was archived or removed by its age."""
     error: str | None
     """Why it stopped before the end; the rest is done next time."""
 
@@ -52,6 +54,7 @@ class Upkeep:
             embedded=done.get("embedded", Done(0)).done,
             summarised=done.get("summarised", Done(0)).done,
             remembered=done.get("remembered", Done(0)).done,
+            cleaned=done.get("cleaned", Done(0)).done,
             error="; ".join(errors) or None,
         )
 

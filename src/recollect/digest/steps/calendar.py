@@ -47,6 +47,10 @@ class CalendarSteps:
         """Return which day it is in a space."""
         return calendar.day_of(self._executor.clock(), self._executor.profile.zone(space))
 
+    def history_days(self, today: date) -> tuple[date, ...]:
+        """Return the days before today that are remembered as a whole, oldest first."""
+        return calendar.history_days(today, self._executor.profile.summary_days)
+
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
         """Summarise a day, if it is time; once it is over, also the days before for those who were there."""
         del asked  # nobody can have today summarised more than once an hour
@@ -62,7 +66,9 @@ class CalendarSteps:
 
     async def week(self, scope: Scope) -> Summary | None:
         """Return the summary of days 2 to 7 of a user, made if it is not there."""
-        days = calendar.history_days(self.today(scope.space))
+        days = self.history_days(self.today(scope.space))
+        if not days:
+            return None
         made = await self._executor.store.summaries(scope, kind="week", day=days[-1])
         return made[0] if made else await self._make_week(scope, days)
 
@@ -106,7 +112,7 @@ class CalendarSteps:
 
     async def _make_weeks(self, when: _Day) -> Step:
         """Make one week that is missing, of somebody who was there yesterday."""
-        days = calendar.history_days(when.day + timedelta(days=1))
+        days = self.history_days(when.day + timedelta(days=1))
         messages = await self._executor.store.said_between(when.space, when.since, when.until)
         for user in dict.fromkeys(message.user for message in messages):
             scope = Scope(when.space, user, direct_thread(user))

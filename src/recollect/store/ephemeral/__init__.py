@@ -23,6 +23,7 @@ from recollect.domain.message import Message, message_hash
 from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
@@ -31,7 +32,7 @@ from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
-from recollect.store.ephemeral import agenda, summaries
+from recollect.store.ephemeral import agenda, retention, summaries
 from recollect.store.ephemeral.changes import carry_out
 from recollect.store.ephemeral.held import locked
 from recollect.store.ephemeral.moving import Moving
@@ -352,6 +353,16 @@ class EphemeralStore(Moving):
     async def backup(self, target: Path, progress: Progress | None = None) -> None:  # noqa: ARG002 - the contract's
         """Refuse: there is no file to copy."""
         raise InvalidInput("a store in memory cannot be backed up; open a file instead of ':memory:'")
+
+    @locked
+    async def discardable(self, what: Discardable, before: int) -> int:
+        """Return how much is older than a moment."""
+        return retention.discardable(self._open, what, before)
+
+    @locked
+    async def marks(self) -> dict[str, str]:
+        """Return what is kept in mind about the store."""
+        return dict(self._open.marks)
 
     async def close(self) -> None:
         """Forget everything."""

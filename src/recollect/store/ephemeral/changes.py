@@ -35,13 +35,14 @@ from recollect.domain.message import Draft, Message, repeats
 from recollect.domain.moving import Restore, as_expected
 from recollect.domain.receipt import Repeated, Result, Stored
 from recollect.domain.report import AuditEntry, Setting
+from recollect.domain.retention import Discard, PutMark
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from recollect.domain.summary_change import AddView, Revise, Settle, Walk
 from recollect.errors import InvalidInput, NotFound, SourcesChanged
-from recollect.store.ephemeral import agenda, known, summaries
+from recollect.store.ephemeral import agenda, known, retention, summaries
 from recollect.store.ephemeral.restoring import Restoring
-from recollect.store.ephemeral.state import Entry, KeptSession, State, person, thread
+from recollect.store.ephemeral.state import Entry, KeptSession, State, facts_table, person, thread
 
 
 def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
@@ -101,6 +102,11 @@ class Changes:
                 return None
             case PutSetting():
                 self._put_setting(change)
+                return None
+            case Discard():
+                return retention.discard(self, self._state, change)
+            case PutMark():
+                retention.put_mark(self._state, change)
                 return None
             case Restore():
                 return as_expected(change, self._restoring.carry_out(change.row))
@@ -239,7 +245,8 @@ class Changes:
     def _put_facts(self, change: PutFacts) -> Facts:
         scope = change.scope
         self.own(scope)
-        version = next(number for number in count(1) if (person(scope), number) not in self._state.facts)
+        first = 1 + self._state.given.get(facts_table(person(scope)), 0)
+        version = next(number for number in count(first) if (person(scope), number) not in self._state.facts)
         if change.instead_of is not None and version != change.instead_of + 1:
             raise SourcesChanged(f"the facts about {scope.user!r} have been changed meanwhile; read them again")
         facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)

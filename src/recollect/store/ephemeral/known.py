@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -186,11 +187,16 @@ def with_sources(newest: Memory, versions: tuple[MemoryVersion, ...]) -> tuple[M
 
 def due_memories(state: State, what: Timely, before: datetime) -> list[Memory]:
     """Return active memories, of all spaces, whose time has come, oldest first."""
-    times = {
-        memory.id: memory.expires_at if what == "expiry" else memory.remind_at
-        for memory in state.memories.values()
-        if memory.active and (what == "expiry" or memory.delivered_at is None)
+
+    def changed_since(memory: Memory) -> bool:
+        return any(each.at > before for each in state.versions.get(memory.id, ()))
+
+    clocks: dict[Timely, Callable[[Memory], datetime | None]] = {
+        "expiry": lambda memory: memory.expires_at,
+        "reminder": lambda memory: memory.remind_at if memory.delivered_at is None else None,
+        "unseen": lambda memory: None if changed_since(memory) else memory.seen_at,
     }
+    times = {memory.id: clocks[what](memory) for memory in state.memories.values() if memory.active}
     due = sorted((at, number) for number, at in times.items() if at is not None and at <= before)
     return [state.memories[number] for _, number in due]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +18,7 @@ from recollect.errors import NotFound
 from recollect.store.ephemeral import summaries
 from recollect.store.ephemeral.layer import Rows
 from recollect.store.ephemeral.numbers import Name
-from recollect.store.ephemeral.state import KeptSession, State, as_microseconds, person
+from recollect.store.ephemeral.state import KeptSession, State, as_microseconds, facts_table, person
 
 if TYPE_CHECKING:
     from recollect.store.ephemeral.changes import Changes
@@ -70,7 +70,7 @@ class _Purge:
         threads = {(each.space, each.thread) for each in gone if isinstance(each, Summary)}
         opened = [kept.session for kept in state.sessions.values() if kept.session.user == self._scope.user]
         threads |= {(each.space, each.thread) for each in opened if each.space == self._scope.space}
-        self._erase_messages(threads)
+        erase_messages(self._work, state, self._messages, threads, gone=self._scope.user)
         self._erase_names(others)
         of_others = sum((each.space, each.user) != self._who for each in gone)
         done = Purged(len(self._messages), len(self._summaries), len(self._memories), of_others)
@@ -144,67 +144,12 @@ class _Purge:
                     versions[place] = replace(version, before=replace(version.before, superseded_by=None))
                     self._state.versions[number] = tuple(versions)
 
-    def _erase_messages(self, threads: set[Name]) -> None:
-        state = self._state
-        for seq, message in self._messages.items():
-            entry = state.log.pop(seq)
-            place = (message.space, message.thread)
-            threads.add(place)
-            if entry.given_id is not None:
-                del state.by_given_id[place, entry.given_id]
-            said_then = place, as_microseconds(message.at)
-            left = tuple(other for other in state.by_time.pop(said_then, ()) if other not in self._messages)
-            if left:
-                state.by_time[said_then] = left
-        state.numbers.remove(self._messages.keys())
-        self._erase_vectors()
-        for place in threads:
-            self._count_sessions(place)
-
-    def _erase_vectors(self) -> None:
-        state = self._state
-        for key in [key for key in state.vectors if key[1] in self._messages]:
-            del state.vectors[key]
-        for found in [found for found, seq in state.embedded.items() if seq in self._messages]:
-            del state.embedded[found]
-        for embedder, seq in state.vectors:
-            state.embedded.setdefault((embedder, state.log[seq].message.text), seq)
-
-    def _count_sessions(self, place: Name) -> None:
-        """Bring the sessions of a thread to what is left, and drop what is empty."""
-        state = self._state
-        left: dict[str, list[Message]] = {}
-        for seq in state.numbers.said(place):
-            message = state.log[seq].message
-            left.setdefault(message.session, []).append(message)
-        for (where, name), key in list(state.session_names.items()):
-            if where == place:
-                self._count_session(state.sessions[key], left.get(name))
-        kept = any(where == place for where, _ in state.session_names)
-        if not kept and not any((each.space, each.thread) == place for each in state.summaries.values()):
-            state.threads.pop(place, None)
-
-    def _count_session(self, kept: KeptSession, left: list[Message] | None) -> None:
-        state, here = self._state, (kept.session.space, kept.session.thread)
-        if left is None:
-            del state.sessions[kept.key]
-            del state.session_names[here, kept.session.id]
-            state.threads[here] = tuple(key for key in state.threads.get(here, ()) if key != kept.key)
-            return
-        session = replace(
-            kept.session,
-            user=left[0].user if kept.session.user == self._scope.user else kept.session.user,
-            started_at=min(each.at for each in left),
-            last_activity=max(each.at for each in left),
-            messages=len(left),
-        )
-        self._work.keep_session(replace(kept, session=session))
-
     def _erase_names(self, others: set[Name]) -> None:
         state, who = self._state, self._who
         tables: tuple[Rows[Name, Any], ...] = (state.tombstones, state.extracted, state.owners, state.chunks)
         for table in tables:
             table.pop(who, None)
+        state.given.pop(facts_table(who), None)
         _take_out(state.facts, lambda key: key[0] == who)
         _take_out(state.settings, lambda key: key[0] == who)
         _take_out(state.spending, lambda key: key[1] == who)
@@ -248,6 +193,72 @@ class _Purge:
             found = state.agenda.get(subject)
             if found is not None:
                 state.agenda[subject] = replace(found, due_at=at, done_at=None, done_seq=0, failures=0, error=None)
+
+
+def erase_messages(
+    work: Changes, state: State, messages: Mapping[int, Message], threads: Iterable[Name] = (), gone: str | None = None
+) -> None:
+    """Take messages out, and bring the sessions of their threads, and of others, to what is left.
+
+    Sessions that `gone` opened belong to whoever speaks first in what is left.
+    """
+    places = set(threads)
+    for seq, message in messages.items():
+        entry = state.log.pop(seq)
+        place = (message.space, message.thread)
+        places.add(place)
+        if entry.given_id is not None:
+            del state.by_given_id[place, entry.given_id]
+        said_then = place, as_microseconds(message.at)
+        left = tuple(other for other in state.by_time.pop(said_then, ()) if other not in messages)
+        if left:
+            state.by_time[said_then] = left
+    state.numbers.remove(messages.keys())
+    _erase_vectors(state, messages)
+    for place in places:
+        _count_sessions(work, state, place, gone)
+
+
+def _erase_vectors(state: State, messages: Mapping[int, Message]) -> None:
+    for key in [key for key in state.vectors if key[1] in messages]:
+        del state.vectors[key]
+    for found in [found for found, seq in state.embedded.items() if seq in messages]:
+        del state.embedded[found]
+    for embedder, seq in state.vectors:
+        state.embedded.setdefault((embedder, state.log[seq].message.text), seq)
+
+
+def _count_sessions(work: Changes, state: State, place: Name, gone: str | None) -> None:
+    """Bring the sessions of a thread to what is left, and drop what is empty."""
+    left: dict[str, list[Message]] = {}
+    for seq in state.numbers.said(place):
+        message = state.log[seq].message
+        left.setdefault(message.session, []).append(message)
+    for (where, name), key in list(state.session_names.items()):
+        if where == place:
+            _count_session(work, state, state.sessions[key], left.get(name), gone)
+    kept = any(where == place for where, _ in state.session_names)
+    if not kept and not any((each.space, each.thread) == place for each in state.summaries.values()):
+        state.threads.pop(place, None)
+
+
+def _count_session(
+    work: Changes, state: State, kept: KeptSession, left: list[Message] | None, gone: str | None
+) -> None:
+    here = kept.session.space, kept.session.thread
+    if left is None:
+        del state.sessions[kept.key]
+        del state.session_names[here, kept.session.id]
+        state.threads[here] = tuple(key for key in state.threads.get(here, ()) if key != kept.key)
+        return
+    session = replace(
+        kept.session,
+        user=left[0].user if kept.session.user == gone else kept.session.user,
+        started_at=min(each.at for each in left),
+        last_activity=max(each.at for each in left),
+        messages=len(left),
+    )
+    work.keep_session(replace(kept, session=session))
 
 
 def _take_out(table: Rows[K, Any], goes: Callable[[K], bool]) -> None:

@@ -177,7 +177,8 @@ class Restoring:
         """Archive the messages of a summary, if all of them are free."""
         owner, log = (row.summary.space, row.summary.user), self._state.log
         mine = [log[seq] for seq in row.messages if seq in log and log[seq].owner == owner and log[seq].message.active]
-        if not len(mine) == len(row.messages) == row.summary.messages:
+        # An archive whose messages were removed by their age stands by itself.
+        if len(mine) != len(row.messages) or len(row.messages) not in (0, row.summary.messages):
             return False
         for entry in mine:
             log[entry.message.seq] = replace(entry, message=replace(entry.message, active=False, chunk=chunk))

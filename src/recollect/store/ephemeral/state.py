@@ -99,6 +99,8 @@ class State:
     """Up to where each policy has walked along the log."""
     agenda: Rows[Subject, Planned] = field(default_factory=dict)
     audit: Rows[int, AuditEntry] = field(default_factory=dict)
+    marks: Rows[str, str] = field(default_factory=dict)
+    """What is kept in mind about the store itself."""
     given: Rows[str, int] = field(default_factory=dict)
     """The last number that a table gave out, where what had it has been erased."""
     numbers: Numbers = field(default_factory=Numbers)
@@ -187,6 +189,11 @@ class State:
 
 TABLES: Final = tuple(each.name for each in fields(State) if each.name != "numbers")
 """The names of the tables."""
+
+
+def facts_table(owner: Name) -> str:
+    """Name the numbers of somebody's facts, of which the first may be gone."""
+    return f"facts of {owner[0]}/{owner[1]}"
 
 
 def person(scope: Scope) -> Name:

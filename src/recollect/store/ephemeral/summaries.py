@@ -71,6 +71,8 @@ def roll_back(work: Changes, state: State, change: RollBack) -> Summary:
     work.known(scope)
     summary = state.summary(scope, change.summary)
     _expect_nothing_above(state, summary)
+    if summary.level == 1 and summary.reach == "chunks" and summary.replaces is None and not below(state, summary):
+        raise SourcesChanged(f"the messages below summary {summary.id} have been removed, as old as they were")
     done = undo(state, summary)
     subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
     work.note(scope, change.actor, "roll_back", subject)

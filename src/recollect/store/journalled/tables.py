@@ -320,6 +320,14 @@ TABLES: Final[tuple[Table, ...]] = (
         owner=_owner_of_note,
     ),
     Table(
+        "marks",
+        "marks",
+        lambda name, value: {"mark": name, "value": value},
+        lambda record: (decode(str, record["mark"]), decode(str, record["value"])),
+        key=str,
+        owner=_nobody,
+    ),
+    Table(
         "numbers_given",
         "given",
         lambda table, last: {"numbered": table, "last_given": last},

@@ -23,6 +23,7 @@ from recollect.domain.moving import Row as MovingRow
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
@@ -39,6 +40,7 @@ from recollect.store.sqlite import (
     memories,
     note_search,
     reads,
+    retention,
     search,
     vectors,
     verify,
@@ -348,6 +350,14 @@ class SqliteStore:
     async def purge(self, scope: Scope, actor: str = "recollect") -> Purged:
         """Erase a user for good, from every byte of the file."""
         return await self._engine.purge(scope, actor)
+
+    async def discardable(self, what: Discardable, before: int) -> int:
+        """Return how much is older than a moment."""
+        return await self._engine.read(lambda connection: retention.discardable(connection, what, before))
+
+    async def marks(self) -> dict[str, str]:
+        """Return what is kept in mind about the store."""
+        return await self._engine.read(retention.marks)
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

@@ -83,7 +83,7 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
     found = execute(_ROLLING_BACK, (step.summary, owner)).fetchone()
     if found is None:
         raise NotFound(f"{step.scope.user!r} has no summary {step.summary}")
-    _, level, chunks, _, _, replaced, rolled_back = found
+    _, level, chunks, reach, replaces, replaced, rolled_back = found
     if rolled_back:
         raise SourcesChanged(f"summary {step.summary} has been rolled back already")
     if replaced:
@@ -91,6 +91,10 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
     above = execute(_STANDS_ON_IT, (step.summary,)).get
     if above is not None:
         raise SourcesChanged(f"summary {above} stands on summary {step.summary}; roll that one back first")
+    if reach == "chunks" and level == 1 and replaces is None:
+        (chunk,) = json.loads(chunks)
+        if not rows.one(execute(_IN_CHUNK, (chunk, owner)))[0]:
+            raise SourcesChanged(f"the messages below summary {step.summary} have been removed, as old as they were")
     undo(unit, owner, step.summary)
     unit.audit(step.scope, step.actor, "roll_back", f"summary {step.summary}, level {level}, chunks {chunks}")
     return read(unit, step.summary)

@@ -53,6 +53,10 @@ SELECT m.id, o.space, o.name,
   FROM memory m JOIN person o ON o.id = m.owner
 """
 _TIMELY: Final[Mapping[Timely, str]] = {
+    "unseen": """
+        m.active = 1 AND m.seen_at <= ?1 AND NOT EXISTS (
+            SELECT 1 FROM memory_version v WHERE v.memory = m.id AND v.at > ?1) ORDER BY m.seen_at, m.id
+    """,
     "expiry": "m.active = 1 AND m.expires_at IS NOT NULL AND m.expires_at <= ? ORDER BY m.expires_at, m.id",
     "reminder": (
         "m.active = 1 AND m.remind_at IS NOT NULL AND m.delivered_at IS NULL AND m.remind_at <= ? "
@@ -145,7 +149,7 @@ def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> lis
 
 def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[Memory]:
     """Return active memories, of all spaces, whose time has come."""
-    return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?", (before, limit)))
+    return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?2", (before, limit)))
 
 
 def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[MemoryVersion]:

@@ -165,7 +165,7 @@ def erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
     connection.pragma("secure_delete", 1)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        with _thorough_index(connection):
+        with thorough_index(connection):
             done = _erase(connection, scope, actor)
         connection.execute("COMMIT")
     finally:
@@ -241,7 +241,7 @@ def _refuse_strangers(connection: apsw.Connection, scope: Scope, who: int | None
 
 
 @contextmanager
-def _thorough_index(connection: apsw.Connection) -> Iterator[None]:
+def thorough_index(connection: apsw.Connection) -> Iterator[None]:
     """Have the keyword index take words out at once; otherwise it only notes that they are gone."""
     for table in ("log_index", "note_index"):
         connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('secure-delete', 1)")

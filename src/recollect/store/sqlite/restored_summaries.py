@@ -103,7 +103,8 @@ def _place(unit: Unit, owner: int, row: SummaryRow) -> tuple[str, bool]:
     chunk = max((last + 1, *new.chunks))
     execute("UPDATE person SET last_chunk = ? WHERE id = ?", (chunk, owner))
     free, _ = rows.one(execute(_FREE, (owner, json.dumps(row.messages))))
-    return json.dumps([chunk]), free == len(row.messages) == new.messages
+    # An archive whose messages were removed by their age stands by itself.
+    return json.dumps([chunk]), free == len(row.messages) and len(row.messages) in (0, new.messages)
 
 
 def _take(unit: Unit, owner: int, row: SummaryRow, chunk: int) -> None:

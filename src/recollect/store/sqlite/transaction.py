@@ -30,8 +30,9 @@ from recollect.domain.memory_change import (
 from recollect.domain.message import Message
 from recollect.domain.moving import Restore, as_expected
 from recollect.domain.receipt import Result
+from recollect.domain.retention import Discard, PutMark
 from recollect.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
-from recollect.store.sqlite import append, archive, digests, known, note_search, notes, restoring, vectors
+from recollect.store.sqlite import append, archive, digests, known, note_search, notes, restoring, retention, vectors
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.unit import Unit
 
@@ -48,6 +49,8 @@ Step = (
     | MemoryChange
     | append.Returning
     | Restore
+    | Discard
+    | PutMark
 )
 
 
@@ -97,7 +100,7 @@ class Transaction:
         """Write what was only counted so far. Comes before the commit."""
         self._appender.write()
 
-    def _step(self, step: Step) -> Result:  # noqa: C901 - a case for each kind of change
+    def _step(self, step: Step) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
         match step:
             case append.Prepared():
                 return self._appender.append(step)
@@ -135,3 +138,9 @@ class Transaction:
             case Restore():
                 self._appender.write()
                 return as_expected(step, restoring.carry_out(self._unit, step.row))
+            case Discard():
+                self._appender.write()
+                return retention.discard(self._unit, step)
+            case PutMark():
+                retention.put_mark(self._unit, step)
+                return None

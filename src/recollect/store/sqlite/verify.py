@@ -63,16 +63,28 @@ _COUNTS: Final = (
     ),
 )
 
+# Where old archives have been removed, more was counted and covered than is there: their summaries stay.
+_EMPTIED: Final = """
+SELECT e.owner FROM summary e WHERE e.level = 1 AND e.rolled_back = 0 AND e.reach = 'chunks'
+   AND NOT EXISTS (SELECT 1 FROM log l WHERE l.chunk = json_extract(e.chunks, '$[0]') AND l.owner = e.owner)
+"""
+_WALKED_PAST: Final = """
+(SELECT count(*) FROM log l WHERE l.owner = p.id AND l.seq <= w.up_to AND (a.thread = '' OR l.thread = t.id))
+"""
+_COVERED: Final = """
+(SELECT count(*) FROM log l WHERE l.owner = y.owner AND l.seq BETWEEN y.first_seq AND y.last_seq
+    AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
+"""
+
 _AGENDA: Final = (
     (
         "the messages counted for the summaries of",
-        """
+        f"""
         SELECT a.space || '/' || a.user || '/' || a.thread FROM agenda a JOIN walk w ON w.policy = a.policy
           JOIN person p ON p.space = a.space AND p.name = a.user
           LEFT JOIN thread t ON t.space = a.space AND t.name = a.thread
          WHERE a.policy IN ('tree', 'rolling', 'tiers')
-           AND a.messages != (SELECT count(*) FROM log l WHERE l.owner = p.id AND l.seq <= w.up_to
-                                 AND (a.thread = '' OR l.thread = t.id))
+           AND iif(p.id IN ({_EMPTIED}), a.messages < {_WALKED_PAST}, a.messages != {_WALKED_PAST})
         """,
     ),
 )
@@ -103,7 +115,8 @@ _ARCHIVES: Final = (
         "a summary stands for messages that are not archived: summary",
         """
         SELECT y.id FROM summary y WHERE y.level = 1 AND y.rolled_back = 0 AND y.reach = 'chunks'
-           AND y.messages != (SELECT count(*) FROM log l, json_each(y.chunks) c WHERE l.chunk = c.value AND l.owner = y.owner)
+           AND (SELECT count(*) FROM log l, json_each(y.chunks) c WHERE l.chunk = c.value AND l.owner = y.owner)
+               NOT IN (0, y.messages)
         """,
     ),
     (
@@ -119,10 +132,9 @@ _ARCHIVES: Final = (
     ),
     (
         "a summary does not cover as many messages as it says: summary",
-        """
+        f"""
         SELECT y.id FROM summary y WHERE y.active = 1 AND y.reach IN ('thread', 'user')
-           AND y.messages != (SELECT count(*) FROM log l WHERE l.owner = y.owner AND l.seq BETWEEN y.first_seq AND y.last_seq
-                                 AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
+           AND iif(y.owner IN ({_EMPTIED}), y.messages < {_COVERED}, y.messages != {_COVERED})
         """,
     ),
     (
@@ -136,7 +148,7 @@ _ARCHIVES: Final = (
         "a summary is the newer version of none, or of another's: summary",
         """
         SELECT y.id FROM summary y LEFT JOIN summary z ON z.id = y.replaces
-         WHERE (y.replaces IS NULL) != (y.version = 1) OR z.owner != y.owner OR z.version != y.version - 1
+         WHERE (y.replaces IS NOT NULL AND y.version = 1) OR z.owner != y.owner OR z.version != y.version - 1
         """,
     ),
 )
@@ -159,13 +171,17 @@ _KNOWN: Final = (
     ),
     (
         "a memory's versions are not all there: memory",
-        "SELECT m.id FROM memory m WHERE m.revision != 1 + (SELECT count(*) FROM memory_version v WHERE v.memory = m.id)",
+        # Only the oldest ones can have been removed.
+        """
+        SELECT m.id FROM memory m JOIN memory_version v ON v.memory = m.id GROUP BY m.id
+        HAVING m.revision != 1 + max(v.revision) OR count(*) != 1 + max(v.revision) - min(v.revision)
+        """,
     ),
     (
         "the versions of the facts are not all there: user",
         """
         SELECT p.space || '/' || p.name FROM facts f JOIN person p ON p.id = f.owner
-         GROUP BY f.owner HAVING max(f.version) != count(*)
+         GROUP BY f.owner HAVING 1 + max(f.version) - min(f.version) != count(*)
         """,
     ),
 )
