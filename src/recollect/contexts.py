@@ -20,7 +20,7 @@ from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from recollect.context import AccountContext, Builder, Context
-    from recollect.context.builder import Portrait
+    from recollect.context.builder import People
     from recollect.recall import Recall
     from recollect.store import Store
 
@@ -32,19 +32,19 @@ CLEARED: Final = "cleared_up_to"
 class Contexts:
     """What makes contexts, for all users of a store. It is loaded when it is needed."""
 
-    def __init__(self, store: Store, recall: Recall, profile: Profile, portrait: Portrait) -> None:
+    def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
         self.store = store
         self.profile = profile
         self.standing = Standing(store, profile)
         self._recall = recall
-        self._portrait = portrait
+        self._people = people
 
     @cached_property
     def builder(self) -> Builder:
         """What reads, chooses and writes down."""
         from recollect.context import Builder  # noqa: PLC0415 - loaded when it is needed
 
-        return Builder(self.store, self._recall, self._portrait)
+        return Builder(self.store, self._recall, self._people)
 
 
 class UserContexts:

@@ -86,6 +86,18 @@ class Knowledge:
 
         return Observer(self.store, self.profile)
 
+    async def portrait(self, scope: Scope) -> str | None:
+        """Return the portrait that is at hand: no model is asked."""
+        return await self.portraitist.at_hand(scope)
+
+    async def habits(self, scope: Scope) -> str:
+        """Return how a user likes to talk, as far as it was counted."""
+        return await self.observer.at_hand(scope)
+
+    async def observe(self, scope: Scope) -> None:
+        """Count the habits of a user on."""
+        await self.observer.preferences(scope)
+
     def extractor(self) -> Extractor:
         """Make what learns from messages."""
         from recollect.facts import Extractor  # noqa: PLC0415

@@ -152,7 +152,13 @@ class Memory(AllKnowledge, AllCare, AllPortable):
         upkeep = Upkeep(
             [
                 Embedding(store, embedder, counted),
-                Extracting(store, self._knowledge.extractor, enabled=profile.extract, metrics=counted),
+                Extracting(
+                    store,
+                    self._knowledge.extractor,
+                    enabled=profile.extract,
+                    observe=self._knowledge.observe,
+                    metrics=counted,
+                ),
                 Digesting(store, profile.summaries, self._digests.load, metrics=counted),
                 cleaning,
             ]
@@ -160,7 +166,7 @@ class Memory(AllKnowledge, AllCare, AllPortable):
         AllCare.__init__(self, Care(store, profile, upkeep, cleaning, chat, counted, known))
         self._profile = profile
         self._recall = Recall(store, embedder)
-        self._contexts = Contexts(store, self._recall, profile, self._portrait)
+        self._contexts = Contexts(store, self._recall, profile, self._knowledge)
 
     def user(
         self,
@@ -185,9 +191,6 @@ class Memory(AllKnowledge, AllCare, AllPortable):
     def _forget_what_is_at_hand(self) -> None:
         self._knowledge.portraitist.forget_all()
         self._recall.forget_all()
-
-    async def _portrait(self, scope: Scope) -> str | None:
-        return await self._knowledge.portraitist.at_hand(scope)
 
     async def ingest_message(
         self,

@@ -126,6 +126,25 @@ async def test_unknown_commands_and_commands_of_groups(memory: recollect.Memory)
     assert await Router().answer(ann, "hello") is None
 
 
+@pytest.mark.req("C13")
+async def test_the_commands_of_an_account(tmp_path: Path) -> None:
+    async with recollect.connect(tmp_path / "memory.db", embedder="deterministic", profile="account") as memory:
+        ann = memory.user("ann")
+        for number in range(12):
+            await ann.add("user", f"The safe number {number} opens with 47{number:02}.")
+        before = await ask(ann, "/historycontext")
+        assert "opens with" not in before.text
+        assert "opens with" in (await ask(ann, "/analyze")).text
+        assert (await ask(ann, "/historycontext")).text == (await ann.history_context()).text
+        shown = (await ask(ann, "/context which safe?")).text
+        assert "recent: " in shown
+        assert "The safe number 11" in shown
+        await ask(ann, "/clear")
+        cleared = (await ask(ann, "/context which safe?")).text
+        assert "recent: 0 tokens, 0 in" in cleared
+        assert len(await ann.history()) == 12
+
+
 async def test_a_cleared_window_keeps_everything(memory: recollect.Memory) -> None:
     ann = memory.user("ann")
     await ann.add("user", "The safe opens with 4711.")

@@ -50,6 +50,7 @@ def test_an_account_has_its_last_ten_its_history_and_what_is_relevant(tmp_path: 
         context = ann.context("the red boat is in the harbour")
         assert sum(item.section == "recent" for item in context.items) == 10
         assert [item.section for item in context.items if item.section != "recent"] == [
+            "habits",
             "summaries",
             "snippets",
             "current",
@@ -165,3 +166,23 @@ async def test_history_is_read_when_it_is_needed_kept_and_read_on_from_there(
         await ann.add("user", "it rains")
         await ann.context("how was the weather?")
         assert read == [20, 1]
+
+
+@pytest.mark.req("C15")
+@pytest.mark.parametrize("profile", ["account", "default"])
+def test_how_somebody_likes_to_talk_is_learned_and_told_to_the_model(tmp_path: Path, profile: str) -> None:
+    with recollect.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
+        ann, bob = memory.user("ann"), memory.user("bob")
+        for number in range(12):
+            ann.add("user", f"lol the marathon training was hard, haha, take {number}! 😀")
+            ann.add("assistant", "I can imagine how tired you are.")
+        ann.add("user", "keep it short please, that is too long")
+        bob.add("user", "Good evening.")
+        memory.upkeep()
+        context = ann.context("what next?", 2_000)
+        (habits,) = [item.text for item in context.items if item.section == "habits"]
+        assert "Replies they seem to like: short." in habits
+        assert "marathon" in habits
+        assert "casual" in habits
+        assert "<habits>" in context.text
+        assert not [item for item in bob.context("hello").items if item.section == "habits"]

@@ -27,16 +27,22 @@ words = st.text(
 ).filter(lambda text: text.strip() and "\0" not in text)
 
 
-async def facts_of(store: Store, scope: Scope) -> str | None:
-    facts = await store.facts(scope)
-    return None if facts is None else facts.text
+class Facts:
+    """What is known about people, and nothing else."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def portrait(self, scope: Scope) -> str | None:
+        facts = await self._store.facts(scope)
+        return None if facts is None else facts.text
+
+    async def habits(self, scope: Scope) -> str:
+        return f"{scope.user} likes short replies."
 
 
 async def build(store: Store, text: str, budget: int, profile: str, system: str | None = None) -> Context:
-    async def portrait(scope: Scope) -> str | None:
-        return await facts_of(store, scope)
-
-    builder = Builder(store, Recall(store, DeterministicEmbedder()), portrait)
+    builder = Builder(store, Recall(store, DeterministicEmbedder()), Facts(store))
     wanted = Wanted(text, budget, system=system, at=NOON + timedelta(days=1))
     return await builder.build(ANN, wanted, load_profile(profile).context, counter_for())
 

@@ -50,7 +50,7 @@ VERSIONS = {
     "forget/1": "c342796df82d24d5",
     "portrait/1": "2a2a7e2a59c91f88",
     "route/1": "fb81c4be6590f30d",
-    "chat/1": "dc4f781dfd633ee1",
+    "chat/2": "6538ea001206d997",
 }
 
 EVIL = (

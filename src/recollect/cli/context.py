@@ -60,6 +60,12 @@ def context(
 
 
 def _explain(made: Context) -> None:
+    say(budget_table(made))
+    say(harmless(made.explain()))
+
+
+def budget_table(made: Context) -> Table:
+    """Show what each section uses of the budget."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("section")
     table.add_column("tokens", justify="right")
@@ -72,5 +78,6 @@ def _explain(made: Context) -> None:
         table.add_row(
             report.name, f"{report.tokens:,}", f"{report.budget:,}", str(report.items), str(report.left_out), bar
         )
-    say(table)
-    say(harmless(made.explain()))
+    whole = Bar(size=max(made.budget, 1), begin=0, end=made.tokens, width=30, color="green")
+    table.add_row("all", f"{made.tokens:,}", f"{made.budget:,}", str(len(made.items)), str(len(made.left_out)), whole)
+    return table

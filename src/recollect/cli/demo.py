@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 import time
@@ -12,94 +11,123 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
+from rich.tree import Tree
 
 import recollect
-from recollect.cli.show import hit_line, message_line, say
+from recollect.cli.context import budget_table
+from recollect.cli.plug import pull_the_plug
+from recollect.cli.show import draw, harmless, hit_line, message_line, progress_bar, say
+from recollect.domain.summary import Summary
 from recollect.errors import InvalidInput
 
-_SEARCHES: Final = (
-    "Which food must I avoid?",
-    "When can I reach the landlord?",
-    "Where is the red suitcase?",
-    "What does Tom's girlfriend do for a living?",
+if TYPE_CHECKING:
+    from recollect._blocking_types import BlockingMemory, BlockingUserMemory
+
+_QUESTIONS: Final = (
+    "Which nuts can't I eat?",
+    "Who has the spare key of my old place?",
+    "What is the cat of my neighbour called?",
+    "Where did Tom lock himself out?",
+    "¿Cuál es el código de la consigna?",
 )
-_WRITER: Final = """
-import itertools, sys, recollect
-memory = recollect.open(sys.argv[1])
-user = memory.user("ann", thread="power-cut")
-for number in itertools.count(1):
-    receipt = user.add("user", f"line {number} before the plug was pulled")
-    print(receipt.message.seq, flush=True)
-"""
-_ACKNOWLEDGED: Final = 200
+_ASKED: Final = "What should I cook when Inês and her son come?"
+_BUDGET: Final = 2_000
+_LINE: Final = 100
 
 
 def demo(
     keep: Annotated[Path | None, typer.Option("--keep", help="Keep the demo's memory in this file.")] = None,
 ) -> None:
-    """See it work: store a conversation, find things again, and pull the plug in between. Needs no network."""
+    """See it work: eight weeks of conversation, what becomes of them, and what a model would be sent. All offline."""
     with _place(keep) as path:
-        _store_and_search(path)
-        _pull_the_plug(path)
-        _check(path)
+        with recollect.open(path) as memory:
+            ann = memory.user("ann")
+            _store(ann)
+            _upkeep(memory, ann)
+            _ask(ann)
+            _summaries(ann)
+            _portrait(ann)
+            _context(ann)
+        _title("7. The plug is pulled while another process writes")
+        sound = pull_the_plug(path, say)
         if keep is not None:
-            say(f"\nThe memory is in {path}. Look around: recollect history --user ann --store {path}")
+            say(f"\nThe memory is in {path}. Look around:")
+            say(f'  recollect search "the red suitcase" --user ann --store {path}')
+            say(f"  recollect chat --user ann --store {path}")
+        if not sound:
+            raise typer.Exit(1)
 
 
-def _store_and_search(path: Path) -> None:
-    _title("1. Three weeks of a conversation go into an empty memory")
+def _store(ann: BlockingUserMemory) -> None:
+    _title("1. Eight weeks of a conversation go into an empty memory")
+    start, said = time.perf_counter(), list(conversation())
+    for role, text, at in said:
+        ann.add(role, text, at=at, name="Ann" if role == "user" else None)  # type: ignore[arg-type]
+    seconds = time.perf_counter() - start
+    say(f"{len(said)} messages stored in {seconds:.2f} s, each one synced to the disk. The last ones:\n")
+    for message in ann.history(3):
+        say("  ", message_line(message))
+    say(f"\n{len(ann.sessions(1_000))} sessions were recognised by the silences between them.")
+
+
+def _upkeep(memory: BlockingMemory, ann: BlockingUserMemory) -> None:
+    _title("2. Upkeep: everything is embedded, summarised and looked through for what to remember")
     start = time.perf_counter()
-    with recollect.open(path) as memory:
-        ann = memory.user("ann")
-        count = 0
-        for role, text, at in conversation():
-            ann.add(role, text, at=at)  # type: ignore[arg-type]
-            count += 1
-        seconds = time.perf_counter() - start
-        say(f"{count} messages stored in {seconds:.2f} s, each one synced to the disk. The last ones:\n")
-        for message in ann.history(3):
-            say("  ", message_line(message))
-        say(f"\n{len(ann.sessions())} sessions were recognised by the silences between them.")
-        _title("2. Old moments come back, by their words and by their meaning")
-        memory.upkeep()
-        for words in _SEARCHES:
-            say(Text(f"? {words}", style="bold"))
-            for hit in ann.search(words, limit=2):
-                say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
+    with progress_bar("upkeep", hidden=False) as progress:
+        memory.upkeep(progress)
+    seconds, made, known = time.perf_counter() - start, ann.summaries(active=None), ann.memories()
+    say(
+        f"{len(made)} summaries and {len(known)} memories in {seconds:.1f} s, without a model and without a network. "
+        "A model makes them better; nothing needs one."
+    )
 
 
-def _pull_the_plug(path: Path) -> None:
-    _title("3. Another process writes to the same memory, and is killed in the middle of it")
-    with subprocess.Popen(  # noqa: S603 - this very interpreter
-        [sys.executable, "-c", _WRITER, str(path)], stdout=subprocess.PIPE, text=True
-    ) as writer:
-        if writer.stdout is None:
-            raise RuntimeError("the writing process has no output")
-        acknowledged = [int(writer.stdout.readline()) for _ in range(_ACKNOWLEDGED)]
-        writer.kill()
-        # What it had said before it died counts too.
-        acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
-    with recollect.open(path) as memory:
-        found = {message.seq for message in memory.user("ann").history(10_000)}
-    lost = len(set(acknowledged) - found)
-    say(f"kill -9 after {len(acknowledged)} acknowledged messages: {lost} lost.")
-    if lost:
-        raise typer.Exit(1)
+def _ask(ann: BlockingUserMemory) -> None:
+    _title("3. Questions are answered from the right old message, by its words and by its meaning")
+    for question in _QUESTIONS:
+        say(Text(f"? {question}", style="bold"))
+        for hit in ann.search(question, limit=1):
+            say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
 
 
-def _check(path: Path) -> None:
-    _title("4. Everything is checked against everything else")
-    with recollect.open(path) as memory:
-        report, stats = memory.verify(), memory.stats()
-    for check in report.checks:
-        say(Text("  ok  " if check.ok else "  WRONG  ", style="green" if check.ok else "bold red"), check.name)
-    say(f"\n{stats.messages} messages of {stats.users} user in {stats.bytes / 1_000_000:.1f} MB.")
-    if not report.ok:
-        raise typer.Exit(1)
+def _summaries(ann: BlockingUserMemory) -> None:
+    _title("4. Summaries of summaries stand for what is long ago; every message stays below them")
+    active = ann.summaries()
+    tree = Tree(Text("what was said", style="bold"))
+    for number, summary in enumerate(active):
+        branch = tree.add(_summary_line(summary))
+        if number == 0:
+            for message in ann.summary_messages(summary.id)[:3]:
+                branch.add(_cut(message_line(message)))
+            branch.add(Text(f"… {summary.messages - 3} more messages", style="dim"))
+    draw(tree)
+
+
+def _portrait(ann: BlockingUserMemory) -> None:
+    _title("5. What is known about Ann")
+    for memory in ann.memories()[:8]:
+        say(
+            Text(f"  {memory.importance:2}/10 ", style=_COLOURS[memory.band.name]), f"[{memory.category}] {memory.text}"
+        )
+    say()
+    say(harmless(ann.portrait() or "nothing yet"))
+
+
+def _context(ann: BlockingUserMemory) -> None:
+    _title(f"6. What a model would be sent, in {_BUDGET:,} tokens, and why")
+    say(Text(f"? {_ASKED}\n", style="bold"))
+    context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")
+    say(budget_table(context))
+    for item in sorted(
+        (item for item in context.items if item.section == "snippets"), key=lambda item: -(item.score or 0.0)
+    )[:5]:
+        say(Text(f"  + {item.score or 0:5.2f}  ", style="green"), harmless(item.text[:_LINE]))
+    for left in context.left_out[:3]:
+        say(Text("  - ", style="red"), harmless(left.item.text[:_LINE]), Text(f"  {left.reason}", style="dim"))
 
 
 def conversation() -> Iterator[tuple[str, str, datetime]]:
@@ -116,6 +144,21 @@ def conversation() -> Iterator[tuple[str, str, datetime]]:
             yield role, line, at + timedelta(minutes=turn)
 
 
+_COLOURS: Final = {"low": "dim", "medium": "blue", "high": "yellow", "critical": "bold red"}
+
+
+def _summary_line(summary: Summary) -> Text:
+    head = Text(f"level {summary.level}, {summary.messages} messages  ", style="cyan")
+    text = Text(" ".join(harmless(summary.text).split()))
+    text.truncate(4 * _LINE, overflow="ellipsis")
+    return head + text
+
+
+def _cut(line: Text) -> Text:
+    line.truncate(_LINE, overflow="ellipsis")
+    return line
+
+
 @contextmanager
 def _place(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
@@ -129,3 +172,4 @@ def _place(keep: Path | None) -> Iterator[Path]:
 
 def _title(text: str) -> None:
     say(Text(f"\n{text}", style="bold blue"))
+    sys.stdout.flush()

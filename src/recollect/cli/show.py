@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -38,6 +38,11 @@ def console(*, stderr: bool = False) -> Console:
 def say(*parts: str | Text | Table) -> None:
     """Print a line for a person."""
     console().print(*parts, sep="")
+
+
+def draw(what: RenderableType) -> None:
+    """Print something that fits itself into the width of the terminal."""
+    console().print(what, soft_wrap=False)
 
 
 def complain(text: str) -> None:

@@ -22,6 +22,8 @@ _MARK: Final = " […]"
 _REQUIRED: Final[tuple[SectionName, ...]] = ("current", "system")
 _IN_A_ROW: Final[tuple[SectionName, ...]] = ("recent",)
 """Sections in which a hole would mislead: what does not fit ends them."""
+_CUT: Final[tuple[SectionName, ...]] = ("recent", "portrait")
+"""Sections whose first item is cut rather than left out."""
 
 
 @dataclass(slots=True)
@@ -100,7 +102,7 @@ class Assembler:
         section = self._sections[name]
         for offer in self._wanted(offered):
             room = min(section.share - section.used, self._room())
-            first = name in _IN_A_ROW and not section.kept and not section.waiting
+            first = name in _CUT and not section.kept and not section.waiting
             must = name in _REQUIRED or first
             item = self._cut_to(offer, room - (0 if section.kept else section.overhead)) if must else offer
             broken = name in _IN_A_ROW and section.waiting

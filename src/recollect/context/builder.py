@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, TypedDict
+from typing import Final, Protocol, TypedDict
 
 from recollect.context.assemble import Assembler
 from recollect.context.context import Context
@@ -29,7 +29,15 @@ _PER_BLOCK: Final = 4
 _LEAST_SNIPPET: Final = 20
 """The tokens of a short message with its date and speaker."""
 
-Portrait = Callable[[Scope], Awaitable[str | None]]
+
+class People(Protocol):
+    """What is known about people, without asking a model."""
+
+    async def portrait(self, scope: Scope) -> str | None:
+        """Return all that should be known about a user, in lines, the most important first."""
+
+    async def habits(self, scope: Scope) -> str:
+        """Return how a user likes to talk."""
 
 
 class AccountContext(TypedDict):
@@ -62,10 +70,10 @@ class Wanted:
 class Builder:
     """Makes contexts over one store."""
 
-    def __init__(self, store: Store, recall: Recall, portrait: Portrait) -> None:
+    def __init__(self, store: Store, recall: Recall, people: People) -> None:
         self._store = store
         self._recall = recall
-        self._portrait = portrait
+        self._people = people
 
     async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
         """Read what the recipe asks for, and fill the budget."""
@@ -73,8 +81,11 @@ class Builder:
         summaries, recent, current = await self._near(scope, wanted, recipe)
         shown = frozenset(message.seq for message in (*recent, *current))
         person = _called(scope.user, (*recent, *current))
-        hits, memories, portrait = await asyncio.gather(
-            self._hits(scope, wanted, recipe, shown), self._memories(scope, recipe), self._about(scope, recipe)
+        hits, memories, portrait, habits = await asyncio.gather(
+            self._hits(scope, wanted, recipe, shown),
+            self._memories(scope, recipe),
+            self._about(scope, recipe),
+            self._habits(scope, recipe),
         )
         offers = Offers(counter)
         several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
@@ -83,6 +94,7 @@ class Builder:
             "rules": offers.rules(),
             "persona": offers.persona(wanted.persona),
             "portrait": offers.portrait(portrait),
+            "habits": offers.habits(habits),
             "memories": offers.memories(memory for memory in memories if memory.text not in (portrait or "")),
             "summaries": offers.summaries(summaries, _covered(summaries, recent)),
             "snippets": offers.snippets(hits),
@@ -184,8 +196,11 @@ class Builder:
             return []
         return (await self._store.memories(scope))[: recipe.memories]
 
+    async def _habits(self, scope: Scope, recipe: Recipe) -> str:
+        return await self._people.habits(scope) if "habits" in recipe.order else ""
+
     async def _about(self, scope: Scope, recipe: Recipe) -> str | None:
-        return await self._portrait(scope) if "portrait" in recipe.order else None
+        return await self._people.portrait(scope) if "portrait" in recipe.order else None
 
 
 def _called(user: str, messages: Sequence[Message]) -> str:

@@ -90,6 +90,7 @@ _BLOCKS: Final[Mapping[SectionName, Callable[[Fenced, str], str]]] = {
     "rules": _as_it_is,
     "persona": _as_it_is,
     "portrait": _portrait,
+    "habits": _filled("habits", "habits"),
     "memories": _filled("saved", "saved"),
     "summaries": _filled("summary", "summary"),
     "snippets": _filled("background", "background"),

@@ -46,8 +46,16 @@ class Offers:
         return [self._item("persona", "persona", load_prompt("chat").section("persona", persona=Fenced(persona)))]
 
     def portrait(self, text: str | None) -> list[Item]:
-        """Offer what is known about the person."""
-        return [] if not text else [self._item("portrait", "portrait", quote(text))]
+        """Offer what is known about the person, line by line: where not all of it fits, the first lines do."""
+        lines = [line for line in (text or "").splitlines() if line.strip()]
+        return [
+            self._item("portrait", f"portrait, line {number}", quote(line), place=number)
+            for number, line in enumerate(lines, 1)
+        ]
+
+    def habits(self, text: str) -> list[Item]:
+        """Offer how the person likes to talk."""
+        return [] if not text else [self._item("habits", "habits", quote(text))]
 
     def memories(self, found: Iterable[Memory]) -> list[Item]:
         """Offer remembered things: the most important first."""

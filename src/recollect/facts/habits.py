@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
 from recollect.domain.memory import Memory
@@ -34,6 +34,11 @@ _WORDS_KEPT: Final = 400
 """So many words are counted on; those that come least often are let go when there are more than twice as many."""
 _TOPICS: Final = 10
 _LEAST_OFTEN: Final = 2
+_LEAST_TURNS: Final = 10
+"""Habits show after so many turns."""
+_OFTEN: Final = 0.2
+_NAMED: Final = 5
+_TELLING: Final = frozenset({"emoji", "polite", "casual", "exclaims"})
 _LONGEST: Final = 4_000
 _SHORT: Final = 12
 _LONG: Final = 60
@@ -130,6 +135,19 @@ class Preferences:
             lines.append("Tone: " + ", ".join(f"{name} ({count} of {self.turns})" for name, count in self.tone[:4]))
         return "\n".join(lines)
 
+    def habits(self) -> str:
+        """Say in a few words how to talk with them; empty as long as too little was said."""
+        if self.turns < _LEAST_TURNS:
+            return ""
+        often = [name for name, times in self.tone if name in _TELLING and times >= self.turns * _OFTEN]
+        parts = [
+            f"Replies they seem to like: {self.reply_length}." if self.reply_length != "unknown" else "",
+            f"Writes in {', '.join(name.capitalize() for name, _ in self.languages[:2])}." if self.languages else "",
+            f"Their tone: {', '.join(often)}." if often else "",
+            f"Often talks about {', '.join(word for word, _ in self.topics[:_NAMED])}." if self.topics else "",
+        ]
+        return " ".join(filter(None, parts))
+
 
 class Observer:
     """Counts what users do, a little more each time somebody asks."""
@@ -152,6 +170,11 @@ class Observer:
         zone = await zone_of(self._store, self._profile, scope)
         stated = [memory for memory in await self._store.memories(scope) if memory.category == "preference"]
         return preferences(counts, zone, stated)
+
+    async def at_hand(self, scope: Scope) -> str:
+        """Return what was counted before, in a few words. Counts nothing itself."""
+        counts, _, _ = await self._stored(scope)
+        return preferences(counts, UTC, ()).habits()
 
     async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
         kept = await self._store.derived(scope, KIND)

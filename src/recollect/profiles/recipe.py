@@ -11,7 +11,7 @@ from recollect.domain import checks
 from recollect.errors import InvalidInput
 
 SectionName: TypeAlias = Literal[
-    "system", "rules", "persona", "portrait", "memories", "summaries", "snippets", "recent", "current"
+    "system", "rules", "persona", "portrait", "habits", "memories", "summaries", "snippets", "recent", "current"
 ]
 SECTIONS: Final[tuple[SectionName, ...]] = get_args(SectionName)
 

@@ -13,6 +13,11 @@ from recollect.telemetry.metrics import OWN, Metrics
 
 _errors: Final = logging.getLogger("recollect.errors")
 _performance: Final = logging.getLogger("recollect.performance")
+# Who reads logs has set them up. Where nobody has, Python would print this into the middle of somebody's output.
+_performance.addHandler(logging.NullHandler())
+
+_LONG: Final = frozenset({"upkeep", "verify", "repair", "backup", "export", "load", "purge", "summarize"})
+"""What reads or works through all there is: it takes as long as there is work, and nobody need be told."""
 
 
 class Measuring(Protocol):
@@ -56,7 +61,7 @@ def timed(
 def done(metrics: Metrics, operation: str, seconds: float) -> None:
     """Count an operation that ended well."""
     metrics.called(operation, OWN, seconds)
-    if seconds >= metrics.slow_seconds:
+    if seconds >= metrics.slow_seconds and operation not in _LONG:
         _performance.warning("%s took %.2f s", operation, seconds)
     else:
         _performance.debug("%s took %.4f s", operation, seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -49,11 +49,18 @@ class Extracting:
     name = "remembered"
 
     def __init__(
-        self, store: Store, make: Callable[[], Extractor], *, enabled: bool, metrics: Metrics | None = None
+        self,
+        store: Store,
+        make: Callable[[], Extractor],
+        *,
+        enabled: bool,
+        observe: Callable[[Scope], Awaitable[object]] | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self._store = store
         self._metrics = Metrics() if metrics is None else metrics
         self._make = make
+        self._observe = observe
         self._made: Extractor | None = None
         self._enabled = enabled
         self._one_at_a_time = asyncio.Lock()
@@ -146,6 +153,8 @@ class Extracting:
             # Another process was faster, or somebody changed a memory meanwhile; what is left is found again.
             self._overtaken = True
             _log.info("looking through the messages of %s again: %s", scope.user, error)
+        if self._observe is not None and after != user.after:
+            await self._observe(scope)
         return learned
 
     async def _behind(self) -> str:
