@@ -21,6 +21,7 @@ from recollect.cli import (
     keys,
     knowledge,
     log,
+    mcp,
     moving,
     serve,
     settings,
@@ -108,6 +109,7 @@ app.command()(config.config)
 app.command()(settings.settings)
 app.command()(demo.demo)
 app.command()(serve.serve)
+app.command()(mcp.mcp)
 app.add_typer(evaluate.commands, name="eval")
 app.add_typer(bot.commands, name="bot")
 app.add_typer(keys.commands, name="key")

@@ -33,7 +33,22 @@ Where the control panel goes
     The Content-Security-Policy allows files of our own and nothing else: no inline scripts, no inline styles.
 """
 
-from recollect.server.app import create_app
-from recollect.server.options import ServerOptions
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recollect.server.app import create_app
+    from recollect.server.options import ServerOptions
 
 __all__ = ["ServerOptions", "create_app"]
+
+_HOME = {"ServerOptions": "options", "create_app": "app"}
+
+
+def __getattr__(name: str) -> object:
+    # Loaded when they are used: what serves agents over standard input needs no web server.
+    if name not in _HOME:
+        raise AttributeError(f"module 'recollect.server' has no attribute {name!r}")
+    return getattr(import_module(f"recollect.server.{_HOME[name]}"), name)

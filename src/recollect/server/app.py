@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from typing import Final
 
 from fastapi import FastAPI
 from fastapi.staticfiles import StaticFiles
+from starlette.routing import Route
 
 from recollect import __version__
 from recollect.memory import Memory
@@ -21,12 +24,28 @@ from recollect.server.options import ServerOptions
 from recollect.server.pages import STATIC
 from recollect.server.proxy import routes as proxy
 
+_log: Final = logging.getLogger("recollect.server")
+
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
+    agents = app.state.agents
+    async with agents.session_manager.run() if agents is not None else nullcontext():
+        yield
     here: Served = app.state.served
     await here.close()
+
+
+def _serve_agents(app: FastAPI, memory: Memory) -> None:
+    """Serve agents too, where the extra `mcp` is installed."""
+    app.state.agents = None
+    try:
+        from recollect.server.mcp.http import McpEndpoint, over_http  # noqa: PLC0415
+    except ImportError as error:
+        _log.info("agents are not served at /mcp: pip install 'recollect[mcp]' (missing: %s)", error.name)
+        return
+    app.state.agents = over_http(memory)
+    app.router.routes.append(Route("/mcp", McpEndpoint(app.state.agents), name="mcp", include_in_schema=False))
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
@@ -50,6 +69,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     problems.install(app)
     for router in (status.router, api.router, proxy.router, signin.router, panel.router):
         app.include_router(router)
+    _serve_agents(app, memory)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)
     # The last one added is the first to see a request.

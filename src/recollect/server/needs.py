@@ -98,7 +98,11 @@ def guard_guesses(request: Request) -> str:
 
 
 async def _who(request: Request, _: Annotated[object, Security(_bearer)]) -> Credential:
-    """Find out who is asking, once for each request."""
+    return await identify(request)
+
+
+async def identify(request: Request) -> Credential:
+    """Find out who is asking, or refuse; and count it against what they may ask for. Once for each request."""
     here = served(request)
     who = await _identified(request, here)
     request.state.who = who

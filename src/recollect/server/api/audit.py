@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from recollect.server.api.asking import Limit, SpaceQuery, UserQuery, named
-from recollect.server.api.shapes import Shape
 from recollect.server.needs import Admin, TheMemory
+from recollect.server.shapes import Shape
 
 router = APIRouter(tags=["audit"])
 

@@ -7,8 +7,8 @@ from pydantic import Field
 
 from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from recollect.server.api.asking import Moment, OfUser, SpaceQuery
-from recollect.server.api.shapes import ContextShape
 from recollect.server.needs import Reader, TheMemory
+from recollect.server.shapes import ContextShape
 
 router = APIRouter(tags=["context"])
 

@@ -13,8 +13,8 @@ from starlette.responses import StreamingResponse
 from recollect.errors import InvalidInput
 from recollect.memory import UserMemory
 from recollect.server.api.asking import Person
-from recollect.server.api.shapes import MessageShape
 from recollect.server.needs import Here, Served
+from recollect.server.shapes import MessageShape
 from recollect.store import Store
 
 router = APIRouter(tags=["events"])

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from recollect.server.api.asking import Identifier, OfUser, Person, SpaceQuery
 from recollect.server.api.once import IdempotencyKey, Once
-from recollect.server.api.shapes import MemoryShape, Shape
 from recollect.server.needs import App, TheMemory
+from recollect.server.shapes import MemoryShape, Shape
 
 router = APIRouter(tags=["facts"])
 

@@ -28,10 +28,10 @@ from recollect.server.api.asking import (
 )
 from recollect.server.api.etags import IfMatch, etag, expected, unchanged
 from recollect.server.api.once import IdempotencyKey, Once
-from recollect.server.api.shapes import MemoryPage, MemoryShape, MemoryVersionShape
 from recollect.server.auth import Credential
 from recollect.server.needs import App, Reader, TheMemory
 from recollect.server.problems import declared
+from recollect.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape
 
 router = APIRouter(tags=["memories"])
 

@@ -21,8 +21,8 @@ from recollect.server.api.asking import (
     number_of,
 )
 from recollect.server.api.once import IdempotencyKey
-from recollect.server.api.shapes import MessagePage, MessageShape, ReceiptShape
 from recollect.server.needs import App, TheMemory
+from recollect.server.shapes import MessagePage, MessageShape, ReceiptShape
 
 router = APIRouter(tags=["messages"])
 

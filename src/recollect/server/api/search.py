@@ -11,7 +11,7 @@ from recollect.domain.words import HitKind, Within
 from recollect.memory import MOST_AROUND
 from recollect.recall import USUAL_KINDS, Arms
 from recollect.server.api.asking import Limit, Moment, Person
-from recollect.server.api.shapes import HitShape
+from recollect.server.shapes import HitShape
 
 router = APIRouter(tags=["search"])
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from recollect.domain.words import Within
 from recollect.server.api.asking import PAGE, Limit, Person
-from recollect.server.api.shapes import SessionShape
+from recollect.server.shapes import SessionShape
 
 router = APIRouter(tags=["sessions"])
 

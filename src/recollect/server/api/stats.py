@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from recollect.domain.words import AlertKind, ComponentStatus
 from recollect.server.api.asking import SpaceQuery
-from recollect.server.api.shapes import Shape
 from recollect.server.needs import Overseer, Reader, TheMemory
+from recollect.server.shapes import Shape
 
 router = APIRouter(tags=["operation"])
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 from recollect.domain.summary import SummaryKind
 from recollect.server.api.asking import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
 from recollect.server.api.once import IdempotencyKey, Once
-from recollect.server.api.shapes import MessageShape, SummaryShape
 from recollect.server.needs import App, TheMemory
+from recollect.server.shapes import MessageShape, SummaryShape
 
 router = APIRouter(tags=["summaries"])
 

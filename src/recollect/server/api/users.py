@@ -7,8 +7,8 @@ from bisect import bisect_right
 from fastapi import APIRouter
 
 from recollect.server.api.asking import PAGE, Cursor, Limit, SpaceQuery, cursor_of, text_of
-from recollect.server.api.shapes import UserPage, UserShape
 from recollect.server.needs import Reader, TheMemory
+from recollect.server.shapes import UserPage, UserShape
 
 router = APIRouter(tags=["users"])
 

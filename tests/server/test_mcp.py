@@ -1,0 +1,185 @@
+"""Agents: the official MCP client, over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent
+
+import recollect
+from server.serving import Live, live
+
+pytestmark = pytest.mark.anyio
+
+TOOLS = {
+    "add_memory",
+    "search_memories",
+    "get_memories",
+    "update_memory",
+    "delete_memory",
+    "get_context",
+    "remember",
+    "forget",
+    "portrait",
+}
+
+
+@asynccontextmanager
+async def over_stdio(path: Path, *options: str) -> AsyncIterator[Client]:
+    arguments = ["-m", "recollect", "mcp", "--store", str(path), *options]
+    environment = {name: value for name, value in os.environ.items() if name.startswith(("RECOLLECT", "XDG", "PATH"))}
+    started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(stdio_client(started)) as client:
+        yield client
+
+
+@asynccontextmanager
+async def over_http(server: Live, key: str) -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}) as http,
+        Client(streamable_http_client(f"{server.address}/mcp", http_client=http)) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Live]:
+    with live() as running:
+        yield running
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    content: dict[str, Any] | None = result.structured_content
+    assert content is not None
+    return content
+
+
+async def refusal(client: Client, tool: str, **arguments: Any) -> str:  # noqa: ANN401
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    assert isinstance(result.content[0], TextContent)
+    return result.content[0].text
+
+
+async def use_everything(client: Client) -> None:
+    """Do all that an agent can do, as one user."""
+    listed = (await client.list_tools()).tools
+    assert {tool.name for tool in listed} == TOOLS
+    for tool in listed:
+        assert tool.description
+        assert len(tool.description) > 60, "an agent decides by it"
+        assert tool.output_schema is not None
+    assert (await call(client, "remember", fact="prefers tea over coffee"))["outcome"] == "stored"
+    made = await call(client, "add_memory", content="Dentist on Monday at 9am", category="schedule", importance=8)
+    assert made["band"]["colour"] == "orange"
+    changed = await call(client, "update_memory", id=made["id"], importance=10)
+    assert (changed["importance"], changed["content"]) == (10, "Dentist on Monday at 9am")
+    memories = (await call(client, "get_memories", category="schedule"))["memories"]
+    assert [each["id"] for each in memories] == [made["id"]]
+    assert "tea" in (await call(client, "portrait"))["portrait"]
+    hits = (await call(client, "search_memories", query="dentist"))["hits"]
+    assert "Dentist on Monday at 9am" in {hit["text"] for hit in hits}
+    context = await call(client, "get_context", text="What do I have on Monday?", budget=1_000)
+    assert "Dentist" in context["text"]
+    assert context["tokens"] <= 1_000
+    assert (await call(client, "delete_memory", id=made["id"]))["active"] is False
+    assert (await call(client, "forget", fact="tea"))["found"] is True
+    assert (await call(client, "forget", fact="tea"))["found"] is False
+    templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
+    assert templates == {"recollect://users/{user}/portrait", "recollect://users/{user}/summaries"}
+    assert [each.name for each in (await client.list_prompts()).prompts] == ["with_memory"]
+
+
+async def test_an_agent_uses_everything_over_standard_input_and_output(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    async with over_stdio(path, "--user", "ann") as client:
+        assert client.instructions is not None
+        await use_everything(client)
+        await call(client, "remember", fact="lives in Berlin")
+        read = await client.read_resource("recollect://users/ann/portrait")
+        assert "Berlin" in read.contents[0].text  # type: ignore[union-attr]
+        prompt = await client.get_prompt("with_memory", {"message": "Where do I live?"})
+        assert "Berlin" in prompt.messages[0].content.text  # type: ignore[union-attr]
+        with pytest.raises(MCPError):
+            await client.read_resource("recollect://users/bob/portrait")
+    with recollect.open(path, embedder="none") as memory:
+        actors = {entry.actor for entry in memory.user("ann").audit()}
+    assert "mcp an agent" in actors
+
+
+async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    async with over_stdio(path, "--everybody", "--read-only") as client:
+        assert (await call(client, "portrait", user="ann"))["portrait"] is None
+        assert "role app" in await refusal(client, "remember", fact="x", user="ann")
+        assert "name the user" in await refusal(client, "portrait")
+
+
+async def test_an_agent_uses_everything_over_http(server: Live) -> None:
+    async with over_http(server, server.key(space="http", user="ann")) as client:
+        await use_everything(client)
+        read = await client.read_resource("recollect://users/ann/summaries")
+        assert read.contents[0].text == "No summaries yet."  # type: ignore[union-attr]
+
+
+async def test_a_key_keeps_an_agent_inside_its_walls(server: Live) -> None:
+    async with over_http(server, server.key(space="theirs")) as theirs:
+        made = await call(theirs, "add_memory", content="the word is zanzibar", user="bob")
+    for key in (server.key(space="mine"), server.key(space="theirs", user="ann")):
+        async with over_http(server, key) as client:
+            for tool in ("update_memory", "delete_memory"):
+                more = {"content": "x"} if tool == "update_memory" else {}
+                told = await refusal(client, tool, id=made["id"], **more)
+                unknown = await refusal(client, tool, id=999_999, **more)
+                assert told.replace(str(made["id"]), "N") == unknown.replace("999999", "N")
+    async with over_http(server, server.key(space="theirs", user="ann")) as client:
+        for tool in ("portrait", "get_memories"):
+            assert "no user 'bob'" in await refusal(client, tool, user="bob")
+        assert "zanzibar" not in str(await call(client, "search_memories", query="zanzibar"))
+    async with over_http(server, server.key(space="theirs")) as theirs:
+        memories = (await call(theirs, "get_memories", user="bob"))["memories"]
+        assert [each["content"] for each in memories] == ["the word is zanzibar"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("add_memory", {"content": "a\0b"}),
+        ("add_memory", {"content": ""}),
+        ("add_memory", {"content": "x", "category": "nonsense"}),
+        ("add_memory", {"content": "x", "importance": 11}),
+        ("update_memory", {"id": 1}),
+        ("update_memory", {"id": 0}),
+        ("remember", {"fact": "   "}),
+        ("get_context", {"text": "x", "budget": 1}),
+        ("nonsense", {}),
+    ],
+    ids=str,
+)
+async def test_what_an_agent_does_wrong_is_told(server: Live, tool: str, arguments: dict[str, Any]) -> None:
+    async with over_http(server, server.key(space="wrong", user="ann")) as client:
+        assert await refusal(client, tool, **arguments)
+
+
+def test_without_a_key_or_from_a_foreign_page_nobody_gets_in(server: Live) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    accept = {"Accept": "application/json, text/event-stream"}
+    address = f"{server.address}/mcp"
+    key = {"Authorization": f"Bearer {server.key()}"}
+    assert httpx2.post(address, json=hello, headers=accept).status_code == 401
+    assert httpx2.post(address, json=hello, headers=accept | {"Authorization": "Bearer rk_no"}).status_code == 401
+    foreign = accept | key | {"Origin": "https://evil.example"}
+    assert httpx2.post(address, json=hello, headers=foreign).status_code == 403
+    assert httpx2.post(address, json=hello, headers=accept | key | {"Host": "evil.example"}).status_code == 421
+    assert httpx2.post(address, json=hello, headers=accept | key).status_code == 200
