@@ -25,6 +25,7 @@ from recollect.settings import Alerts
 from recollect.telemetry import Key, Measured, Metrics
 from recollect.telemetry.metrics import between
 from recollect.upkeep.alerts import Alarm, performance, room, waiting
+from recollect.upkeep.growth import grown, note_size
 
 if TYPE_CHECKING:
     from recollect.store import Store
@@ -114,6 +115,15 @@ class Watch:
                 continue
             for operation in health.operations:
                 _performance.info("%s", _line(operation))
+            if health.storage is not None:
+                await self._note_size(health.storage)
+
+    async def _note_size(self, storage: Storage) -> None:
+        try:
+            await note_size(self._store, storage, now())
+        except RecollectError as error:
+            # The alert on the store's failure is what counts; a missing day only makes growth less exact.
+            _log.debug("the size of the store could not be written down: %s", error)
 
     def _note_changes(self, components: Sequence[Component]) -> None:
         for part in components:
@@ -140,7 +150,12 @@ class Watch:
         location = next((dict(part.facts).get("location") for part in components if part.name == "store"), None)
         usage = None if location is None else await asyncio.to_thread(_usage, Path(location))
         free, total = (None, None) if usage is None else usage
-        return Storage(stats.bytes, stats.messages, free), total
+        storage = Storage(stats.bytes, stats.messages, free)
+        try:
+            return await grown(self._store, storage, now()), total
+        except RecollectError as error:
+            _log.debug("how fast the store grows is not known: %s", error)
+            return storage, total
 
 
 def _counted(part: Component, storage: Storage) -> Component:
