@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,6 +75,8 @@ def telling(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path} is a folder") from None
     except EOFError:
         raise InvalidInput(f"{path} is cut off: its end is missing") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidInput(f"{path} is damaged and cannot be unpacked: {error}") from None
     except OSError as error:
         if error.errno in _NO_SPACE:
             raise StoreFull(f"no room left for {path}; free some space and try again") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,7 +93,7 @@ class Source:
         try:
             with archive.open(name) as stream:
                 yield cast("IO[bytes]", _Counted(self, cast("BinaryIO", stream)))
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
             raise InvalidInput(f"{name} in {self.path} cannot be unpacked: {error}") from None
 
 

@@ -1,0 +1,63 @@
+"""What DiscordChatExporter writes as JSON: one channel for each file, or a folder or archive of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from recollect.errors import InvalidInput
+from recollect.portability.fields import Fields
+from recollect.portability.items import Incoming, Item, Problem, Reading, Skipped
+from recollect.portability.json_stream import JsonStream
+from recollect.portability.making import any_moment, name_of, objects, opened, told
+from recollect.portability.sources import Source
+
+_TALK = ("Default", "Reply", "0", "19")
+
+
+def read(source: Source, reading: Reading) -> Iterator[Item]:
+    """Give out the messages of all channels."""
+    names = source.named(".json") or source.names[:1]
+    for name in names:
+        with source.open(name) as stream:
+            yield from told(_channel(opened(stream), reading, f"{name}, message" if len(names) > 1 else "message"))
+
+
+def _channel(stream: JsonStream, reading: Reading, where: str) -> Iterator[Item]:
+    thread, last = "discord:channel", None
+    for key in stream.members():
+        if key == "channel":
+            channel = Fields(stream.value(), "the channel")
+            thread = f"discord:{channel.raw('id') or channel.raw('name')}"
+        elif key == "messages":
+            for place, found in objects(stream, where):
+                if isinstance(found, Problem):
+                    yield found
+                    continue
+                try:
+                    item = _message(found, place, thread, reading, last)
+                except InvalidInput as error:
+                    yield Problem(place, str(error))
+                    continue
+                if isinstance(item, Incoming) and item.role == "user":
+                    last = item.author
+                yield item
+
+
+def _message(found: Fields, where: str, thread: str, reading: Reading, last: str | None) -> Item:
+    if str(found.raw("type")) not in _TALK:
+        return Skipped("notes of the app: who joined, what was pinned, calls")
+    files = [Fields(each, "an attachment") for each in found.items("attachments")]
+    names = [f"[{name}]" for each in files if (name := name_of(each, "fileName"))]
+    stickers = [f"[sticker {each.get('name', '')}]" for each in found.items("stickers") if isinstance(each, dict)]
+    embeds = [text for each in found.items("embeds") if (text := name_of(Fields(each, "an embed"), "title"))]
+    said = [name_of(found, "content") or "", *names, *stickers]
+    text = "\n".join(part for part in said if part) or "\n".join(embeds)
+    if not text:
+        return Skipped("messages without text")
+    author = Fields(found.needed("author"), "the author")
+    person = author.text("id")
+    name = name_of(author, "nickname", "name")
+    at = any_moment(found.needed("timestamp"), "timestamp", reading.zone)
+    if author.raw("isBot") is True:
+        return Incoming(where, thread, "assistant", text, at, found.text("id"), person, name, answers=last)
+    return Incoming(where, thread, "user", text, at, found.text("id"), person, name)
