@@ -7,12 +7,12 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables bench torture eval build clean
+.PHONY: help demo test programs test-llm check format stubs tables docs bench torture eval build clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-demo: $(READY)  ## see it work: store, search, restart
+demo: $(READY)  ## see it work: eight weeks of conversation, and what becomes of them
 	$(BIN)/recollect demo
 
 test: $(READY) programs check  ## lint, types, layers and all tests
@@ -40,6 +40,9 @@ stubs: $(READY)  ## write the types of the blocking face anew
 tables: $(READY)  ## write the table of what happens when a model fails anew
 	$(BIN)/python tools/failure_table.py
 
+docs: $(READY)  ## write the documentation as a site, to site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
 bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py
 
@@ -53,7 +56,7 @@ build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that was made here
-	rm -rf $(VENV) $(LLM) dist .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LLM) dist site .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv where it is installed, otherwise plain venv and pip. Remade when the dependencies change.

@@ -33,6 +33,8 @@ class Context:
         """Say of each item whether it is in, in which section, with how many tokens, and why or why not."""
         lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {_bar(self.tokens, self.budget)}"]
         for report in self.sections:
+            if not report.items and not report.left_out:
+                continue
             lines.append(
                 f"\n{report.name}: {report.tokens:,} tokens, {report.items} in, {report.left_out} left out "
                 f"(its share: {report.budget:,})"
