@@ -342,7 +342,10 @@ class BlockingUserMemory:
         """
 
     def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
-        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come."""
+        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
+
+        Those without a time stand last, and are never due.
+        """
 
     def delivered(self, memory: int) -> bool:
         """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""

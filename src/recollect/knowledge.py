@@ -361,17 +361,21 @@ class UserKnowledge:
 
     @timed("reminders")
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
-        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come."""
+        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
+
+        Those without a time stand last, and are never due.
+        """
         moment = at or datetime.now(UTC)
         checks.microseconds(moment, "at")
         await self._noted("memory.read", "reminders")
-        waiting = [
-            memory for memory in await self._knowledge.store.memories(self.scope) if memory.remind_at is not None
+        found = [
+            memory
+            for memory in await self._knowledge.store.memories(self.scope)
+            if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
         ]
-        found = [memory for memory in waiting if memory.delivered_at is None]
         if due:
             found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
-        return sorted(found, key=lambda memory: (memory.remind_at or moment, memory.id))
+        return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
 
     @timed("delivered")
     async def delivered(self, memory: int) -> bool:

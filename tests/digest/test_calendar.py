@@ -270,3 +270,19 @@ async def test_without_an_answer_there_is_what_is_stored(location: str) -> None:
         assert today is not None
         assert today.text == "Good morning."
         assert await ann.week() is None
+
+
+async def test_whoever_switched_memory_off_is_in_nobodys_day(location: str) -> None:
+    clock, scribe = MovingClock(), Scribe()
+    async with remembering(location, "community", chat=scribe, clock=clock) as memory:
+        await memory.user("bob", space="guild").set("memory_enabled", value=False)
+        await channel(memory, clock, ("ann", "Hello."), ("bob", "A secret of Bob."))
+        scribe.answers.append(answer(p1="Ann greets."))
+        await memory.upkeep()
+        assert "A secret of Bob." not in scribe.asked[-1][1]
+        assert [each.text for each in await memory.user("ann", space="guild").summaries()] == ["Ann greets."]
+        assert await memory.user("bob", space="guild").summaries() == []
+        clock.forward(days=1)
+        await memory.upkeep()
+        assert await memory.user("bob", space="guild").summaries(active=None) == []
+        assert (await memory.verify()).ok

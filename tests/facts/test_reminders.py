@@ -46,6 +46,16 @@ async def test_what_is_not_due_yet_waits() -> None:
         assert [each.id for each in await user.reminders(due=True, at=now + timedelta(days=2))] == [sooner.id]
 
 
+async def test_a_reminder_without_a_time_is_listed_last_and_is_never_due(location: str) -> None:
+    async with connect(location) as memory:
+        user = memory.user("ann")
+        someday = await user.note("reminder", "Learn Greek")
+        dated = await user.note("reminder", "Call dad", when=datetime.now(UTC) + timedelta(days=3))
+        assert someday.remind_at is None
+        assert [each.id for each in await user.reminders()] == [dated.id, someday.id]
+        assert await user.reminders(due=True, at=datetime.now(UTC) + timedelta(days=9)) == [dated]
+
+
 async def test_a_day_without_a_time_reminds_in_the_morning_where_the_person_is() -> None:
     async with connect(time_zone="Europe/Berlin") as memory:
         user = memory.user("ann")

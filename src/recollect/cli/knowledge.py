@@ -216,7 +216,8 @@ def reminders(
         say("no reminders")
     for each in () if as_json or ical else found:
         whose = "" if user is not None else f"{harmless(each.user)}: "
-        say(Text(f"{local_time(each.remind_at or each.created_at)}  ", style="dim"), f"{whose}{harmless(each.text)}")
+        when = "no time" if each.remind_at is None else local_time(each.remind_at)
+        say(Text(f"{when:<16}  ", style="dim"), f"{whose}{harmless(each.text)}")
 
 
 def memory_line(memory: Memory) -> Text:

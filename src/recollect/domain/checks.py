@@ -76,7 +76,7 @@ def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
     """Return the text of a message, or say why it cannot be one."""
     text = storable(value, "the text")
     if not text:
-        raise InvalidInput("the text is empty; there is nothing to remember")
+        raise InvalidInput("the text is empty")
     if len(text) * 4 > limit and (size := len(text.encode())) > limit:
         raise TooLarge(f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)")
     return text

@@ -17,9 +17,11 @@ from recollect.digest.writing import Written
 from recollect.domain.agenda import Entry, Subject
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope, direct_thread, is_direct
+from recollect.domain.setting import wants_memory
 from recollect.domain.summary import Summary, ViewDraft
 from recollect.domain.summary_change import Settle
 from recollect.models.prompts import name_speakers
+from recollect.profiles.standing import settings_of
 
 _CHARACTERS: Final = 60_000
 """So much text of a day fits into one call; a day that is longer takes several."""
@@ -75,9 +77,10 @@ class CalendarSteps:
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()
         messages = await store.said_between(when.space, when.since, when.until)
+        wanted = await self._of_those_who_want_it(messages)
         parts: dict[str, list[Written]] = {}
         characters = self._executor.profile.day_characters
-        for talk in talks(when.day, messages):
+        for talk in talks(when.day, wanted):
             scope = Scope(when.space, talk.people[0].user, talk.messages[0].thread)
             for user, written in (await self._executor.writer.of_day(scope, talk, characters)).items():
                 parts.setdefault(user, []).append(written)
@@ -88,6 +91,17 @@ class CalendarSteps:
         done = Settle(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
         made = await self._executor.store_views(drafts, done)
         return Step(tuple(made), len(messages))
+
+    async def _of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
+        """Leave out what belongs to people who switched memory off: it gets into nobody's summary."""
+        store = self._executor.store
+        places = {(message.space, message.user) for message in messages}
+        wanting = {
+            (space, user)
+            for space, user in places
+            if wants_memory(await settings_of(store, Scope(space, user, direct_thread(user))))
+        }
+        return [message for message in messages if (message.space, message.user) in wanting]
 
     async def _draft(self, when: _Day, user: str, parts: Sequence[Written], own: Sequence[Message]) -> ViewDraft:
         scope = Scope(when.space, user, direct_thread(user))
@@ -114,7 +128,7 @@ class CalendarSteps:
         """Make one week that is missing, of somebody who was there yesterday."""
         days = self.history_days(when.day + timedelta(days=1))
         messages = await self._executor.store.said_between(when.space, when.since, when.until)
-        for user in dict.fromkeys(message.user for message in messages):
+        for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
             scope = Scope(when.space, user, direct_thread(user))
             if not await self._executor.store.summaries(scope, kind="week", day=when.day):
                 made = await self._make_week(scope, days)

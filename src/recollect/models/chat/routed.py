@@ -31,6 +31,7 @@ from recollect.models.resilience import (
     SpendingLedger,
     only,
 )
+from recollect.models.resilience.closing import Calls
 from recollect.settings import Choice, Operation, Settings
 from recollect.telemetry import Metrics
 
@@ -51,6 +52,7 @@ class RoutedChat:
     def __init__(self, settings: Settings, ledger: SpendingLedger, metrics: Metrics) -> None:
         self.metrics = metrics
         self._settings = settings
+        self._calls = Calls()
         self._budget = Budget(settings.spending, ledger)
         self._clients: dict[str, Client] = {}
         self._places: dict[str, Places] = {}
@@ -62,7 +64,8 @@ class RoutedChat:
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
         """Return what the model writes."""
-        return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
+        async with self._calls.running():
+            return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
 
     async def stream(
         self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
@@ -70,7 +73,12 @@ class RoutedChat:
         """Yield what the model writes, piece by piece."""
         ask = await self._ask(operation, messages, scope, piecewise=True)
         async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
-            async for piece in pieces:
+            while True:
+                # Around the waiting alone: what the caller does with a piece is no business of the model's.
+                async with self._calls.running():
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    return
                 if piece.text:
                     yield piece.text
 
@@ -79,7 +87,8 @@ class RoutedChat:
     ) -> Answer[Shape]:
         """Return what the model writes, as a value of `shape`."""
         chain = [Structured(model, shape) for model in self._chain(operation)]
-        return await only(Fallback(chain), await self._ask(operation, messages, scope))
+        async with self._calls.running():
+            return await only(Fallback(chain), await self._ask(operation, messages, scope))
 
     def has(self, operation: Operation) -> bool:
         """Tell whether a model is configured for an operation."""
@@ -90,7 +99,8 @@ class RoutedChat:
         return {name: breaker.state() for name, breaker in self._breakers.items()}
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """End what is under way, and let go of connections."""
+        self._calls.close()
         for client in self._clients.values():
             await client.close()
 

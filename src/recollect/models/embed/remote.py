@@ -25,6 +25,7 @@ from recollect.models.resilience import (
     Service,
     only,
 )
+from recollect.models.resilience.closing import Calls
 from recollect.settings import Provider, Resilience, Secret
 from recollect.telemetry import Metrics
 
@@ -91,6 +92,7 @@ class RemoteEmbedder:
         self._where = plain_address(host.base_url) if provider or base_url else "openai"
         self._timeout = timeout
         self._client = Client(host)
+        self._calls = Calls()
         self._breaker = Breaker(host.name, settings)
         self.metrics = metrics or Metrics()
         name = f"{host.name}:{model}"
@@ -116,7 +118,8 @@ class RemoteEmbedder:
         for start in range(0, len(texts), _BATCH):
             end = asyncio.get_running_loop().time() + self._timeout
             batch = tuple(texts[start : start + _BATCH])
-            rows += (await only(self._service, Ask("embed", batch, answer_by=end, over_by=end))).rows
+            async with self._calls.running():
+                rows += (await only(self._service, Ask("embed", batch, answer_by=end, over_by=end))).rows
         if not rows:
             return np.zeros((0, 0), dtype=np.float32)
         try:
@@ -133,5 +136,6 @@ class RemoteEmbedder:
         return self._breaker.state()
 
     async def close(self) -> None:
-        """Close the connection."""
+        """End what is under way, and close the connection."""
+        self._calls.close()
         await self._client.close()
