@@ -31,7 +31,8 @@ from recollect.portable import AllPortable
 from recollect.profiles import Profile, load_profile
 from recollect.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
 from recollect.settings import Settings, as_settings
-from recollect.store import Store, open_store
+from recollect.store import Store
+from recollect.store.failover import open_with_failover
 from recollect.summaries import Digests, UserSummaries
 from recollect.telemetry import Metrics, timed
 from recollect.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep
@@ -115,7 +116,7 @@ class Connecting:
             await self._memory.close()
 
     async def _open(self) -> Memory:
-        store = await open_store(self._location)
+        store = await open_with_failover(self._location, self._settings.fallback)
         chat = _chat(self._settings, store, self._metrics)
         return Memory(store, self._profile, self._embedder, chat, self._settings, metrics=self._metrics)
 
@@ -298,7 +299,7 @@ class UserMemory(UserKnowledge, UserSummaries, UserContexts, UserCare):
         self._care.watch.start()
         self._care.sessions.note(receipt)
         notices = self._upkeep.notices(self.scope)
-        return replace(receipt, notices=notices) if notices else receipt
+        return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
 
     @timed("history")
     async def history(

@@ -14,7 +14,7 @@ from recollect.cli.show import explained, harmless, hit_line, message_line, prin
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.words import HitKind, Role
 from recollect.domain.words import Within as WithinWord
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreError
 from recollect.recall import USUAL_KINDS, Arms
 
 _STDIN = "-"
@@ -51,6 +51,9 @@ def add(
         handle = memory.user(user, space=space, thread=thread, session=session)
         receipt = handle.add(cast("Role", role), said, at=moment(at), id=message_id, author=author, name=name)
     message = receipt.message
+    if receipt.notices and not receipt.durable:
+        # It was only in the memory of this process, which ends now.
+        raise StoreError("the message could not be stored; nothing was kept. Look at: recollect status")
     if as_json:
         print_json({"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate})
         return

@@ -41,6 +41,7 @@ _DAYS: Final = kinds.whole(1, 365_000)
 
 TREE: Final[Table] = {
     "store": kinds.text(),
+    "fallback": kinds.text(),
     "profile": kinds.text(),
     "embedder": kinds.text(),
     "redo": kinds.boolean(),

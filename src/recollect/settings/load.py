@@ -65,9 +65,11 @@ def _assemble(sources: Sources) -> Settings:
     speech = read_speech(sources)
     embedder = choose_embedding(sources, routes)
     store: str | None = sources.take("store", default=None)
+    fallback: str = sources.take("fallback", default=_PLAIN.fallback)
     profile: str = sources.take("profile", default=_PLAIN.profile)
     return Settings(
         store=None if store is None else _seen_from_the_file(sources, store, "store"),
+        fallback=_seen_from_the_file(sources, fallback, "fallback") if ":" in fallback else fallback,
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
         providers=read_providers(sources, routes, speech),

@@ -246,6 +246,8 @@ class Settings:
     """Everything that is configured."""
 
     store: str | None = None
+    fallback: str = "auto"
+    """What takes over when the store fails: `auto`, `none`, `memory`, or a location of files."""
     profile: str = "default"
     embedder: str | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)

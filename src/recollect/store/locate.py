@@ -93,9 +93,17 @@ async def open_store(location: str | os.PathLike[str] | None) -> Store:
         from recollect.store.sqlite import SqliteStore  # noqa: PLC0415
 
         return await SqliteStore.open(path)
+    return await open_layout(Location(kind, path))
+
+
+async def open_layout(location: Location, first: int = 0) -> Store:
+    """Open a store of files. In one that has no messages yet, they are numbered from after `first`."""
     from recollect.store.journalled import JournalledStore  # noqa: PLC0415
 
-    return await JournalledStore.open(_layout(kind, path))
+    kind, path = location
+    if path is None:
+        raise InvalidInput("files need a path")
+    return await JournalledStore.open(_layout(kind, path), first=first)
 
 
 def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, replace: bool) -> Path | None:

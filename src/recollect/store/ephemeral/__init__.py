@@ -50,9 +50,11 @@ if TYPE_CHECKING:
 class EphemeralStore(Moving):
     """The store contract in memory."""
 
-    def __init__(self) -> None:
-        """Start with nothing."""
+    def __init__(self, first: int = 0) -> None:
+        """Start with nothing. Messages are numbered from after `first`."""
         super().__init__()
+        if first:
+            self._state.given["log"] = first
         self._last_update: datetime | None = None
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:

@@ -157,7 +157,8 @@ class State:
 
     def after(self, seq: int) -> Iterator[Entry]:
         """Return all messages after one, of all spaces, in the order of the log."""
-        for number in range(seq + 1, next(reversed(self.log), 0) + 1):
+        first = max(seq + 1, next(iter(self.log), 0))
+        for number in range(first, next(reversed(self.log), 0) + 1):
             entry = self.log.get(number)
             if entry is not None:
                 yield entry

@@ -46,22 +46,24 @@ _PAUSE: Final = 1.0
 class JournalledStore(EphemeralStore):
     """The store contract over files. One process at a time can have it open."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, first: int = 0) -> None:
         """Use `JournalledStore.open`."""
         super().__init__()
         self._files = files
         self._state = files.state
+        if first and not self._state.log:
+            self._state.given["log"] = max(first, self._state.last_number("log"))
         self._process = os.getpid()
         self._groups: Groups[_Work] = Groups(files.layout.path, alone=callable)
         self._thread = threading.Thread(target=self._run, name="recollect-journal", daemon=True)
         self._thread.start()
 
     @classmethod
-    async def open(cls, layout: Layout, disk: Disk | None = None) -> Self:
-        """Open the files, or make them."""
+    async def open(cls, layout: Layout, disk: Disk | None = None, *, first: int = 0) -> Self:
+        """Open the files, or make them. Where there are no messages yet, they are numbered from after `first`."""
         opening = asyncio.ensure_future(asyncio.to_thread(Files, layout, disk))
         try:
-            return cls(await asyncio.shield(opening))
+            return cls(await asyncio.shield(opening), first)
         except asyncio.CancelledError:
             opening.add_done_callback(_give_back)
             raise
