@@ -121,7 +121,7 @@ async def test_the_commands_work_as_everywhere(mumble: MumbleServer, tmp_path: P
 
 
 async def test_long_answers_and_code_arrive_whole(mumble: MumbleServer, tmp_path: Path) -> None:
-    lines = [f"line {number}: if a < b && b > {number}:" for number in range(400)]
+    lines = [f"line {number}: if a < b && b > {number}: \N{GRINNING FACE}" for number in range(300)]
     with ScriptedModel(["Here:\n```python\n" + "\n".join(lines) + "\n```\nThat is all."]) as model:
         async with (
             remembering(tmp_path / "memory.db", model) as memory,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.bots.mumble.markup import marked_up, plain
+from recollect.bots.mumble.platform import _fitting
 from recollect.bots.mumble.speakable import LONGEST, speakable
 
 
@@ -94,3 +95,13 @@ def test_nothing_that_is_left_out_goes_unsaid(text: str) -> None:
     assert pieces or whole
     if not whole:
         assert "written" in pieces[-1]
+
+
+@pytest.mark.parametrize("text", ["<" * 5000, "a & b\n" * 900, "```\n" + "if a < b:\n" * 500 + "```", "short"])
+def test_texts_that_html_makes_longer_still_fit(text: str) -> None:
+    parts = _fitting(text, 5000)
+    assert all(len(part) <= 5000 for part in parts)
+    assert "".join(plain(part)[0] for part in parts).replace("\n", "").count("<") == text.count("<")
+    assert _fitting(text, 0) == [marked_up(text)]
+    # A server whose limit is smaller than anything is refused by the server itself, and not waited for.
+    assert _fitting(text, 1)

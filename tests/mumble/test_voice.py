@@ -81,6 +81,8 @@ async def test_a_bot_that_cannot_hear_says_so_once_goes_on_in_text_and_hears_aga
             await ann.say("Hello there.")
             assert "cannot understand speech at the moment, so please write" in await ann.told()
             assert health(speaking) == ["failing", "active"]
+            assert robbie.desk.health().status == "failing"
+            assert robbie.desk.health().issues[0].startswith("speech-to-text: ears:sphinx")
             await ann.link.write("Can you read?", channel=0)
             assert await ann.told() == "I can read."
             failed = len(ears.asked)

@@ -25,7 +25,7 @@ from recollect.bots.mumble.people import Person
 from recollect.bots.mumble.sound import check_library
 from recollect.bots.mumble.speakable import speakable
 from recollect.bots.mumble.voice import Audience, Voice
-from recollect.bots.splitting import split
+from recollect.bots.splitting import split, units
 from recollect.domain.report import Component
 from recollect.errors import InvalidInput, PlatformRefused, PlatformUnavailable
 from recollect.models.speech import RoutedSpeech, speech_health
@@ -265,20 +265,27 @@ class Mumble:
         channel = None if to.thread is None else int(to.thread)
         if channel is not None and channel not in link.people.channels:
             raise PlatformRefused(f"the channel {channel} is gone from the Mumble server at {self._server}")
-        limit = link.message_length
-        parts = [text]
-        while limit and any(len(marked_up(part)) > limit for part in parts):
-            # Signs that HTML writes out, as in code, can make it more than twice as long.
-            shorter = max(_SHORTEST, max(map(len, parts)) // 2)
-            parts = [piece for part in parts for piece in split(part, shorter)]
-        for part in parts:
-            await link.write(marked_up(part), channel=channel, session=session)
+        for part in _fitting(text, link.message_length):
+            await link.write(part, channel=channel, session=session)
 
     async def _note(self, audience: Audience, text: str) -> None:
         """Tell people something about the bot itself, which is not part of any talk."""
         link = self._connected()
         channel = link.me.channel if audience is None else None
         await link.write(marked_up(text), channel=channel, session=audience)
+
+
+def _fitting(text: str, limit: int) -> list[str]:
+    """Return a text as Mumble shows it, in parts of at most `limit` units; 0 is no limit.
+
+    Signs that HTML writes out, as in code, can make it more than twice as long.
+    """
+    size = max(_SHORTEST, units(text))
+    parts = [marked_up(text)]
+    while limit and size > _SHORTEST and any(units(part) > limit for part in parts):
+        size = max(_SHORTEST, size // 2)
+        parts = [marked_up(part) for part in split(text, size)]
+    return parts
 
 
 def _new_id() -> str:

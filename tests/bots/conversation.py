@@ -1,0 +1,84 @@
+"""One conversation for every platform, and what it leaves behind.
+
+While it goes on, nothing is learned in the background: that would depend on how fast people write. It is done
+at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import recollect
+from recollect.testing import Request, ScriptedModel
+
+SAID: Final = (
+    "Hello! I live in Berlin.",
+    "Bot, remember that I am allergic to peanuts",
+    "/remember I play the cello",
+    "I have a dentist appointment on 12 May 2031.",
+    "/summary",
+    "sqlite",
+    "20",
+    "Actually, I live in Hamburg now. \N{GRINNING FACE} مرحبا & <b>",
+    "Bot forget that I play the cello",
+    "/summary_now",
+    "/summary_off",
+    "/summary_on",
+    "What do you know about me?",
+    "Where do I live?",
+    "/clear",
+    "/nonsense",
+    "Thank you, good night.",
+)
+QUIET: Final = {"extract": False}
+
+
+def answer(request: Request) -> str:
+    """Answer in a way that depends on what was said, and on nothing else."""
+    return "In Hamburg." if "Where do I live" in request.asked else "I see."
+
+
+def settings(model: ScriptedModel) -> dict[str, object]:
+    """Have a model answer, and nothing else: what is learned and summarised is the same each time."""
+    return {"providers.scripted.base_url": model.base_url, "models.chat.chain": "scripted:scripted"}
+
+
+async def in_the_terminal(folder: Path, model: ScriptedModel) -> dict[str, Any]:
+    """Have the conversation with `recollect chat`, and return what it leaves behind."""
+    keys = {f"RECOLLECT_{key.upper().replace('.', '__')}": str(value) for key, value in settings(model).items()}
+    (folder / "quiet.toml").write_text("extract = false\n", encoding="utf-8")
+    process = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("recollect"),
+        "chat",
+        *("--store", str(folder / "terminal.db"), "--user", "ann", "--profile", str(folder / "quiet.toml")),
+        env={**os.environ, **keys, "RECOLLECT_EMBEDDER": "none"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, err = await process.communicate("".join(f"{text}\n" for text in SAID).encode())
+    assert process.returncode == 0, err.decode()
+    return await left_behind(folder / "terminal.db", "ann", "default")
+
+
+async def left_behind(store: Path, user: str, space: str) -> dict[str, Any]:
+    """Learn from a conversation, and return everything that it left in a memory, but for times and numbers."""
+    async with recollect.connect(store, embedder="none") as memory:
+        await memory.upkeep()
+        person = memory.user(user, space=space)
+        messages = await person.history(200)
+        summaries = await person.summaries(active=None)
+        return {
+            "log": [(message.role, message.text, message.active, message.chunk) for message in messages],
+            "memories": sorted(
+                (each.category, each.text, each.state, each.importance) for each in await person.memories(active=None)
+            ),
+            # The terminal does not know what anybody is called.
+            "summaries": [(each.kind, each.level, each.text.replace("User (", "ann (")) for each in summaries],
+            "settings": dict(await person.settings()),
+            "portrait": await person.portrait(),
+        }
