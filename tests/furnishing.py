@@ -83,7 +83,7 @@ async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
     await store.apply([Forget(ANN, ("the cat",)), PutSetting(ANN, "summary_every_n", 12), PutSetting(BOB, "x", "y")])
     await store.apply([MarkExtracted(ANN, 0, mine[3].seq), PutDerived(BOB, "portrait", "k", "Bob, friend of Ann")])
     await store.apply([Spend(date(2026, 3, 1), ANN, 70), Spend(date(2026, 3, 1), None, 5)])
-    rows = tuple(VectorRow(message.seq, message.text, bytes(4)) for message in mine)
+    rows = tuple(VectorRow(message.seq, message.text, bytes(4), message.space) for message in mine)
     await store.apply([AddVectors(EMBEDDER, rows, mine[-1].seq)])
 
 

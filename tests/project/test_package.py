@@ -24,6 +24,12 @@ MIGRATIONS = {
     "0008_retention.sql": "1c6584b7347064e2",
 }
 
+POSTGRES_MIGRATIONS = {
+    "0001_the_log.sql": "fe680eef55ade919",
+    "0002_views.sql": "a095c37899f319f2",
+    "0003_walls.sql": "515e7f849c01b3a4",
+}
+
 
 def test_the_public_face_is_small_and_whole() -> None:
     assert len(recollect.__all__) <= 12
@@ -81,8 +87,9 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
 
 def test_no_migration_was_edited() -> None:
     """A migration that files out there have run never changes; what comes later is a new one."""
-    folder = ROOT / "src/recollect/store/sqlite/migrations"
-    found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in folder.glob("*.sql")}
-    assert found == MIGRATIONS
-    numbers = sorted(int(name.partition("_")[0]) for name in found)
-    assert numbers == list(range(1, len(numbers) + 1))
+    for store, known in (("sqlite", MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS)):
+        folder = ROOT / "src/recollect/store" / store / "migrations"
+        found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in folder.glob("*.sql")}
+        assert found == known
+        numbers = sorted(int(name.partition("_")[0]) for name in found)
+        assert numbers == list(range(1, len(numbers) + 1))

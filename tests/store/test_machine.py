@@ -146,7 +146,14 @@ views = st.builds(
     st.sampled_from([date(2026, 3, 1), date(2026, 3, 2)]),
 )
 revisions = st.builds(Revise, scopes, st.integers(1, 8), texts, st.none() | st.just("ann"))
-subjects = st.builds(Subject, st.just("test"), st.sampled_from(["home", "work"]), st.sampled_from(["ann", "bob"]))
+subjects = st.builds(
+    Subject,
+    st.just("test"),
+    st.sampled_from(["home", "work"]),
+    st.sampled_from(["ann", "bob"]),
+    st.sampled_from(["", "general"]),
+    st.sampled_from(["", "2026-03-01"]),
+)
 agenda = st.one_of(
     st.builds(
         lambda after, length, touches: Walk("test", after, after + length, tuple(touches)),

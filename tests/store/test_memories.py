@@ -165,7 +165,7 @@ async def test_an_edited_memory_is_embedded_again_and_no_other(store: Store) -> 
 
     async def embed() -> list[str]:
         due = await store.unembedded_notes("m", 10)
-        rows = tuple(NoteVector(note.key, np.array([1, 0], dtype=np.float16).tobytes()) for note in due)
+        rows = tuple(NoteVector(note.key, np.array([1, 0], dtype=np.float16).tobytes(), note.space) for note in due)
         await store.apply([AddNoteVectors("m", rows)])
         return [note.text for note in due]
 

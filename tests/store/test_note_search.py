@@ -61,7 +61,9 @@ async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(stor
         (NoteKey("memory", first), "likes tea"),
         (NoteKey("memory", second), "likes football"),
     ]
-    rows = tuple(NoteVector(note.key, value) for note, value in zip(due, (vector(1, 0), vector(0, 1)), strict=True))
+    rows = tuple(
+        NoteVector(note.key, value, note.space) for note, value in zip(due, (vector(1, 0), vector(0, 1)), strict=True)
+    )
     await store.apply([AddNoteVectors("m", rows)])
     await store.apply([AddNoteVectors("m", rows)])
     assert await store.unembedded_notes("m", 10) == []

@@ -85,7 +85,7 @@ async def test_old_archives_go_and_their_summaries_stay(store: Store) -> None:
     newer = await archive(store, ANN, young, "About dancing.")
     await said(store, ANN, "an old walrus that nothing stands for")
     await archive(store, BOB, await said(store, BOB, "a walrus of Bob", at=minutes(120)))
-    rows = tuple(VectorRow(message.seq, message.text, b"\0\0\0\0") for message in old)
+    rows = tuple(VectorRow(message.seq, message.text, b"\0\0\0\0", message.space) for message in old)
     await store.apply([AddVectors("tiny", rows, old[-1].seq)])
     draft = MemoryDraft(ANN, "fact", "Likes walruses.", sources=(old[0].seq, young[0].seq))
     memory = (await store.apply([AddMemory(draft)])).memory

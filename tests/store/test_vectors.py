@@ -24,7 +24,7 @@ def direction(*numbers: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 
 async def embed(store: Store, message: Message, *numbers: float, model: str = "m") -> None:
-    row = VectorRow(message.seq, message.text, direction(*numbers).astype(np.float16).tobytes())
+    row = VectorRow(message.seq, message.text, direction(*numbers).astype(np.float16).tobytes(), message.space)
     await store.apply([AddVectors(model, (row,), message.seq)])
 
 

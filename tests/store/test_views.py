@@ -177,7 +177,7 @@ SUBJECT = Subject("tree", "default", "ann")
 async def walk(store: Store, due_at: int = 5) -> None:
     after, page = await store.ahead("tree", 100)
     touch = Touch(SUBJECT, len(page), sum(each.characters for each in page), page[-1].seq, due_at)
-    await store.apply([Walk("tree", after, page[-1].seq, (touch,))])
+    await store.apply([Walk("tree", after, page[-1].seq, (touch,), page[-1].space)])
 
 
 async def test_the_log_is_walked_along_once(store: Store) -> None:
@@ -186,7 +186,7 @@ async def test_the_log_is_walked_along_once(store: Store) -> None:
     assert (after, [each.seq for each in page], page[0].characters, page[0].user) == (0, [1], 3, "ann")
     await walk(store)
     with pytest.raises(SourcesChanged, match="walked past"):
-        await store.apply([Walk("tree", 0, 2, ())])
+        await store.apply([Walk("tree", 0, 2, (), "default")])
     assert (await store.ahead("tree", 10)).passed == ()
     assert len((await store.ahead("rolling", 10)).passed) == 2, "each policy has its own mark"
     (entry,) = await store.agenda("tree", 5, 10)

@@ -59,7 +59,7 @@ class Digest:
                 return passed
             found = touched(self.policy, page, self.clock(), self.executor.profile.zone)
             try:
-                await self._store.apply([Walk(self.policy, after, page[-1].seq, found)])
+                await self._store.apply([Walk(self.policy, after, page[-1].seq, found, page[-1].space)])
             except SourcesChanged:
                 continue  # another worker has walked here; go on where it stopped
             passed += len(page)

@@ -89,7 +89,10 @@ class PutSetting:
 
 @dataclass(frozen=True, slots=True)
 class AddVectors:
-    """Store what an embedder made of messages, and that it has seen the log up to `up_to`. Twice is as good as once."""
+    """Store what an embedder made of messages, and that it has seen the log up to `up_to`. Twice is as good as once.
+
+    A store that numbers each space for itself goes by the last message of each space instead.
+    """
 
     embedder: str
     rows: tuple[VectorRow, ...]

@@ -21,6 +21,8 @@ class UnembeddedNote(NamedTuple):
 
     key: NoteKey
     text: str
+    space: str = ""
+    """Its space, where each space is numbered for itself."""
 
 
 class NoteVector(NamedTuple):
@@ -28,6 +30,8 @@ class NoteVector(NamedTuple):
 
     key: NoteKey
     value: bytes
+    space: str = ""
+    """The space of the note, as it came with it."""
 
 
 @dataclass(frozen=True, slots=True)

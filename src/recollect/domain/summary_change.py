@@ -54,6 +54,8 @@ class Walk:
     after: int
     up_to: int
     touched: tuple[Touch, ...]
+    space: str = ""
+    """The space of the messages; a store that numbers each space for itself hands out those of one at a time."""
 
 
 @dataclass(frozen=True, slots=True)

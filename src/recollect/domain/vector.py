@@ -16,6 +16,8 @@ class Unembedded(NamedTuple):
     seq: int
     text: str
     known: bytes | None
+    space: str = ""
+    """Its space, where each space is numbered for itself."""
 
 
 class VectorRow(NamedTuple):
@@ -24,6 +26,8 @@ class VectorRow(NamedTuple):
     seq: int
     text: str
     value: bytes
+    space: str = ""
+    """The space of the message, as it came with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recollect.store.journalled.layout import Layout
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
+_POSTGRES: Final = ("postgresql://", "postgres://")
 MEMORY: Final = ":memory:"
 
 Kind: TypeAlias = Literal["sqlite", "json", "files", "memory"]
@@ -71,8 +72,8 @@ def locate(location: str | os.PathLike[str] | None) -> Location:
     scheme = _SCHEME.match(location)
     if scheme is not None and not Path(location).exists():
         raise InvalidInput(
-            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH, json:PATH, files:PATH "
-            f"or {MEMORY}"
+            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH, json:PATH, files:PATH, "
+            f"postgresql://… or {MEMORY}"
         )
     return Location("sqlite", Path(location))
 
@@ -82,8 +83,21 @@ def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
     return locate(location).path
 
 
+def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
+    """Return the address of the database that a location names, or None for another kind of location."""
+    chosen = default_location() if location is None else location
+    if not isinstance(chosen, str) or not chosen.startswith(_POSTGRES):
+        return None
+    return checks.storable(chosen, "the location")
+
+
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
+    dsn = postgres_dsn(location)
+    if dsn is not None:
+        from recollect.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
+
+        return await PostgresStore.open(dsn)
     kind, path = locate(location)
     if path is None:
         from recollect.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for

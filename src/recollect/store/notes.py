@@ -19,12 +19,11 @@ class RankedNote(NamedTuple):
     similarity: float | None
 
 
-def rank_notes(
-    having: Mapping[str, Sequence[int]], vectors: Mapping[int, bytes], vector: Vector | None, notes: int
-) -> list[RankedNote]:
+def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> list[RankedNote]:
     """Return the notes that have a word of the query or a vector, best first by both together.
 
-    `having` tells which notes have each word of the query, and `notes` how many there are.
+    `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
+    how many there are.
     """
     rarity = {
         word: math.log1p((notes - len(found) + 0.5) / (len(found) + 0.5)) if len(found) <= notes else 0.0
@@ -35,7 +34,6 @@ def rank_notes(
     for word, found in having.items():
         for note in dict.fromkeys(found):
             words.setdefault(note, []).append(word)
-    similar = _similar(vectors, vector)
     ranked = [
         RankedNote(
             note,
@@ -48,7 +46,8 @@ def rank_notes(
     return sorted(ranked, key=lambda found: (-found.coverage - (found.similarity or 0.0), -found.note))
 
 
-def _similar(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
+def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
+    """Return the cosine of each vector with the one that was asked for."""
     if vector is None or not vectors:
         return {}
     import numpy as np  # noqa: PLC0415 - loaded with the first vector

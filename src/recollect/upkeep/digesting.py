@@ -263,6 +263,9 @@ class _Drain:
     async def _note_failure(self, subject: Subject, last_seq: int, failures: int, error: ModelError) -> None:
         """Keep everything as it is, and try again later: each time after a longer pause."""
         _log.warning("a summary of %s could not be made and is tried again later: %s", _shown(subject), error)
+        # At once, before anything is waited for: the others are about to ask the same model.
+        # A user who has spent too much is not the model's fault.
+        self._in_a_row += not isinstance(error, SpendingLimit)
         pause = min(_FIRST_PAUSE << min(failures, 16), _LONGEST_PAUSE)
         if isinstance(error, ModelUnavailable) and error.retry_after is not None:
             pause = max(pause, round(error.retry_after * 1_000_000))
@@ -270,8 +273,6 @@ class _Drain:
         await self._store.apply([Settle(subject, last_seq, due_at, error=str(error))])
         self._left_alone.add(subject)
         self.error = str(error)
-        # A user who has spent too much is not the model's fault.
-        self._in_a_row += not isinstance(error, SpendingLimit)
 
     def _note(self, step: Step) -> None:
         self.made += len(step.made)

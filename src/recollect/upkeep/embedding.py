@@ -124,7 +124,10 @@ class Embedding:
         if len(made) != len(texts):
             raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
         values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
-        return tuple(VectorRow(message.seq, message.text, message.known or values[message.text]) for message in due)
+        return tuple(
+            VectorRow(message.seq, message.text, message.known or values[message.text], message.space)
+            for message in due
+        )
 
 
 def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:
@@ -132,5 +135,8 @@ def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors)
 
     if len(made) != len(notes):
         raise ModelError(f"{embedder} returned {len(made)} vectors for {len(notes)} texts")
-    rows = (NoteVector(note.key, row.astype(np.float16).tobytes()) for note, row in zip(notes, made, strict=True))
+    rows = (
+        NoteVector(note.key, row.astype(np.float16).tobytes(), note.space)
+        for note, row in zip(notes, made, strict=True)
+    )
     return AddNoteVectors(embedder, tuple(rows))

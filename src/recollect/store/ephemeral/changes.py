@@ -92,7 +92,7 @@ class Changes:
                 self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
                 return None
             case AddNoteVectors():
-                for key, value in change.rows:
+                for key, value, _ in change.rows:
                     self._state.note_vectors.setdefault((change.embedder, key), value)
                 return None
             case Spend():

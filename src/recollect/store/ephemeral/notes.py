@@ -12,7 +12,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary
 from recollect.store.ephemeral import summaries
 from recollect.store.ephemeral.state import State, person
-from recollect.store.notes import rank_notes
+from recollect.store.notes import rank_notes, similarities
 from recollect.store.terms import query_words, terms
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def find_notes(
             coverage=ranked.coverage,
             similarity=ranked.similarity,
         )
-        for ranked in rank_notes(having, known, vector, len(mine))
+        for ranked in rank_notes(having, similarities(known, vector), len(mine))
         for note in [mine[ranked.note]]
         if note.active and not (isinstance(note, Memory) and note.over_at(moment(now())))
     ][:limit]

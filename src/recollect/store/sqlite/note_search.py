@@ -13,7 +13,7 @@ from recollect.domain.clock import now
 from recollect.domain.message import message_id
 from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
-from recollect.store.notes import RankedNote, rank_notes
+from recollect.store.notes import RankedNote, rank_notes, similarities
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import owner_prefix
 from recollect.store.sqlite.names import find_person
@@ -111,7 +111,7 @@ def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[U
 def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
     """Store the vectors of notes, and how far the embedder has come."""
     execute = unit.connection.execute
-    for key, value in step.rows:
+    for key, value, _ in step.rows:
         execute(_NEW_EMBEDDER, (step.embedder, len(value) // 2))
         execute(_ADD_VECTOR.format(table=key.kind), (step.embedder, key.id, number(key), value))
         mark = "summaries_up_to" if key.kind == "summary" else "memories_up_to"
@@ -137,7 +137,7 @@ def search(
     if vector is not None:
         vectors.update(rows.every(connection.execute(_VECTORS, (embedder, owner))))
     matches: list[NoteMatch] = []
-    for ranked in rank_notes(having, vectors, vector, count):
+    for ranked in rank_notes(having, similarities(vectors, vector), count):
         match = _read(connection, owner, ranked)
         if match is not None:
             matches.append(match)
