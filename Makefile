@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables docs bench torture eval build clean
+.PHONY: help demo test programs test-llm check format stubs tables docs bench torture eval build clean bench-server
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ docs: $(READY)  ## write the documentation as a site, to site/
 
 bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py
+
+bench-server: $(READY)  ## measure the server beside a route that does nothing (about 2 minutes)
+	$(BIN)/python bench/serving.py
 
 torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
 	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py --torture -s -p no:cacheprovider --timeout=0

@@ -347,6 +347,43 @@ async def test_the_health_of_each_part_can_be_asked_for(server: Running) -> None
         assert (await local.get("/api/health")).status_code == 403, "it is about all spaces"
 
 
+async def test_everything_can_be_taken_out_and_in_again(server: Running) -> None:
+    ann = server.memory.user("ann", space="north")
+    await ann.add("user", "I moved to Berlin 🙂")
+    await ann.note("fact", "plays chess")
+    async with server.admin() as admin, server.client(server.key("admin")) as local:
+        assert (await local.get("/api/export")).status_code == 403, "it is about all spaces"
+        out = await admin.get("/api/export")
+        assert out.headers["content-type"].startswith("application/x-ndjson")
+        assert len(out.text.splitlines()) >= 4
+        assert (await admin.post("/api/import", content=b"")).status_code == 422
+        assert (await admin.post("/api/import", content=b"nonsense")).status_code == 422
+    async with running() as other, other.admin() as admin:
+        dry = (await admin.post("/api/import", params={"dry_run": True}, content=out.content)).json()
+        assert (dry["dry_run"], await other.memory.users()) == (True, [])
+        done = (await admin.post("/api/import", content=out.content)).json()
+        assert (done["problems"], done["new"]["message"]) == (0, 1)
+        again = (await admin.post("/api/import", content=out.content)).json()
+        assert again["new"].get("message", 0) == 0, "what is here already is recognised"
+        there = other.memory.user("ann", space="north")
+        assert [message.text for message in await there.history()] == ["I moved to Berlin 🙂"]
+        assert [memory.text for memory in await there.memories()] == ["plays chess"]
+        cut = out.content[: len(out.content) // 2]
+        assert (await admin.post("/api/import", content=cut)).json().get("problems", 1) > 0
+
+
+async def test_somebody_is_erased_only_when_it_is_meant(server: Running) -> None:
+    await server.memory.user("ann").add("user", "hello")
+    async with server.client(server.key("admin")) as admin, server.client(server.key("app")) as app:
+        assert (await app.delete("/api/users/ann", params={"confirm": "ann"})).status_code == 403
+        assert (await admin.delete("/api/users/ann")).status_code == 422
+        assert (await admin.delete("/api/users/ann", params={"confirm": "bob"})).status_code == 422
+        assert len(await server.memory.user("ann").history()) == 1
+        gone = await admin.delete("/api/users/ann", params={"confirm": "ann"})
+        assert (gone.status_code, gone.json()["messages"]) == (200, 1)
+        assert (await admin.get("/api/users")).json()["users"] == []
+
+
 async def test_keys_are_made_and_taken_away_by_an_admin_of_everything(server: Running) -> None:
     async with server.admin() as admin, server.client(server.key("admin", space="default")) as local:
         assert (await local.post("/api/keys", json={"name": "x", "role": "admin"})).status_code == 403

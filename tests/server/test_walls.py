@@ -103,7 +103,9 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
                 answers = []
                 foreign = numbers.get(path.split("/")[2], 1)
                 for number in (foreign, UNKNOWN):
-                    filled = path.replace("{number}", str(number)).replace("{key_id}", "0a1b2c3d")
+                    filled = (
+                        path.replace("{number}", str(number)).replace("{key_id}", "0a1b2c3d").replace("{user}", "bob")
+                    )
                     filled = filled.replace("{action}", "undo")
                     answers.append(await call(client, method, filled, operation, body, query))
                 for answer in answers:

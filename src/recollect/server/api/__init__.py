@@ -12,6 +12,7 @@ from recollect.server.api import (
     keys,
     memories,
     messages,
+    moving,
     search,
     sessions,
     settings,
@@ -35,6 +36,7 @@ for _resource in (
     settings,
     audit,
     events,
+    moving,
     keys,
 ):
     router.include_router(_resource.router)

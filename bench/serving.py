@@ -1,0 +1,217 @@
+"""`make bench-server`: the server over loopback, beside a route that does nothing, and the proxy beside a direct call.
+
+Server, load and scripted model are processes of their own. The load is written here, over plain sockets: a client
+library would be slower than what it measures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import multiprocessing
+import os
+import platform
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import uvicorn
+from fastapi import FastAPI
+from measuring import heading, percentiles, row
+
+import recollect
+from recollect.server import ServerOptions, create_app
+from recollect.settings import Choice, Provider, Route, Serving, Settings
+from recollect.testing import ScriptedModel
+
+HISTORY = 500
+WORDS = ("Berlin", "tea", "dentist", "garden", "train", "parrot", "violin", "Monday", "island", "soup")
+
+
+def text(number: int) -> str:
+    first, second = WORDS[number % 10], WORDS[number // 10 % 10]
+    return f"Message {number}: we talked about the {first} and then about the {second}, and what to do next week."
+
+
+async def _serve(app: FastAPI, ready: Any) -> None:  # noqa: ANN401 - the end of a pipe
+    config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+    listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    ready.send(listening.getsockname()[1])
+    await uvicorn.Server(config).serve(sockets=[listening])
+
+
+def bare(ready: Any) -> None:  # noqa: ANN401
+    """Serve a route that does nothing: the limit."""
+    app = FastAPI()
+
+    @app.post("/nothing")
+    async def nothing(body: dict[str, Any]) -> dict[str, Any]:
+        return body
+
+    asyncio.run(_serve(app, ready))
+
+
+def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
+    """Serve a memory with a history."""
+
+    async def run() -> None:
+        settings = Settings(
+            providers={"scripted": Provider("scripted", model)},
+            routes={"chat": Route((Choice("scripted", "scripted"),))},
+        )
+        async with recollect.connect(Path(folder) / "memory.db", settings=settings) as memory:
+            ann = memory.user("ann")
+            await asyncio.gather(*(ann.add("user", text(number)) for number in range(HISTORY)))
+            await memory.upkeep()
+            options = ServerOptions(Serving(requests_per_second=1e6, burst=1_000_000), settings=settings)
+            app = create_app(memory, options)
+            _, token = app.state.served.keys.add("bench", "app", space="default")
+            ready.send(str.__str__(token))
+            await _serve(app, ready)
+
+    asyncio.run(run())
+
+
+def upstream(ready: Any) -> None:  # noqa: ANN401
+    """Answer chats at once."""
+    with ScriptedModel(lambda _: "Certainly.") as model:
+        ready.send(model.base_url)
+        time.sleep(1e6)
+
+
+@contextmanager
+def process(target: Callable[..., None], *arguments: str) -> Iterator[Any]:
+    """Run something in a process of its own until the end of the block. Give what it sends."""
+    mine, theirs = multiprocessing.get_context("spawn").Pipe()
+    started = multiprocessing.get_context("spawn").Process(target=target, args=(theirs, *arguments), daemon=True)
+    started.start()
+    try:
+        yield mine
+    finally:
+        started.kill()
+        started.join()
+
+
+class Caller:
+    """One connection that is kept open."""
+
+    def __init__(self, port: int, token: str = "") -> None:
+        self._port = port
+        key = f"Authorization: Bearer {token}\r\n" if token else ""
+        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{key}Content-Type: application/json\r\n"
+
+    async def __aenter__(self) -> Self:
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._writer.close()
+
+    async def call(self, line: str, body: dict[str, Any] | None) -> None:
+        """Send a request and read its answer."""
+        data = b"" if body is None else json.dumps(body).encode()
+        self._writer.write(f"{line}{self._head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        status = int(head.split(" ", 2)[1])
+        if "content-length:" in head:
+            await self._reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
+        else:
+            while size := int((await self._reader.readline()).strip(), 16):
+                await self._reader.readexactly(size + 2)
+            await self._reader.readline()
+        assert status < 300, head
+
+
+async def load(
+    port: int, ask: Callable[[int], tuple[str, dict[str, Any] | None]], token: str, seconds: float, callers: int
+) -> tuple[float, list[float]]:
+    """Ask as fast as it goes. Return answers per second, and how long each took, in milliseconds."""
+    taken: list[float] = []
+    numbers = iter(range(10**9))
+
+    async def keep_asking(until: float) -> None:
+        async with Caller(port, token) as caller:
+            while time.perf_counter() < until:
+                start = time.perf_counter()
+                await caller.call(*ask(next(numbers)))
+                taken.append((time.perf_counter() - start) * 1000)
+
+    await asyncio.gather(*(keep_asking(time.perf_counter() + 0.5) for _ in range(callers)))  # warm
+    taken.clear()
+    began = time.perf_counter()
+    await asyncio.gather(*(keep_asking(began + seconds) for _ in range(callers)))
+    return len(taken) / (time.perf_counter() - began), taken
+
+
+def chat(number: int) -> tuple[str, dict[str, Any]]:
+    question = {"role": "user", "content": f"Question {number}: what about the {WORDS[number % 10]}?"}
+    messages = [{"role": "system", "content": "Be brief."}, question]
+    return "POST /v1/chat/completions", {"model": "scripted", "user": "bob", "messages": messages}
+
+
+async def measure(seconds: float, bare_port: int, port: int, token: str, model_port: int) -> None:
+    """Measure everything, one after the other."""
+    routes: dict[str, tuple[int, Callable[[int], tuple[str, dict[str, Any] | None]]]] = {
+        "a bare route that does nothing (the limit)": (
+            bare_port,
+            lambda n: ("POST /nothing", {"user": "ann", "text": text(n)}),
+        ),
+        f"search: GET /api/search, of {HISTORY:,} messages": (
+            port,
+            lambda n: (f"GET /api/search?user=ann&limit=10&q={WORDS[n % 10]}", None),
+        ),
+        f"context: POST /api/context, of {HISTORY:,} messages": (
+            port,
+            lambda n: ("POST /api/context", {"user": "ann", "text": f"What about the {WORDS[n % 10]}?"}),
+        ),
+        # Last: what is added is embedded and learned from in the background, which would slow the others down.
+        "add: POST /api/messages, durable": (
+            port,
+            lambda n: ("POST /api/messages", {"user": f"u{n % 50}", "role": "user", "text": text(n)}),
+        ),
+    }
+    heading("The proxy, one caller: what it adds to a direct call of the model")
+    _, direct = await load(model_port, chat, "", seconds, 1)
+    _, through = await load(port, chat, token, seconds, 1)
+    row("direct", percentiles(direct))
+    row("through the proxy: two durable adds, an audited context", percentiles(through))
+    row("added, p50", f"{statistics.median(through) - statistics.median(direct):7.3f} ms (at most 15 wanted)")
+    for callers in (1, 16):
+        heading(f"{callers} caller{'s' * (callers > 1)} at a time, {seconds:g} s each")
+        for label, (where, ask) in routes.items():
+            rate, taken = await load(where, ask, token, seconds, callers)
+            row(label, f"{rate:8,.0f}/s   {percentiles(taken)}")
+
+
+def main() -> None:
+    """Measure the server."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
+    seconds = parser.parse_args().seconds
+    print(
+        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        process(upstream) as model,
+        process(bare) as limit,
+    ):
+        address = model.recv()
+        with process(served, folder, address) as server:
+            token, port = server.recv(), server.recv()
+            model_port = int(address.rpartition(":")[2].partition("/")[0])
+            asyncio.run(measure(seconds, limit.recv(), port, token, model_port))
+
+
+if __name__ == "__main__":
+    main()
