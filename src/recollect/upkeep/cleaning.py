@@ -40,6 +40,8 @@ MARK: Final = "cleanup"
 REASON: Final = "retention"
 _DAY: Final = 24 * 3_600_000_000
 _PAGE: Final = 200
+_AT_ONCE: Final = 100
+"""So much is removed in one step: others wait while a step is written, and removing is slow."""
 _CHARACTERS: Final = 48_000
 """One summary stands for so much text at most."""
 _LONGEST_SLEEP: Final = 3_600.0
@@ -142,7 +144,7 @@ class Cleaning:
             return total
         gone = 0
         while True:
-            (result,) = (await self._store.apply([Discard(what, before)])).results
+            (result,) = (await self._store.apply([Discard(what, before, _AT_ONCE)])).results
             count = result.count if isinstance(result, Discarded) else 0
             if not count:
                 return gone
