@@ -28,6 +28,9 @@ SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shut
 needs_server: Final = pytest.mark.skipif(
     SERVER is None, reason="Debian's mumble-server is not installed, so nothing was tried against a real server"
 )
+needs_openssl: Final = pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="openssl is not installed, so no certificate could be made"
+)
 SUPERUSER: Final = "SuperUser"
 PASSWORD: Final = "of the super user"  # noqa: S105 - of a server that lives for a test
 _PATIENCE: Final = 60.0
@@ -168,3 +171,16 @@ async def until(true: Callable[[], object]) -> None:
     async with asyncio.timeout(_PATIENCE):
         while not true():
             await asyncio.sleep(0.01)
+
+
+def make_certificate(folder: Path, name: str) -> Path:
+    """Make a certificate as a Mumble client does for its user: one file with the key and the certificate."""
+    key, made = folder / "key.pem", folder / "own.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-days", "2"]
+        + ["-keyout", str(key), "-out", str(made)],
+        check=True,
+        capture_output=True,
+    )
+    made.write_bytes(key.read_bytes() + made.read_bytes())
+    return made

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from mumble.mumbling import PASSWORD, SUPERUSER, MumbleServer, needs_server, someone, until
+from mumble.mumbling import (
+    PASSWORD,
+    SUPERUSER,
+    MumbleServer,
+    make_certificate,
+    needs_openssl,
+    needs_server,
+    someone,
+    until,
+)
 from recollect.bots.mumble import packets
 from recollect.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
 from recollect.bots.mumble.messages import ChannelState, UserRemove, UserState
@@ -98,10 +106,11 @@ async def test_somebody_who_is_kicked_learns_it(mumble: MumbleServer) -> None:
         assert "too loud" in str(ann.ended)
 
 
+@needs_openssl
 async def test_the_same_certificate_is_the_same_person_whatever_they_call_themselves(
     mumble: MumbleServer, tmp_path: Path
 ) -> None:
-    own = certificate(tmp_path)
+    own = make_certificate(tmp_path, "ann")
     async with someone(mumble.address, "watcher") as watcher:
         seen = []
         for name in ("ann", "anna"):
@@ -202,16 +211,3 @@ async def test_a_whole_outburst_arrives_in_order(mumble: MumbleServer) -> None:
         await asyncio.gather(*(ann.link.write(str(number), channel=0) for number in range(200)))
         heard: list[Event] = [await bob.wait(lambda event: isinstance(event, Told)) for _ in range(200)]
         assert [event.html for event in heard if isinstance(event, Told)] == [str(number) for number in range(200)]
-
-
-def certificate(folder: Path) -> Path:
-    """Make a certificate as a Mumble client does for its user."""
-    made = folder / "own.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=ann", "-days", "2"]
-        + ["-keyout", str(made), "-out", str(folder / "own.crt")],
-        check=True,
-        capture_output=True,
-    )
-    made.write_bytes(made.read_bytes() + (folder / "own.crt").read_bytes())
-    return made

@@ -1,0 +1,140 @@
+"""From voices to words, without a server: who is understood, who is not, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from mumble.mumbling import until
+from mumble.test_ears import heard, tone
+from recollect.bots.mumble import packets, voice
+from recollect.bots.mumble.link import Spoke
+from recollect.bots.mumble.people import Person
+from recollect.bots.mumble.voice import Audience, Voice
+from recollect.models.speech import open_speech
+from recollect.settings import Resilience
+from recollect.testing import ScriptedModel, faults
+from recollect.testing.wire import Answer
+
+ANN, BOB = Person(7, "ann"), Person(8, "bob")
+
+
+@dataclass(frozen=True, slots=True)
+class Hears(faults.Fault):
+    """Understands the same whatever is said."""
+
+    text: str
+
+    def change(self, answer: Answer) -> Answer:
+        return replace(answer, parts=(json.dumps({"text": self.text}).encode(),))
+
+
+class Listening:
+    """A bot's ears, and what comes of them."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self.understood: list[tuple[str, bool, str]] = []
+        self.told: list[tuple[Audience, str]] = []
+        self.speech = open_speech(model.settings(resilience=Resilience(attempts=1, failures=1, probe_seconds=0.01)))
+        self.voice = Voice(self.speech, self._understood, self._tell)
+
+    async def _understood(self, person: Person, whispered: bool, text: str) -> None:  # noqa: FBT001
+        self.understood.append((person.name, whispered, text))
+
+    async def _tell(self, audience: Audience, text: str) -> None:
+        self.told.append((audience, text))
+
+    def speak(self, person: Person, *, target: int = packets.TALK, times: int = 1) -> None:
+        """Let somebody speak, with a pause after each utterance."""
+        said = np.concatenate([tone(0.5), np.zeros(48_000, dtype=np.int16)])
+        for _ in range(times):
+            for packet in heard(said, target=target):
+                self.voice.hear(Spoke(person, replace(packet, session=person.session)))
+
+
+async def test_each_is_understood_and_whispers_are_kept_apart() -> None:
+    with ScriptedModel() as model:
+        model.fail(Hears("good morning"))
+        listening = Listening(model)
+        listening.speak(ANN)
+        listening.speak(BOB, target=packets.WHISPER)
+        await listening.voice.idle()
+        assert sorted(listening.understood) == [("ann", False, "good morning"), ("bob", True, "good morning")]
+        await listening.speech.close()
+
+
+@pytest.mark.parametrize("nothing", ["", "[BLANK_AUDIO]", "(silence)", "...", " [ Silence ]. "])
+async def test_what_has_no_words_is_not_handed_in(nothing: str) -> None:
+    with ScriptedModel() as model:
+        model.fail(Hears(nothing))
+        listening = Listening(model)
+        listening.speak(ANN)
+        await listening.voice.idle()
+        assert len(model.requests) == 1
+        assert (listening.understood, listening.told) == ([], [])
+        await listening.speech.close()
+
+
+async def test_somebody_who_leaves_in_the_middle_of_a_sentence_is_still_understood() -> None:
+    with ScriptedModel() as model:
+        model.fail(Hears("good b"))
+        listening = Listening(model)
+        for packet in heard(tone(1), ended=False):
+            listening.voice.hear(Spoke(ANN, packet))
+        listening.voice.forget(ANN)
+        listening.voice.forget(BOB)
+        await listening.voice.idle()
+        assert listening.understood == [("ann", False, "good b")]
+        await listening.speech.close()
+
+
+async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.bots.mumble.ears.PAUSE", 0.05)
+    with ScriptedModel() as model:
+        model.fail(Hears("good morning"))
+        listening = Listening(model)
+        noticing = asyncio.create_task(listening.voice.notice_ends())
+        for packet in heard(tone(0.5)):
+            listening.voice.hear(Spoke(ANN, packet))
+        await until(lambda: listening.understood)
+        noticing.cancel()
+        await listening.speech.close()
+
+
+async def test_whoever_is_not_understood_is_told_once_and_when_it_is_over() -> None:
+    with ScriptedModel() as model:
+        model.fail(faults.ServerError(503, "out of order"))
+        listening = Listening(model)
+        listening.speak(ANN, times=2)
+        await listening.voice.idle()
+        listening.speak(BOB, target=packets.WHISPER)
+        await listening.voice.idle()
+        assert [audience for audience, _ in listening.told] == [None, BOB.session]
+        assert all("please write to me" in text for _, text in listening.told)
+        listening.told.clear()
+        model.fail(Hears("good morning"))
+        await until(lambda: all((state.retry_in or 0) <= 0 for state in listening.speech.states("hear").values()))
+        listening.speak(ANN)
+        await listening.voice.idle()
+        assert {audience for audience, _ in listening.told} == {None, BOB.session}
+        assert all("again" in text for _, text in listening.told)
+        assert len(listening.understood) == 1
+        await listening.speech.close()
+
+
+async def test_somebody_who_never_stops_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voice, "_PATIENCE", 0.05)
+    with ScriptedModel() as model:
+        model.fail(faults.NeverAnswers())
+        listening = Listening(model)
+        listening.speak(ANN, times=8)
+        await until(lambda: listening.told)
+        assert listening.voice._lanes.waiting(ANN.session) == voice._MOST_WAITING
+        assert [text for _, text in listening.told if "more is said than I can listen to" in text]
+        await listening.voice.finish()
+        assert listening.voice._lanes.waiting() == 0
+        await listening.speech.close()
