@@ -215,10 +215,14 @@ def test_counts_are_remembered_and_only_so_many(monkeypatch: pytest.MonkeyPatch)
         return original(self, piece)
 
     monkeypatch.setattr(TokenCounter, "_size", watch)
-    for text in ("one", "two", "one", "three", "four", "one", "two"):
+    for text in ("one", "two", "one", "three", "four", "one"):
         counter.count(text)
-    assert counted == ["one", "two", "three", "four", "two"]
-    assert len(counter._known._counts) == 3
+    assert counted == ["one", "two", "three", "four"]
+    for number in range(20):
+        counter.count(f"something else, number {number}")
+    counter.count("one")
+    assert counted[-1] == "one"
+    assert len(counter._known._new) + len(counter._known._old) <= 2 * (3 + 1)
 
 
 def in_a_new_process(program: str, *, packages: str = "", cache: Path | None = None) -> Any:  # noqa: ANN401

@@ -94,17 +94,19 @@ class Offers:
         """Offer what the search found: best first; it will stand in the order of time."""
         best = max((hit.score for hit in hits), default=0.0)
         items: dict[int, Item] = {}
+        names: dict[str, str] = {}
         for hit in hits:
             relevance = min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
             for message in () if hit.message is None else (hit.message, *hit.around):
-                items.setdefault(message.seq, self._snippet(message, relevance, hit))
+                if message.seq not in items:
+                    items[message.seq] = self._snippet(message, relevance, hit, names)
         return list(items.values())
 
-    def _snippet(self, message: Message, relevance: float, hit: Hit) -> Item:
+    def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
         return self._item(
             "snippets",
             f"message {message.id}",
-            _row(message),
+            _row(message, names),
             place=message.seq,
             relevance=relevance,
             score=hit.score if hit.message is message else None,
@@ -142,14 +144,17 @@ class Offers:
         return Item(section=section, key=key, text=text, tokens=tokens, **more)
 
 
-def _row(message: Message) -> str:
+def _row(message: Message, names: dict[str, str]) -> str:
     """Write a message in as few tokens as it takes: when, who, what. Further lines of it are indented.
 
-    So no text can pass for another message, whatever it says.
+    So no text can pass for another message, whatever it says. `names` keeps how names are written.
     """
+    called = message.name or message.author
+    if called not in names:
+        names[called] = quote(one_line(called))
     text = quote(message.text)
     said = text.replace("\n", _FURTHER_LINE) if "\n" in text else text
-    return f"{moment(message.at)} {quote(one_line(message.name or message.author))}: {said}"
+    return f"{moment(message.at)} {names[called]}: {said}"
 
 
 def speaker(name: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta, tzinfo
+from datetime import date, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,6 +18,7 @@ from recollect.domain.clock import now
 from recollect.domain.memory import Memory, Tombstone
 from recollect.domain.memory_change import PutDerived
 from recollect.domain.scope import Scope
+from recollect.domain.summary import Summary
 from recollect.errors import ModelError
 from recollect.facts.people import Person
 from recollect.facts.statement import says_the_same
@@ -114,15 +115,19 @@ class Portraitist:
         """Return facts, today and history of a user, without what they asked to forget."""
         stones = await self._store.forgotten(scope)
         person = await self._teller.person(scope)
-        zone = await zone_of(self._store, self._profile, scope)
-        today, history = await observations(
-            self._store, scope, moment(now()).astimezone(zone), zone, self._profile.summary_days
-        )
+        today, history = await self._observed(scope)
         return Sources(
             await self._facts(scope, person),
             without(today, stones, person.names),
             without(history, stones, person.names),
         )
+
+    async def _observed(self, scope: Scope) -> tuple[str, str]:
+        found = [summary for summary in await self._store.summaries(scope) if summary.kind in {"day", "week"}]
+        if not found:
+            return "", ""
+        zone = await zone_of(self._store, self._profile, scope)
+        return observations(found, moment(now()).astimezone(zone).date(), self._profile.summary_days)
 
     async def _facts(self, scope: Scope, person: Person) -> str:
         """Return the text of facts, and after it what single memories say that it does not."""
@@ -182,17 +187,14 @@ def with_memories(text: str, memories: Sequence[Memory], person: Person) -> str:
     return "\n".join([*([text] if text else []), *added])
 
 
-async def observations(store: Store, scope: Scope, at: datetime, zone: tzinfo, window: int = 7) -> tuple[str, str]:
-    """Return what was observed today, and in the days of a window before it: summaries, where there are some."""
-    first = at.astimezone(zone).date() - timedelta(days=window - 1)
-    today = at.astimezone(zone).date()
-    days = {
-        summary.day: summary.text for summary in await store.summaries(scope, kind="day") if summary.day is not None
-    }
+def observations(found: Sequence[Summary], today: date, window: int) -> tuple[str, str]:
+    """Return what was observed today, and in the days of a window before it, from summaries of days and weeks."""
+    first = today - timedelta(days=window - 1)
+    days = {summary.day: summary.text for summary in found if summary.kind == "day" and summary.day is not None}
     weeks = [
         summary
-        for summary in await store.summaries(scope, kind="week")
-        if summary.day is not None and first <= summary.day < today
+        for summary in found
+        if summary.kind == "week" and summary.day is not None and first <= summary.day < today
     ]
     if weeks:
         return days.get(today, ""), max(weeks, key=lambda summary: (summary.day or today, summary.id)).text

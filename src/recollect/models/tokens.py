@@ -14,7 +14,6 @@ import os
 import re
 import tempfile
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import util
@@ -54,6 +53,8 @@ _PIECE: Final = re.compile(r".{1,4000}\Z|.{1,4000}(?<=\S)(?= )|.{1,4000}", re.DO
 # Nor one that goes on from the end of a line into the next, unless that begins with a space or a slash. So lines are
 # counted one by one, and what was counted before, in whatever text it stood, is not counted again.
 _LINES: Final = re.compile(r"(?<=\n)(?=[^\s/])")
+_LONGEST_KEY: Final = 1_000
+"""Counts of longer texts are remembered by their hashes."""
 _MOST_BY_LINES: Final = 100_000
 """Longer texts would drive all other counts out of what is remembered."""
 
@@ -80,11 +81,12 @@ class TokenCounter:
         return sum(map(self._counted, _LINES.split(text)))
 
     def _counted(self, text: str) -> int:
-        key = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+        long = len(text) > _LONGEST_KEY
+        key = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest() if long else text
         known = self._known.get(key)
         if known is None:
-            valid = _SURROGATE.sub(_REPLACEMENT, text)
-            known = sum(self._size(piece) for piece in _pieces(valid))
+            valid = text if text.isascii() else _SURROGATE.sub(_REPLACEMENT, text)
+            known = sum(map(self._size, _pieces(valid))) if long else self._size(valid) if valid else 0
             if self._encoding is None:
                 known = -(-known // _BYTES_PER_TOKEN)
             self._known.put(key, known)
@@ -159,25 +161,27 @@ def count_messages(messages: Iterable[Mapping[str, str | None]], model: str | No
 
 
 class _Counts:
-    """The counts of the texts that were asked for last."""
+    """The counts of the texts that were asked for lately: at least the last `_MOST` of them, at most twice as many.
 
-    _MOST: Final = 65_536
+    Without a lock: each step is one on a dictionary, and what two threads lose to one another is counted again.
+    """
+
+    _MOST: Final = 32_768
 
     def __init__(self) -> None:
-        self._counts: OrderedDict[bytes, int] = OrderedDict()
-        self._lock = threading.Lock()
+        self._new: dict[str | bytes, int] = {}
+        self._old: dict[str | bytes, int] = {}
 
-    def get(self, key: bytes) -> int | None:
-        with self._lock:
-            if key in self._counts:
-                self._counts.move_to_end(key)
-            return self._counts.get(key)
+    def get(self, key: str | bytes) -> int | None:
+        known = self._new.get(key)
+        if known is None and (known := self._old.get(key)) is not None:
+            self.put(key, known)
+        return known
 
-    def put(self, key: bytes, count: int) -> None:
-        with self._lock:
-            self._counts[key] = count
-            if len(self._counts) > self._MOST:
-                self._counts.popitem(last=False)
+    def put(self, key: str | bytes, count: int) -> None:
+        self._new[key] = count
+        if len(self._new) > self._MOST:
+            self._old, self._new = self._new, {}
 
 
 class _NotHereError(Exception):

@@ -29,8 +29,11 @@ class Matrix:
     def __init__(self) -> None:
         self._seqs: Growing | None = None
         self._values: Growing | None = None
-        self._signs: Growing | None = None
+        self._signs: list[Growing] = []
+        """Whether each number is positive, as bits: a column for every 64 of them, which is what numpy counts fast."""
         self._exact: Floats | None = None
+        self._sample: Floats | None = None
+        """Some of the vectors, from the first to the last, as long as no others come in."""
 
     def __len__(self) -> int:
         """Return how many vectors there are."""
@@ -39,7 +42,7 @@ class Matrix:
     @property
     def size(self) -> int:
         """How much memory they take."""
-        held = (self._seqs, self._values, self._signs, self._exact)
+        held = (self._seqs, self._values, *self._signs, self._exact, self._sample)
         return sum(array.nbytes for array in held if array is not None)
 
     def extend(self, rows: Sequence[tuple[int, bytes]]) -> None:
@@ -57,7 +60,7 @@ class Matrix:
         else:
             self._seqs.extend(seqs)
             self._values.extend(values)
-        self._exact = None
+        self._exact = self._sample = None
 
     def similar(
         self, vector: Floats, limit: int, also: Sequence[int] = (), only: Numbers | None = None
@@ -80,7 +83,7 @@ class Matrix:
         else:
             places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
             scores = self._compare(vector, places)
-            whole = self._compare(vector, inside[:: max(len(inside) // _SAMPLE, 1)])
+            whole = self._usual(vector, inside)
         # Ties go to the newer message, so that the answer is always the same: places are in order, seen from the end.
         best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
         chosen, given = places[best], scores[best]
@@ -110,29 +113,45 @@ class Matrix:
             scores = (values if places is None else values[places]).astype(np.float32) @ vector
         return scores
 
-    def _shortlist(self, vector: Floats, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-        """Return the places whose signs agree most with the vector's, in order."""
+    def _usual(self, vector: Floats, inside: NDArray[np.intp]) -> Floats:
+        """Return the cosine of some vectors out of all that are inside."""
         import numpy as np  # noqa: PLC0415
 
-        signs = self._signs_of_all()
-        mine = _signs(vector[np.newaxis, :])[0]
-        if len(inside) < len(signs):
-            signs = signs[inside]
-        # As a product, because numpy sums many short rows slowly.
-        differing = np.bitwise_count(signs ^ mine).astype(np.float32) @ np.ones(signs.shape[1], dtype=np.float32)
-        if size >= len(differing):
-            return inside
-        return inside[np.sort(np.argpartition(differing, size)[:size])]
+        places = inside[:: max(len(inside) // _SAMPLE, 1)]
+        if len(inside) < len(self) or self._values is None:
+            return self._compare(vector, places)
+        if self._sample is None:
+            self._sample = self._values.rows[places].astype(np.float32)
+        scores: Floats = self._sample @ vector
+        return scores
 
-    def _signs_of_all(self) -> NDArray[np.uint64]:
+    def _shortlist(self, vector: Floats, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+        """Return the places whose signs agree most with the vector's, in order: `size` of them, and all equals."""
+        import numpy as np  # noqa: PLC0415
+
+        if size >= len(inside):
+            return inside
+        mine = _signs(vector[np.newaxis, :])[0]
+        differing = np.zeros(len(inside), dtype=np.uint16)
+        for column, bits in zip(self._signs_of_all(), mine, strict=True):
+            rows = column.rows if len(inside) == len(column) else column.rows[inside]
+            differing += np.bitwise_count(rows ^ bits)
+        # There are few different numbers, so counting them is quicker than sorting.
+        most = np.searchsorted(np.cumsum(np.bincount(differing)), size)
+        return inside[differing <= most]
+
+    def _signs_of_all(self) -> list[Growing]:
         if self._values is None:
             raise ValueError("there is nothing to choose from")
         values = self._values.rows
-        if self._signs is None:
-            self._signs = Growing(_signs(values))
-        elif len(self._signs) < len(values):
-            self._signs.extend(_signs(values[len(self._signs) :]))
-        return self._signs.rows
+        known = len(self._signs[0]) if self._signs else 0
+        if known < len(values):
+            fresh = _signs(values[known:])
+            if not self._signs:
+                self._signs = [Growing(column[:0].copy()) for column in fresh.T]
+            for column, more in zip(self._signs, fresh.T, strict=True):
+                column.extend(more)
+        return self._signs
 
     def _merge(self, seqs: Numbers, values: NDArray[np.float16]) -> None:
         """Put late vectors where they belong; of two for one message, the first stays."""
@@ -143,7 +162,7 @@ class Matrix:
         every, first = np.unique(np.concatenate([self._seqs.rows, seqs]), return_index=True)
         self._values = Growing(np.concatenate([self._values.rows, values])[first])
         self._seqs = Growing(every)
-        self._signs = None
+        self._signs = []
 
     @staticmethod
     def _places(wanted: Numbers, seqs: Numbers) -> NDArray[np.intp]:
