@@ -17,7 +17,7 @@ PREFIX: Final = "RECOLLECT_"
 MODEL: Final = "RECOLLECT_MODEL"
 """The short name of what `models.default` is, for a start without a file."""
 
-_ALSO: Final = (VARIABLE, "RECOLLECT_USER")
+_ALSO: Final = (VARIABLE, "RECOLLECT_USER", "RECOLLECT_KEY", "RECOLLECT_KEY_FILE")
 """Variables that are read elsewhere."""
 _ALIKE: Final = 0.75
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from recollect.domain import checks
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreUnavailable
 from recollect.store.contract import Store
 
 if TYPE_CHECKING:
@@ -117,6 +117,8 @@ async def open_layout(location: Location, first: int = 0) -> Store:
     kind, path = location
     if path is None:
         raise InvalidInput("files need a path")
+    if os.environ.get("RECOLLECT_KEY") or os.environ.get("RECOLLECT_KEY_FILE"):
+        raise StoreUnavailable(f"a key is configured, and {kind}: writes files that can be read without it; use SQLite")
     return await JournalledStore.open(_layout(kind, path), first=first)
 
 

@@ -14,6 +14,7 @@ import apsw
 from recollect.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
 from recollect.store.contract import Progress
 from recollect.store.sqlite.connection import Options, connect, connect_reader, make_folder, sync_folder, translated
+from recollect.store.sqlite.encryption import opened
 from recollect.store.sqlite.migrate import migrate, schema_version
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
@@ -37,7 +38,7 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
     try:
         # Read-only, so that the backup stays what it is, byte for byte.
         read_only = apsw.SQLITE_OPEN_READONLY
-        with translated(backup, "reading"), closing(apsw.Connection(str(backup), flags=read_only)) as source:
+        with translated(backup, "reading"), closing(opened(backup, flags=read_only)) as source:
             schema_version(source, backup)
             if source.pragma("integrity_check") != "ok":
                 raise StoreDamaged(f"the backup {backup} is damaged; nothing was changed")
@@ -61,7 +62,7 @@ def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> N
         make_folder(target.parent)
         unfinished = target.with_name(f"{target.name}.part-{uuid4().hex}")
         try:
-            with closing(apsw.Connection(str(unfinished))) as writer:
+            with closing(opened(unfinished)) as writer:
                 # One step, in one read transaction: a copy in several would start over whenever somebody writes.
                 with writer.backup("main", reader, "main") as pages:
                     pages.step(-1)
@@ -118,7 +119,7 @@ def _refuse_if_in_use(target: Path) -> None:
     try:
         with (
             translated(target, "opening"),
-            closing(apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)) as old,
+            closing(opened(target, flags=apsw.SQLITE_OPEN_READWRITE)) as old,
         ):
             # Leaving WAL mode empties the log into the file, and is refused while anybody else has it open.
             in_use = old.pragma("journal_mode", "delete") != "delete"

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 import apsw
 
 from recollect.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from recollect.store.sqlite.encryption import opened, unreadable
 from recollect.store.sqlite.migrate import schema_version
 from recollect.store.terms import terms
 
@@ -126,7 +127,7 @@ def sync_folder(folder: Path) -> None:
 def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
     """Open one connection for writing, in WAL mode, with every commit synced."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    connection = apsw.Connection(str(path), flags=flags, vfs=options.vfs)
+    connection = opened(path, flags=flags, vfs=options.vfs)
     try:
         connection.set_busy_handler(patience(options.busy_seconds))
         # Before anything is changed: a file of somebody else stays as it is.
@@ -214,7 +215,7 @@ def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
         case apsw.BusyError() | apsw.LockedError():
             return StoreBusy(f"another process kept {path} locked while {doing} it; try again")
         case apsw.NotADBError():
-            return StoreUnavailable(f"{path} is not a SQLite database (or it is encrypted)")
+            return StoreUnavailable(unreadable(path))
         case apsw.CorruptError():
             return StoreDamaged(f"{path} is damaged ({error}); restore a backup: recollect restore BACKUP --replace")
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():

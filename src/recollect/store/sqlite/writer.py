@@ -16,6 +16,7 @@ from recollect.domain.receipt import Receipt
 from recollect.domain.scope import Scope
 from recollect.errors import RecollectError, SourcesChanged, StoreError
 from recollect.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
+from recollect.store.sqlite.encryption import configured_key
 from recollect.store.sqlite.migrate import migrate
 from recollect.store.sqlite.names import Names
 from recollect.store.sqlite.purging import erase, wipe
@@ -89,7 +90,9 @@ class Writer:
             self._names.forget()
             done = erase(self._connection, scope, actor)
             self.last_commit = now()
-            wipe(self._connection, self._path, self._options.busy_seconds, quiet, in_memory=False)
+            wipe(
+                self._connection, self._path, self._options.busy_seconds, quiet, in_memory=configured_key() is not None
+            )
             self.wal_pages = 0
             return done
 

@@ -1,0 +1,71 @@
+"""Opening files, encrypted where a key is configured.
+
+SQLite itself does not encrypt. `apsw-sqlite3mc` is the same library built with SQLite3 Multiple Ciphers; it has the
+same name when imported, and takes the place of `apsw`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from recollect.errors import InvalidInput, StoreUnavailable
+from recollect.settings import Secret
+from recollect.settings.secrets import open_to_others, read_password
+
+KEY: Final = "RECOLLECT_KEY"
+KEY_FILE: Final = "RECOLLECT_KEY_FILE"
+
+_log: Final = logging.getLogger("recollect.store")
+
+
+def configured_key() -> Secret | None:
+    """Return the key that the environment holds, or that the file holds which it names; None when there is none."""
+    given, named = os.environ.get(KEY), os.environ.get(KEY_FILE)
+    if given and named:
+        raise InvalidInput(f"{KEY} and {KEY_FILE} are both set; which of the two is meant?")
+    if given:
+        return Secret(given)
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    key, why = read_password(path)
+    if key is None:
+        raise InvalidInput(f"the key file {path} ({KEY_FILE}) cannot be used: {why}")
+    if open_to_others(path):
+        _log.warning("the key file %s can be read by other users of this machine; run: chmod 600 %s", path, path)
+    return key
+
+
+def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> apsw.Connection:
+    """Open a file with the configured key, if there is one. Nothing is read yet."""
+    key = configured_key()
+    if key is not None and not hasattr(apsw, "mc_version"):
+        raise StoreUnavailable(
+            f"a key is configured ({KEY} or {KEY_FILE}), but the SQLite library that is installed cannot encrypt, and "
+            f"{path} was not touched. Install the one that can, in the place of apsw: "
+            "pip uninstall apsw, then pip install 'apsw-sqlite3mc'"
+        )
+    usual = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    connection = apsw.Connection(str(path), flags=usual if flags is None else flags, vfs=vfs)
+    if key is not None:
+        try:
+            connection.pragma("key", str(key))
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def unreadable(path: Path) -> str:
+    """Say why a file cannot be read as a database."""
+    if configured_key() is None:
+        return f"{path} is not a SQLite database, or it is encrypted; if it is, say with which key: {KEY} or {KEY_FILE}"
+    return (
+        f"{path} cannot be read with the key that is configured ({KEY} or {KEY_FILE}): it has another one, or it is "
+        "not encrypted; nothing was changed"
+    )
