@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from recollect.domain import checks
 from recollect.domain.moving import Purged
 from recollect.domain.scope import DEFAULT_SPACE, Scope
+from recollect.domain.setting import EVERYBODY
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.store import Progress, Store
@@ -89,6 +90,8 @@ class AllPortable:
         An audit row stays that says how much was erased, and nothing of it. There is no way back.
         """
         scope = Scope.of(user, space)
+        if scope.user == EVERYBODY:
+            raise InvalidInput(f"{EVERYBODY!r} stands for everybody in a space; name one user")
         done = await self._store.purge(scope, checks.identifier(actor, "the actor"))
         self._forget_what_is_at_hand()
         # What was made with the user's words is made again without them.

@@ -89,6 +89,8 @@ def swapped(pattern: bytes, new: bytes) -> Callable[[bytes], bytes]:
         (swapped(rb"I live", rb"\\u0000 I live"), "NUL character at position 0"),
         (swapped(rb"I live", rb"\\ud800 I live"), "half of a surrogate pair"),
         (swapped(rb'"at":"....-..', b'"at":"2026-13'), "not a time in ISO form"),
+        (swapped(rb'"thread":"direct:ann"', b'"thread":"direct:bob"'), "another user's direct chat"),
+        (swapped(rb'"user":"ann"', b'"user":"*"'), "nobody can be called"),
     ],
 )
 async def test_a_damaged_line_is_told_and_the_rest_is_stored(
@@ -224,5 +226,7 @@ def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
         assert [user.id for user in memory.users()] == ["bob"]
         assert memory.load(tmp_path / "all.jsonl").new["message"] == 1
         assert [user.id for user in memory.users()] == ["ann", "bob"]
+        with pytest.raises(InvalidInput, match="stands for everybody"):
+            memory.purge("*")
         with pytest.raises(InvalidInput, match="unknown time zone"):
             memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")

@@ -29,7 +29,7 @@ from recollect.domain.summary import Quality, Reach, Summary, summary_text
 from recollect.domain.words import Role
 from recollect.errors import InvalidInput
 from recollect.portability.copying import NAMES
-from recollect.portability.fields import Fields
+from recollect.portability.fields import Fields, somebody
 
 _REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
 _ROLES: Final[tuple[Role, ...]] = get_args(Role)
@@ -115,6 +115,7 @@ def _message(found: Fields) -> Message:
         chunk=found.optional_number("chunk", 1),
         hash=found.blob("hash"),
     )
+    somebody(message.user, message.space, message.thread)
     if draft_of(message).hash != message.hash:
         raise InvalidInput("it is not what was stored: its hash is another one")
     return message

@@ -7,6 +7,8 @@ from datetime import date, datetime, timedelta
 from typing import Any, TypeVar
 
 from recollect.domain import checks
+from recollect.domain.scope import Scope
+from recollect.domain.setting import EVERYBODY
 from recollect.errors import InvalidInput
 
 T = TypeVar("T")
@@ -124,6 +126,13 @@ class Fields:
             return timedelta(seconds=number)
         except OverflowError:
             raise InvalidInput(f"{name} is too long: {number}") from None
+
+
+def somebody(user: str, space: str, thread: str) -> Scope:
+    """Return the scope of a message that comes from elsewhere, or say why it cannot be theirs."""
+    if user == EVERYBODY:
+        raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
+    return Scope.of(user, space, thread)
 
 
 def as_moment(value: object, name: str) -> datetime:

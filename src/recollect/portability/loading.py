@@ -15,11 +15,12 @@ from recollect.domain.checks import MESSAGE_BYTES
 from recollect.domain.message import draft
 from recollect.domain.moving import Row
 from recollect.domain.receipt import Stored
-from recollect.domain.scope import DEFAULT_SPACE, Scope
+from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.session import SESSION_SILENCE
 from recollect.errors import RecollectError
 from recollect.portability.copying import NAMES, Intake
 from recollect.portability.detect import choose
+from recollect.portability.fields import somebody
 from recollect.portability.items import Incoming, Item, Placed, Problem, Reading, Skipped
 from recollect.portability.sources import Source
 from recollect.store import Progress, Store
@@ -128,7 +129,7 @@ class Loader:
         taking = self._taking
         owner = taking.user or item.answers or item.author or "me"
         try:
-            scope = Scope.of(owner, taking.space, item.thread)
+            scope = somebody(owner, taking.space, item.thread)
             author = None if item.author == owner else item.author
             new = draft(
                 scope,
