@@ -12,7 +12,6 @@ import json
 import multiprocessing
 import os
 import platform
-import socket
 import statistics
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from measuring import heading, percentiles, row
 
 import recollect
 from recollect.server import ServerOptions, create_app
+from recollect.server.serve import listen
 from recollect.settings import Choice, Provider, Route, Serving, Settings
 from recollect.testing import ScriptedModel
 
@@ -44,7 +44,7 @@ def text(number: int) -> str:
 
 async def _serve(app: FastAPI, ready: Any) -> None:  # noqa: ANN401 - the end of a pipe
     config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
-    listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    listening = listen("127.0.0.1", 0)
     ready.send(listening.getsockname()[1])
     await uvicorn.Server(config).serve(sockets=[listening])
 

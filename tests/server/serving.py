@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ import recollect
 from recollect.memory import Memory
 from recollect.server import ServerOptions, create_app
 from recollect.server.needs import Served
+from recollect.server.serve import listen
 from recollect.settings import Serving, Settings
 
 ADDRESS = "http://127.0.0.1:5002"
@@ -104,7 +104,7 @@ def live(
 
     async def run() -> None:
         chosen = settings or Settings()
-        listening = socket.create_server(("127.0.0.1", 0))
+        listening = listen("127.0.0.1", 0)
         port: int = listening.getsockname()[1]
         serving = Serving(port=port, requests_per_second=1e6, burst=1_000_000)
         async with recollect.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:

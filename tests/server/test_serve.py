@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from recollect.server.serve import listen
+
 COMMAND = [sys.executable, "-m", "recollect"]
 
 
@@ -113,6 +115,11 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     )
     assert ran.returncode == 2
     assert "pip install 'recollect[server]'" in ran.stderr
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP, "asyncio sets TCP_NODELAY for these alone; others wait 40 ms"
 
 
 def test_a_store_in_memory_has_no_file_for_keys() -> None:

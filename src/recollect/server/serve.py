@@ -27,7 +27,7 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
 
     Stops at SIGINT and SIGTERM: no more requests are taken, those that are being answered are finished.
     """
-    listening = _listen(options.serving.host, options.serving.port)
+    listening = listen(options.serving.host, options.serving.port)
     with listening:
         # Port 0 means any that is free: from now on it is known which.
         port: int = listening.getsockname()[1]
@@ -76,15 +76,22 @@ class _Server(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens, or say why that cannot be."""
+    # The protocol is named: the event loop sends small answers at once (TCP_NODELAY) only where it knows it to be TCP.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
     except OSError as error:
+        listening.close()
         raise RecollectError(
             f"cannot listen on {host}, port {port}: {error.strerror or error}; "
             "stop what listens there, or choose another with --host and --port"
         ) from error
+    return listening
 
 
 def _link(options: ServerOptions, here: Served) -> str:

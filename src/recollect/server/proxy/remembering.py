@@ -17,7 +17,7 @@ from recollect.memory import Memory, UserMemory
 from recollect.models.prompts import Line, fence
 from recollect.models.tokens import TokenCounter, counter_for
 from recollect.profiles.recipe import LEAST_BUDGET, SectionName
-from recollect.server.proxy.turns import recognise, replaced, text_of, turns_of
+from recollect.server.proxy.turns import Recognised, recognise, replaced, text_of, turns_of
 
 _log: Final = logging.getLogger("recollect.server.proxy")
 
@@ -78,33 +78,35 @@ class Remembering:
 
     async def _before(self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered) -> None:
         messages: Sequence[object] = body["messages"]
-        async with self._turn(person):
-            shown, last = await self._store(person, messages)
         asked = text_of(_last_of_user(messages))
-        if not asked.strip():
-            return
         counter = counter_for(model)
         room = self._window - _size(counter, messages) - _asked_for(body)
-        if room < LEAST_BUDGET:
-            _log.info("no room for memory beside %d messages", len(messages))
-            return
-        context = await person.context(asked, model=model, answers=last)
+        async with self._turn(person):
+            found = await self._recognised(person, messages)
+            if not asked.strip() or room < LEAST_BUDGET:
+                _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
+                await _store(person, found)
+                return
+            if len(found.new) == 1:
+                # Beside one another: the store syncs both at once, and the message is told from others by its text.
+                stored, context = await asyncio.gather(_store(person, found), person.context(asked, model=model))
+            else:
+                stored = await _store(person, found)
+                last = next((each for each in reversed(stored) if each.role == "user"), None)
+                context = await person.context(asked, model=model, answers=last)
+        shown = frozenset(each.seq for each in stored)
         text = written(context, shown, person.scope.user)
         if text:
             text = counter.cut(text, min(room, context.budget))
             done.messages = replaced(messages, text)
             done.tokens = counter.count(text)
 
-    async def _store(self, person: UserMemory, messages: Sequence[object]) -> tuple[frozenset[int], Message | None]:
-        """Store what is new. Return which messages of the log the client has, and the one that is to be answered."""
+    async def _recognised(self, person: UserMemory, messages: Sequence[object]) -> Recognised:
+        """Tell what is new in a request."""
         sent = turns_of(messages, MESSAGE_BYTES)
         newest = await self._memory.store.messages(person.scope, within="thread", limit=_COMPARED)
         stored = [each for each in newest if each.user == person.scope.user and each.role in {"user", "assistant"}]
-        found = recognise(sent, stored, whole=len(newest) < _COMPARED)
-        added = [(await person.add(turn.role, turn.text)).message for turn in found.new]
-        known = [*found.known, *added]
-        asked = [each for each in known if each.role == "user"]
-        return frozenset(each.seq for each in known), asked[-1] if asked else None
+        return recognise(sent, stored, whole=len(newest) < _COMPARED)
 
     def _turn(self, person: UserMemory) -> asyncio.Lock:
         """Return what requests of one conversation take turns by, so that nothing is taken for new twice."""
@@ -113,6 +115,12 @@ class Remembering:
         if lock is None:
             lock = self._one_at_a_time[key] = asyncio.Lock()
         return lock
+
+
+async def _store(person: UserMemory, found: Recognised) -> list[Message]:
+    """Store what is new. Return all that the client has, as it is in the log."""
+    added = [(await person.add(turn.role, turn.text)).message for turn in found.new]
+    return [*found.known, *added]
 
 
 def written(context: Context, shown: frozenset[int], user: str) -> str:
