@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables docs bench torture eval build clean bench-server
+.PHONY: help demo test programs test-llm check format stubs tables rest docs bench torture eval build clean bench-server
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ stubs: $(READY)  ## write the types of the blocking face anew
 
 tables: $(READY)  ## write the table of what happens when a model fails anew
 	$(BIN)/python tools/failure_table.py
+
+rest: $(READY)  ## write the reference of the REST API anew
+	$(BIN)/python tools/rest_reference.py
 
 docs: $(READY)  ## write the documentation as a site, to site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean

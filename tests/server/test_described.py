@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -79,3 +81,9 @@ def test_every_operation_has_a_summary_and_an_answer() -> None:
             assert operation["description"], f"{method} {path}"
             good = [status for status in operation["responses"] if status.startswith("2")]
             assert good, f"{method} {path}"
+
+
+def test_the_reference_is_up_to_date() -> None:
+    page = Path(__file__).parent.parent.parent / "docs" / "reference" / "rest.md"
+    made = runpy.run_path(str(page.parent.parent.parent / "tools" / "rest_reference.py"))["reference"]()
+    assert page.read_text(encoding="utf-8") == made, "run: make rest"

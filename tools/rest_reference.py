@@ -1,0 +1,129 @@
+"""Write docs/reference/rest.md from the description that the server gives of itself: `make rest`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, cast
+
+from recollect.memory import Memory
+from recollect.server import create_app
+
+PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "rest.md"
+_OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "422", "429", "502", "503", "507"})
+_HEAD: Final = """# REST API
+
+<!-- Written by `make rest`; a test fails when it is not up to date. -->
+
+`recollect serve` answers at `http://127.0.0.1:5002`. Every request carries a key, `Authorization: Bearer …`; how to
+make one, and what the roles may do: [keys and walls](../explanation/keys-and-walls.md). How to begin:
+[serve a memory](../how-to/serve.md). The same as OpenAPI, for generators of clients: `/openapi.json`.
+
+**Errors** are problem details (`application/problem+json`): `type`, `title`, `status`, `detail`, and `errors` where
+several things are wrong. Beside what each route lists: 400 and 422 what was sent cannot be accepted; 401 no key, or an
+unknown one; 403 the key may not do this; 404 there is no such thing for this key; 409 it was changed meanwhile; 413 too
+large; 429 too much (`Retry-After` says when again); 502 and 503 a model or the store does not work; 507 the disk is
+full.
+
+**Pages.** Lists come with `next`; pass it as `cursor` to read on. It is null on the last page.
+
+**Sending twice.** `POST` with an `Idempotency-Key` is not carried out again when it is sent again; the answer then says
+`Idempotency-Replayed: true`, also after a restart. For messages the key becomes the message's id, and holds as long as
+the message is kept. For everything else about 64 keys of a user are kept; a server that dies between doing something
+and writing that down may do it a second time.
+
+**Changing what others change too.** Memories have an `ETag`; send it as `If-Match`, and 412 says that somebody was
+faster.
+
+**Spaces.** A key is for one space, or for all; only the latter say which with `space`.
+"""
+
+
+def reference() -> str:
+    """Return the page."""
+    schema = create_app(cast("Memory", None)).openapi()
+    groups: dict[str, list[str]] = {}
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            tag = operation.get("tags", ["other"])[0]
+            groups.setdefault(tag, []).append(_operation(schema, method.upper(), path, operation))
+    parts = [f"## {tag.capitalize()}\n\n" + "\n".join(entries) for tag, entries in groups.items()]
+    return _HEAD + "\n" + "\n".join(parts)
+
+
+def _operation(schema: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
+    lines = [f"### {method} {path}", "", _flowing(operation["description"]), ""]
+    fields = [
+        (
+            each["name"],
+            each["schema"],
+            each.get("required", False),
+            f"{each.get('description', '')}".strip(),
+            each["in"],
+        )
+        for each in operation.get("parameters", ())
+    ]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if body is not None:
+        shape = _resolved(schema, body)
+        fields += [
+            (name, inner, name in shape.get("required", ()), inner.get("description", ""), "body")
+            for name, inner in shape["properties"].items()
+        ]
+    if fields:
+        lines += ["| name | in | type | meaning |", "|---|---|---|---|"]
+        lines += [
+            f"| `{name}`{' (required)' if required else ''} | {where} | {_type(schema, inner)} | {_cell(words)} |"
+            for name, inner, required, words, where in fields
+        ]
+        lines.append("")
+    lines.append(f"Answers {', '.join(_answers(schema, operation))}.")
+    return "\n".join(lines) + "\n"
+
+
+def _answers(schema: dict[str, Any], operation: dict[str, Any]) -> list[str]:
+    told = []
+    for status, answer in operation["responses"].items():
+        if status in _OF_ALL:
+            continue
+        content = next(iter(answer.get("content", {}).items()), None)
+        if content is None:
+            told.append(f"{status}")
+        elif content[0] == "application/json":
+            told.append(f"{status} with {_type(schema, content[1]['schema'])}")
+        else:
+            told.append(f"{status} with `{content[0]}`")
+    return told
+
+
+def _type(schema: dict[str, Any], shape: dict[str, Any]) -> str:
+    if "anyOf" in shape:
+        return " or ".join(dict.fromkeys(_type(schema, each) for each in shape["anyOf"]))
+    if "$ref" in shape:
+        name = shape["$ref"].rpartition("/")[2]
+        inner = schema["components"]["schemas"][name]
+        if "properties" in inner:
+            return f"{name.removesuffix('Shape')} ({', '.join(f'`{each}`' for each in inner['properties'])})"
+        return _type(schema, inner)
+    if "enum" in shape or "const" in shape:
+        return ", ".join(f"`{each}`" for each in shape.get("enum", [shape.get("const")]))
+    if shape.get("type") == "array":
+        return f"list of {_type(schema, shape.get('items', {}))}"
+    return {"date-time": "date and time", "date": "date"}.get(shape.get("format", ""), str(shape.get("type", "any")))
+
+
+def _resolved(schema: dict[str, Any], shape: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]]
+    return found
+
+
+def _flowing(text: str) -> str:
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")
+    print(f"wrote {PAGE}")
