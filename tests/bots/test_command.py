@@ -71,11 +71,15 @@ async def test_a_wrong_token_is_told_in_one_line(tmp_path: Path) -> None:
 def test_a_bot_without_its_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "aiogram", None)
-    for name in [name for name in sys.modules if name.startswith("recollect.bots.telegram")]:
+    monkeypatch.setitem(sys.modules, "discord", None)
+    for name in [
+        name for name in sys.modules if name.startswith(("recollect.bots.telegram", "recollect.bots.discord"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
-    result = CliRunner().invoke(app, ["bot", "telegram", "--store", str(tmp_path / "memory.db")])
-    assert result.exit_code == 2
-    assert "pip install 'recollect[telegram]'" in result.output
+    for platform in ("telegram", "discord"):
+        result = CliRunner().invoke(app, ["bot", platform, "--store", str(tmp_path / "memory.db")])
+        assert result.exit_code == 2
+        assert f"pip install 'recollect[{platform}]'" in result.output
 
 
 def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

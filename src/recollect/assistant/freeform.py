@@ -101,7 +101,7 @@ class FreeForm:
     async def _remember(self, turn: Turn, request: Request, person: UserMemory) -> Answer:
         who, speaker = person.scope.user, turn.user.scope.user
         heard = await self._before(turn)
-        fact = with_names(request.fact or turn.quoted or _said_before(heard, who), turn, heard)
+        fact = with_names(request.fact or turn.quoted or _said_before(heard, request, turn), turn, heard)
         if not fact.strip():
             return Answer("Remember what? Like this: remember that I like tea")
         name = self._name(turn, who)
@@ -155,8 +155,16 @@ async def _ask(
     return routed.action, routed.about, routed.fact
 
 
-def _said_before(heard: Sequence[Message], about: str) -> str:
-    """Return what "remember this" points at: the last thing that the person said, or else the last one said at all."""
-    own = [message.text for message in heard if message.role == "user"]
-    theirs = [message.text for message in heard if message.role == "user" and message.author == about]
-    return (theirs or own or [""])[-1]
+def _said_before(heard: Sequence[Message], request: Request, turn: Turn) -> str:
+    """Return what "remember this" points at: the last thing that the person said, or else others, or anybody."""
+    speaker = turn.user.scope.user
+    said = [
+        message
+        for message in heard
+        # What asks for something is not what is meant.
+        if message.role == "user" and route(message.text, bots=turn.called).action == "none"
+    ]
+    theirs = [message for message in said if message.author in request.about]
+    others = [message for message in said if message.author != speaker]
+    found = theirs or others or said
+    return found[-1].text if found else ""

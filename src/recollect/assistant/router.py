@@ -40,7 +40,7 @@ class Router:
             "historycontext": (_history_context, "what is known of the whole history"),
             "analyze": (_analyze, "analyse the whole history now"),
             "clear": (_clear, "begin anew: earlier messages leave the short-term window"),
-            "context": (_context, "what a model would be sent now"),
+            "context": (_context, "what a model would be sent now: /context where do I live?"),
             "remember": (_remember, "remember a fact: /remember I like tea"),
             "forget": (_forget, "forget a fact: /forget tea"),
             "portrait": (_portrait, "what is known about you, in one text"),
@@ -81,6 +81,10 @@ class Router:
     async def leave(self, user: UserMemory) -> None:
         """End a two-step command that is open."""
         await _leave_setup(user)
+
+    def takes_words(self, name: str) -> bool:
+        """Tell whether a command is followed by words, as `/remember I like tea`."""
+        return f"/{name} " in self._commands[name][1]
 
     @staticmethod
     def asks_back(text: str) -> bool:

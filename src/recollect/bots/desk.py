@@ -62,7 +62,7 @@ class Desk:
     ) -> None:
         self.tally = Tally()
         self.assistant = assistant or Assistant(memory)
-        self._memory = memory
+        self.memory = memory
         self._platform = platform
         self._sender = Sender(platform, self.tally)
         self._reminding = Reminding(memory, platform, self._sender, self.tally, clock)
@@ -141,13 +141,32 @@ class Desk:
             self.tally.deletions += 1
 
     async def pressed(self, pressed: Pressed) -> None:
-        """Take a button for the word that it stands for."""
+        """Take a button for the word that it stands for, and send the answer."""
+        self._say(pressed.address, await self.press(pressed))
+
+    async def press(self, pressed: Pressed) -> Answer:
+        """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
         async with self._turn(_lane(pressed.address)):
             user = self._user(pressed.address)
             answer = await self.assistant.router.step(user, pressed.word, stay=True)
-            if answer is None:
-                answer = Answer("That question is not open any more.")
-        self._say(pressed.address, answer)
+        return answer or Answer("That question is not open any more.")
+
+    async def command(self, address: Address, text: str) -> Answer:
+        """Carry out a command when it is its turn, and return the answer: where the platform wants it back."""
+        self.tally.commands += 1
+        done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        async def job() -> None:
+            try:
+                answer = await self.assistant.router.answer(self._user(address), text)
+            except BaseException as error:
+                # Whatever it is, somebody waits for it.
+                done.set_exception(error)
+                raise
+            done.set_result(answer or Answer("That did not work."))
+
+        self._lanes.add(_lane(address), job)
+        return await done
 
     async def remind(self) -> int:
         """Deliver the reminders whose time has come, now; return how many. It also happens by itself."""
@@ -163,7 +182,7 @@ class Desk:
         return self.tally.component(self._platform.name, self._lanes.waiting(), parts)
 
     def _user(self, address: Address) -> UserMemory:
-        return self._memory.user(address.user, space=address.space, thread=address.thread)
+        return self.memory.user(address.user, space=address.space, thread=address.thread)
 
     def _turn(self, lane: tuple[str, str]) -> asyncio.Lock:
         """Return what those who store into one thread take turns by, in the order in which they came."""

@@ -63,6 +63,24 @@ def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "
     run_bot(make, store, profile, log_level)
 
 
+@commands.command()
+def discord(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
+    """Run a bot on Discord, with the token in bots.discord.token or RECOLLECT_BOTS__DISCORD__TOKEN.
+
+    Exits with 1 when Discord refuses the token. Example:
+
+        RECOLLECT_BOTS__DISCORD__TOKEN=… recollect bot discord --profile community
+    """
+
+    def make(settings: Settings) -> Platform:
+        with needs("discord", "discord"):
+            from recollect.bots.discord import Discord  # noqa: PLC0415 - an extra
+
+        return Discord(settings.bots.discord, called=called(settings))
+
+    run_bot(make, store, profile, log_level)
+
+
 def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
     """Run the bot of a platform until the process is told to end."""
     write_log(log_level)

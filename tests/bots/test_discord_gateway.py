@@ -1,0 +1,104 @@
+"""Discord, through discord.py itself, over REST and a gateway on loopback: the whole way of a bot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+import recollect
+from bots.fake_discord import BOT, CHANNEL, GUILD, TOKEN, FakeDiscord, fake_discord
+from recollect.bots import Desk, run
+from recollect.bots.discord import Discord
+from recollect.errors import PlatformRefused
+from recollect.settings import DiscordSettings, Secret
+
+ANN, BOB = 101, 102
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDiscord]:
+    async with fake_discord(monkeypatch) as fake:
+        yield fake
+
+
+@asynccontextmanager
+async def running(memory: recollect.Memory) -> AsyncIterator[Desk]:
+    bot = Discord(DiscordSettings(Secret(TOKEN)))
+    desk = Desk(memory, bot)
+    task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
+    try:
+        yield desk
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        await bot.close()
+
+
+def connect(path: Path) -> recollect.memory.Connecting:
+    return recollect.connect(path / "memory.db", profile={"summaries": "none", "extract": False}, embedder="none")
+
+
+async def said(memory: recollect.Memory) -> list[str]:
+    there = memory.user(BOT, space=f"discord:{GUILD}", thread=str(CHANNEL))
+    return [message.text for message in await there.history(1000, within="thread") if message.role == "user"]
+
+
+async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: FakeDiscord, tmp_path: Path) -> None:
+    async with connect(tmp_path) as memory:
+        async with running(memory) as desk:
+            await server.wait_for(lambda: desk.tally.connected)
+            assert {"summary", "context", "remember"} <= {command["name"] for command in server.commands}
+            await server.say(ANN, "ann", "I like tea.")
+            asked = await server.say(BOB, "bob", f"<@{BOT}> remember that I like coffee")
+            await server.wait_for(lambda: len(server.said) == 1)
+            reply = server.messages[CHANNEL][-1]
+            assert reply["content"] == "I will remember that."
+            assert reply["sent_with"]["allowed_mentions"]["parse"] == []
+            assert reply["sent_with"]["message_reference"]["message_id"] == int(asked["id"])
+            await server.say(ANN, "ann", "this is private", channel=ANN + 10_000)
+            await server.wait_for(lambda: len(server.said) == 2)
+        # While nobody listens, more is written than one page of history holds.
+        for number in range(130):
+            await server.say(ANN, "ann", f"missed {number}")
+        await server.say(BOB, "bob", "bot, what do you know about me?")
+        async with running(memory) as desk:
+            await server.wait_for(lambda: any("coffee" in text for text in server.said))
+            await server.hang_up()
+            await server.say(ANN, "ann", "said into a broken line")
+            await server.wait_for(lambda: server.identified == 3)
+            await server.say(ANN, "ann", "and after")
+            while "and after" not in await said(memory):
+                await asyncio.sleep(0.02)
+            assert desk.tally.reconnections > 0
+        log = await said(memory)
+        assert log == [
+            "I like tea.",
+            "@bot remember that I like coffee",
+            *(f"missed {number}" for number in range(130)),
+            "bot, what do you know about me?",
+            "said into a broken line",
+            "and after",
+        ]
+        assert len(server.said) == 3
+        first = (await memory.user(ANN, space=f"discord:{GUILD}").history(1000))[0]
+        assert (first.author, first.name) == (str(ANN), "ann")
+
+
+async def test_a_wrong_token_and_a_missing_right_are_told(server: FakeDiscord, tmp_path: Path) -> None:
+    async with connect(tmp_path) as memory:
+        wrong = Discord(DiscordSettings(Secret("wrong")))
+        with pytest.raises(PlatformRefused, match="the token was refused by Discord"):
+            await run(memory, wrong)
+        await wrong.close()
+        server.close_with = 4014
+        bot = Discord(DiscordSettings(Secret(TOKEN)))
+        with pytest.raises(PlatformRefused, match="MESSAGE CONTENT INTENT"):
+            await run(memory, bot)
+        await bot.close()
+    with pytest.raises(PlatformRefused, match="there is no token"):
+        Discord(DiscordSettings())
