@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from rich.text import Text
 import recollect
 from recollect.cli.options import AsJson, Store, must_exist
 from recollect.cli.show import complain, console, harmless, local_time, print_json, progress_bar, say
+from recollect.portability.repairing import repair
+from recollect.settings import load_settings
 from recollect.store import locate, restore_store
 
 
@@ -71,11 +74,21 @@ def cleanup(
         raise typer.Exit(1)
 
 
-def verify(store: Store = None, as_json: AsJson = False) -> None:
+def verify(
+    store: Store = None,
+    repairing: Annotated[
+        bool,
+        typer.Option("--repair", help="Recover what is whole into a new store; the damaged one is set aside."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check everything that is stored: pages, references, index, hashes, counts, archives.
 
-    Reads all of it. Exits with 1 when something is wrong, and says what.
+    Reads all of it. Exits with 1 when something is wrong, and says what. With --repair nobody else may use the store.
     """
+    if repairing:
+        _repair(store, as_json=as_json)
+        return
     must_exist(store)
     with recollect.open(store) as memory, progress_bar("verifying", hidden=as_json) as progress:
         report = memory.verify(progress)
@@ -88,6 +101,24 @@ def verify(store: Store = None, as_json: AsJson = False) -> None:
             say(mark, Text.assemble(f"{check.name:<12}", (f"{check.seconds:8.2f} s", "dim"), detail))
     if not report.ok:
         raise typer.Exit(1)
+
+
+def _repair(store: str | None, *, as_json: bool) -> None:
+    with progress_bar("repairing", hidden=as_json) as progress:
+        done = asyncio.run(repair(load_settings().store if store is None else store, progress))
+    if as_json:
+        print_json(done)
+        return
+    if not done.needed:
+        say("nothing is wrong, and nothing was changed")
+        return
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in done.recovered.items() if count)
+    say(f"recovered: {counted or 'nothing'}")
+    for line in done.lost:
+        say(Text(f"not recovered: {harmless(line)}", style="red"))
+    if not done.lost:
+        say("everything was recovered")
+    say(f"what was there is now {done.set_aside}")
 
 
 def backup(

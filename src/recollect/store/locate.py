@@ -14,6 +14,7 @@ from recollect.store.contract import Store
 
 if TYPE_CHECKING:
     from recollect.store.journalled.layout import Layout
+    from recollect.store.salvage import Salvage
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
 _POSTGRES: Final = ("postgresql://", "postgres://")
@@ -25,16 +26,18 @@ _ON_DISK: Final[tuple[Kind, ...]] = ("sqlite", "json", "files")
 
 def default_location() -> str | Path:
     """Return where memory is kept when nobody says: RECOLLECT_STORE, or the platform's folder for application data."""
-    chosen = os.environ.get("RECOLLECT_STORE")
-    if chosen:
-        return chosen
+    return os.environ.get("RECOLLECT_STORE") or data_folder() / "memory.db"
+
+
+def data_folder() -> Path:
+    """Return the platform's folder for application data, ours in it."""
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         base = Path.home() / "Library" / "Application Support"
     else:
         base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "recollect" / "memory.db"
+    return base / "recollect"
 
 
 class Location(NamedTuple):
@@ -134,6 +137,31 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
     from recollect.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
 
     return restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
+
+
+def hides_damage(location: str | os.PathLike[str] | None) -> bool:
+    """Tell whether opening a store would pass over damage without a word. Nobody may use it meanwhile."""
+    kind, path = locate(location)
+    if path is None or kind != "sqlite":
+        return False
+    from recollect.store.sqlite.pages import log_is_broken  # noqa: PLC0415
+
+    path = path.expanduser().absolute().resolve()
+    return log_is_broken(path.with_name(path.name + "-wal"))
+
+
+def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
+    """Read whatever is whole in a store that nobody uses. It stays as it is."""
+    kind, path = locate(location)
+    if path is None:
+        raise InvalidInput("a store in memory has no files that could be repaired")
+    if kind == "sqlite":
+        from recollect.store.sqlite.salvaging import salvage  # noqa: PLC0415
+
+        return salvage(path)
+    from recollect.store.journalled.salvaging import salvage as salvage_files  # noqa: PLC0415
+
+    return salvage_files(_layout(kind, path))
 
 
 def _layout(kind: Kind, path: Path) -> Layout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from typing import Final, cast
 
@@ -11,7 +12,7 @@ from recollect.errors import InvalidInput, StoreClosed, StoreDamaged, StoreError
 from recollect.store.contract import Store
 from recollect.store.failover.failover import Failover
 from recollect.store.failover.meanwhile import FIRST, Meanwhile
-from recollect.store.locate import Location, locate, open_layout, open_store
+from recollect.store.locate import Location, data_folder, locate, open_layout, open_store, postgres_dsn
 
 AUTO: Final = "auto"
 NONE: Final = "none"
@@ -21,13 +22,15 @@ MEMORY: Final = "memory"
 async def open_with_failover(location: str | os.PathLike[str] | None, fallback: str) -> Store:
     """Open a store. What takes over when it fails: `none`, `memory`, `files:PATH`, `json:PATH`, or `auto`.
 
-    `auto` is a folder beside the file of the store, then memory; a store that is in memory itself needs none. With
-    anything but `auto` also a store that cannot be opened is taken over from, until it can be.
+    `auto` is a folder beside the file of the store (for a database: where memory is kept by default), then memory; a
+    store that is in memory itself needs none. With anything but `auto` also a store that cannot be opened is taken over
+    from, until it can be.
     """
-    where = locate(location)
-    if fallback == NONE or where.kind == "memory":
+    dsn = postgres_dsn(location)
+    place = _place_of_database(dsn) if dsn is not None else locate(location).path
+    if fallback == NONE or place is None:
         return await open_store(location)
-    behind = _behind(where, fallback)
+    behind = _behind(place, fallback)
     opening = None if behind is None else partial(open_layout, behind, first=FIRST)
     meanwhile = Meanwhile(opening, behind.path if behind is not None and fallback == AUTO else None)
     failure: StoreError | None = None
@@ -48,23 +51,22 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
     return cast("Store", failover)
 
 
-def _behind(where: Location, fallback: str) -> Location | None:
+def _place_of_database(dsn: str) -> Path:
+    """Return a path that stands for a database; its address, which may hold a password, is not written down."""
+    return data_folder() / f"database-{blake2b(dsn.encode(), digest_size=6).hexdigest()}"
+
+
+def _behind(place: Path, fallback: str) -> Location | None:
     """Return where messages wait on a disk; None for memory alone."""
     if fallback == MEMORY:
         return None
     if fallback == AUTO:
-        if where.path is None:
-            return None
-        return Location("files", where.path.with_name(f"{where.path.name}.waiting"))
+        return Location("files", place.with_name(f"{place.name}.waiting"))
     found = locate(fallback)
-    if found.kind not in ("files", "json"):
+    if found.path is None or found.kind not in ("files", "json"):
         raise InvalidInput(
             f"the fallback {fallback!r} cannot take over; use {AUTO}, {MEMORY}, {NONE}, files:PATH or json:PATH"
         )
-    if found.path is not None and where.path is not None and _same(found.path, where.path):
+    if found.path.expanduser().absolute() == place.expanduser().absolute():
         raise InvalidInput(f"the fallback {fallback!r} is the store itself")
     return found
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.expanduser().absolute() == other.expanduser().absolute()

@@ -113,8 +113,8 @@ def salvage(path: Path, put: Put) -> tuple[Header | None, tuple[str, ...]]:
 
 
 def put_somewhere(record: Record, put: Put) -> bool:
-    """Put a record into the table that it fits. Each table's records have names that no other's have."""
-    for name in BY_NAME:
+    """Put a record into the table that it fits. Users come last: messages have all that they have, and more."""
+    for name in (*(name for name in BY_NAME if name != "users"), "users"):
         try:
             put(name, dict(record))
         except UnknownRecord:

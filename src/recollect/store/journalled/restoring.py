@@ -9,6 +9,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.store.ephemeral.state import State
 from recollect.store.journalled import loading
 from recollect.store.journalled.disk import Disk, translated
+from recollect.store.journalled.journal import journals_of
 from recollect.store.journalled.layout import Header, Layout, Snapshot
 from recollect.store.journalled.lock import Lock
 
@@ -23,7 +24,7 @@ def restore(backup: Layout, target: Layout, *, replace: bool) -> Path | None:
         header = backup.load(lambda name, record: loading.put(state, name, record))
     if header is None:
         raise InvalidInput(f"{backup.path} is no copy of a store")
-    there = target.path.expanduser().exists()
+    there = target.path.expanduser().exists() or bool(journals_of(target.beside))
     if there and not replace:
         raise InvalidInput(f"{target.path} exists already; with --replace it is set aside under another name")
     with translated(target.path, "replacing"):

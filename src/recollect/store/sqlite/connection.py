@@ -217,7 +217,7 @@ def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
         case apsw.NotADBError():
             return StoreUnavailable(unreadable(path))
         case apsw.CorruptError():
-            return StoreDamaged(f"{path} is damaged ({error}); restore a backup: recollect restore BACKUP --replace")
+            return StoreDamaged(f"{path} is damaged ({error}); restore a backup, or run: recollect verify --repair")
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
             return StoreUnavailable(f"{path} cannot be opened for writing ({error}); check the folder and its rights")
         case _:

@@ -123,3 +123,14 @@ def _others(connection: apsw.Connection) -> Iterator[Row]:
     audit = "SELECT id, at, space, user, actor, action, subject FROM audit ORDER BY id"
     for number, at, *names in connection.execute(audit):
         yield AuditEntry(number, moment(at), *names)
+
+
+PARTS: Final[dict[str, Callable[[apsw.Connection], Iterator[Row]]]] = {
+    "sessions": _sessions,
+    "summaries": _summaries,
+    "memories": _memories,
+    "facts": _facts,
+    "settings and users": _about_users,
+    "days, counts of tokens and audit rows": _others,
+}
+"""All that is not a message, each kind by itself."""

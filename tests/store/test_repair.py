@@ -1,0 +1,166 @@
+"""Repairing: what is whole is recovered, what was there is kept, what is missing is named."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from making import add, archive
+from recollect.cli import app
+from recollect.domain.change import PutFacts, PutSetting
+from recollect.domain.memory import MemoryDraft
+from recollect.domain.memory_change import AddMemory
+from recollect.domain.scope import Scope
+from recollect.errors import InvalidInput, StoreBusy, StoreDamaged
+from recollect.portability.repairing import repair
+from recollect.store import Store, open_store
+
+ANN = Scope.of("ann")
+
+
+@pytest.fixture(params=["sqlite", "json", "files"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"{request.param}:{tmp_path / 'memory'}"
+
+
+async def furnish(place: str) -> None:
+    store = await open_store(place)
+    messages = await add(store, ANN, *[f"message number {number}" for number in range(300)])
+    await archive(store, ANN, messages[:20], "The first twenty.")
+    await store.apply([PutFacts(ANN, "Ann likes tea.", "said so"), PutSetting(ANN, "summary_every_n", 9)])
+    await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes tea", sources=(messages[5].seq,)))])
+    await store.close()
+
+
+def damage(tmp_path: Path, kind: str, text: bytes) -> Path:
+    """Change one letter of a text, wherever it is kept."""
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and text in path.read_bytes()]
+    assert files, "the text is nowhere"
+    for path in files:
+        path.write_bytes(path.read_bytes().replace(text, text[:-1] + bytes((text[-1] ^ 1,))))
+    return files[0] if kind != "files" else next(path for path in files if path.name == "whole_history.json")
+
+
+async def texts(store: Store) -> list[str]:
+    return [message.text for message in await store.messages(ANN, limit=1_000)]
+
+
+@pytest.mark.req("C8")
+async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_recovered(
+    place: str, tmp_path: Path
+) -> None:
+    await furnish(place)
+    hit = damage(tmp_path, place.partition(":")[0], b"message number 77")
+    changed = hit.read_bytes()
+    if place.startswith("sqlite"):
+        store = await open_store(place)
+        assert not (await store.verify()).ok
+        await store.close()
+    else:
+        with pytest.raises(StoreDamaged):
+            await open_store(place)
+    done = await repair(place)
+    assert done.needed
+    assert done.verification.ok
+    assert done.recovered["message"] == 299
+    assert len(done.lost) == 1
+    assert done.set_aside is not None
+    assert changed in [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()], "kept as it was"
+    store = await open_store(place)
+    assert await texts(store) == [f"message number {number}" for number in range(300) if number != 77]
+    assert [summary.text for summary in await store.summaries(ANN)] == ["The first twenty."]
+    assert (await store.ledger(ANN)).archived == 20
+    assert [memory.text for memory in await store.memories(ANN)] == ["likes tea"]
+    assert [facts.text for facts in await store.facts_versions(ANN)] == ["Ann likes tea."]
+    assert [(setting.key, setting.value) for setting in await store.settings(ANN)] == [("summary_every_n", 9)]
+    assert [hit.text for hit in await store.search_text(ANN, "299")] == ["message number 299"]
+    await store.close()
+
+
+async def test_what_is_whole_is_left_as_it_is(place: str, tmp_path: Path) -> None:
+    await furnish(place)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = await repair(place)
+    assert (done.needed, done.lost, done.set_aside) == (False, (), None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    with pytest.raises(InvalidInput):
+        await repair(f"{place}-that-is-not-there")
+    with pytest.raises(InvalidInput):
+        await repair(":memory:")
+
+
+async def test_files_that_are_in_use_are_not_repaired(tmp_path: Path) -> None:
+    store = await open_store(f"json:{tmp_path / 'memory'}")
+    with pytest.raises(StoreBusy):
+        await repair(f"json:{tmp_path / 'memory'}")
+    await store.close()
+
+
+@pytest.mark.req("C8", "C19")
+async def test_a_lost_window_is_made_anew_and_a_lost_history_is_taken_from_the_windows(tmp_path: Path) -> None:
+    place = f"files:{tmp_path / 'memory'}"
+    await furnish(place)
+    account = tmp_path / "memory" / "account_ann"
+    whole = (account / "short_term.json").read_bytes()
+    (account / "short_term.json").write_bytes(whole[:1_000])
+    store = await open_store(place)
+    assert len(await texts(store)) == 300, "nothing is missing without the window"
+    await add(store, ANN, "one more")
+    await store.close()
+    assert b"one more" in (account / "short_term.json").read_bytes()
+    history = account / "whole_history.json"
+    history.write_bytes(history.read_bytes()[:500])
+    done = await repair(place)
+    assert done.recovered["message"] >= 250, "the two windows have the newest 250"
+    assert any("whole_history.json" in line for line in done.lost)
+    store = await open_store(place)
+    assert (await texts(store))[-1] == "one more"
+    await store.close()
+
+
+async def test_a_database_whose_head_is_gone_still_gives_its_messages(tmp_path: Path) -> None:
+    place = f"sqlite:{tmp_path / 'memory'}"
+    await furnish(place)
+    path = tmp_path / "memory"
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+    done = await repair(place)
+    assert done.recovered["message"] == 300
+    assert done.lost, "what is not a message is named"
+    store = await open_store(place)
+    assert await texts(store) == [f"message number {number}" for number in range(300)]
+    await store.close()
+
+
+async def test_a_damaged_write_ahead_log_is_read_past_the_damage(tmp_path: Path) -> None:
+    place = f"sqlite:{tmp_path / 'live' / 'memory'}"
+    store = await open_store(place)
+    await add(store, ANN, "already in the log", "said later")
+    shutil.copytree(tmp_path / "live", tmp_path / "killed")
+    await store.close()
+    log = tmp_path / "killed" / "memory-wal"
+    data = bytearray(log.read_bytes())
+    data[200] ^= 1
+    log.write_bytes(data)
+    place = place.replace("live", "killed")
+    done = await repair(place)
+    assert done.needed
+    store = await open_store(place)
+    assert await texts(store) == ["already in the log", "said later"]
+    await store.close()
+
+
+def test_the_command_line_repairs_and_says_so(tmp_path: Path) -> None:
+    place = f"sqlite:{tmp_path / 'memory'}"
+    asyncio.run(furnish(place))
+    whole = CliRunner().invoke(app, ["verify", "--repair", "--store", place])
+    assert (whole.exit_code, "nothing is wrong" in whole.output) == (0, True)
+    damage(tmp_path, "sqlite", b"message number 77")
+    done = CliRunner().invoke(app, ["verify", "--repair", "--store", place])
+    assert done.exit_code == 0, done.output
+    assert "299 message" in done.output
+    assert "not recovered: messages that are not what was stored: #78" in done.output
+    assert "is now" in done.output
