@@ -16,6 +16,7 @@ import adding
 import apsw
 import dead_model
 import importing
+import moving
 import reading
 import searching
 
@@ -37,6 +38,8 @@ def main() -> None:
         asyncio.run(dead_model.run(Path(folder)))
         asyncio.run(reading.run(Path(folder), options.messages))
         asyncio.run(searching.run(Path(folder), options.messages))
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        asyncio.run(moving.run(Path(folder), options.messages))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -91,3 +92,13 @@ def test_purge_asks_first(run: Run) -> None:
     unknown = run("purge", "carol", "--yes")
     assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)
     assert as_json(run("purge", "bob", "--yes", "--json"))["purged"]["messages"] == 1
+
+
+def test_what_is_restored_is_verified(run: Run, tmp_path: Path) -> None:
+    ok(run("backup", "copy.db"))
+    assert as_json(run("restore", "copy.db", "--store", "back.db", "--json"))["verified"] is True
+    connection = apsw.Connection(str(tmp_path / "copy.db"))
+    connection.execute("UPDATE log SET text = 'I live in Munich' WHERE seq = 1")
+    connection.close()
+    wrong = run("restore", "copy.db", "--store", "wrong.db")
+    assert (wrong.exit_code, "#1 is not what was stored" in wrong.stdout) == (1, True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import recollect
 from making import add, adding, archive, minutes
 from recollect.domain.change import AddVectors, PutFacts, PutSetting
 from recollect.domain.memory import MemoryDraft
@@ -16,7 +17,7 @@ from recollect.domain.summary import ViewDraft
 from recollect.domain.summary_change import AddView
 from recollect.domain.vector import VectorRow
 from recollect.errors import NotFound, StoreBusy
-from recollect.store import Store
+from recollect.store import Store, open_store
 from recollect.store.sqlite import Options, SqliteStore
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -80,6 +81,18 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     assert found_in(tmp_path, SECRETS) == [f"{word} in before.db" for word in SECRETS]
 
 
+@pytest.mark.parametrize("kind", ["json", "files"])
+async def test_no_byte_is_left_in_readable_files(tmp_path: Path, kind: str) -> None:
+    store = await open_store(f"{kind}:{tmp_path / 'memory'}")
+    await fill(store, 20)
+    assert found_in(tmp_path, SECRETS)
+    await store.purge(ANN)
+    assert found_in(tmp_path, SECRETS) == []
+    await add(store, BOB, "life goes on")
+    await store.close()
+    assert found_in(tmp_path, SECRETS) == []
+
+
 async def test_a_purge_waits_for_readers_of_old_pages_and_can_be_finished_later(tmp_path: Path) -> None:
     """Another process that reads keeps the old pages alive: that is told, and a second purge clears them."""
     store = await SqliteStore.open(tmp_path / "memory.db", Options(busy_seconds=0.2))
@@ -111,3 +124,19 @@ async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, mon
     await store.purge(ANN)
     assert found_in(tmp_path, SECRETS) == []
     await store.close()
+
+
+def test_the_days_of_others_are_told_again_without_the_one_who_went(tmp_path: Path) -> None:
+    """From the front door to the end: a community's day mixes people, and is made again of what is left."""
+    with recollect.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
+        for user, text in (("ann", "My zugzwang is my secret."), ("bob", "I bought a boat in Bremen.")):
+            memory.user(user, thread="general").add("user", text, at=minutes(0))
+        memory.upkeep()
+        assert memory.user("bob").summaries(active=None)
+        memory.purge("ann")
+        memory.upkeep()
+        (day,) = [summary for summary in memory.user("bob").summaries(active=None) if summary.kind == "day"]
+        assert "boat" in day.text
+        assert memory.user("ann").summaries(active=None) == []
+        assert memory.verify().ok
+    assert found_in(tmp_path, ("zugzwang",)) == []

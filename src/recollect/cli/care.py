@@ -150,12 +150,22 @@ def restore(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a backup back. Nothing is overwritten: what is in its place is set aside, and only with --replace."""
+    """Bring a backup back, and check everything in it, as `recollect verify` does.
+
+    Nothing is overwritten: what is in its place is set aside, and only with --replace.
+    """
     aside = restore_store(source, store, replace=replace)
     target = locate(store).path
+    with recollect.open(store, embedder="none") as memory, progress_bar("verifying", hidden=as_json) as progress:
+        report = memory.verify(progress)
+    wrong = [check for check in report.checks if not check.ok]
     if as_json:
-        print_json({"store": str(target), "set_aside": None if aside is None else str(aside)})
-        return
-    say(f"restored {target} from {source}")
-    if aside is not None:
-        say(f"what was there is now {aside}")
+        print_json({"store": str(target), "set_aside": None if aside is None else str(aside), "verified": report.ok})
+    else:
+        say(f"restored {target} from {source}, verified" if report.ok else f"restored {target} from {source}")
+        if aside is not None:
+            say(f"what was there is now {aside}")
+    for check in () if as_json else wrong:
+        say(Text("WRONG  ", style="bold red"), harmless(f"{check.name}: {check.detail}"))
+    if wrong:
+        raise typer.Exit(1)
