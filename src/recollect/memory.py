@@ -162,7 +162,8 @@ class Memory(AllKnowledge, AllCare, AllPortable):
                 ),
                 Digesting(store, profile.summaries, self._digests.load, metrics=counted),
                 cleaning,
-            ]
+            ],
+            background=known.background,
         )
         AllCare.__init__(self, Care(store, profile, upkeep, cleaning, chat, counted, known))
         self._profile = profile

@@ -13,6 +13,7 @@ import numpy as np
 import psycopg
 import pytest
 
+import recollect
 from making import NOON, add, adding, archive, minutes
 from pg import Server, clean_database, shared_server
 from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting
@@ -243,6 +244,29 @@ async def test_an_address_that_leads_nowhere_is_told_without_its_password() -> N
     server = shared_server()
     with pytest.raises(StoreUnavailable):
         await open_store(server.dsn("there_is_no_such_database"))
+
+
+@pytest.mark.req("C7")
+async def test_the_front_door_opens_it_and_files_take_over_while_it_is_away(tmp_path: Any) -> None:  # noqa: ANN401
+    shared_server()
+    server = Server()
+    settings = {"fallback": f"files:{tmp_path / 'waiting'}", "background": False}
+    try:
+        async with recollect.connect(server.create("first_choice"), settings=settings) as memory:
+            ann = memory.user("ann")
+            assert (await ann.add("user", "before")).durable
+            memory._store._store._database._patience = 0.2  # type: ignore[attr-defined]
+            server.kill()
+            assert (await ann.add("user", "meanwhile")).message.text == "meanwhile"
+            assert (await memory.health()).component("store").status == "failing"
+            await asyncio.to_thread(server.start)
+            while [message.text for message in await ann.history()] != ["before", "meanwhile", "after"]:
+                await ann.add("user", "after", id="after")
+                await asyncio.sleep(0.2)
+            health = await memory.health()
+            assert health.component("store").status == "active"
+    finally:
+        server.remove()
 
 
 async def test_a_backup_is_left_to_the_databases_own_tools(store: PostgresStore, tmp_path: Any) -> None:  # noqa: ANN401

@@ -27,6 +27,7 @@ from recollect.cli import (
     settings,
     status,
     summaries,
+    worker,
 )
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
@@ -110,6 +111,7 @@ app.command()(settings.settings)
 app.command()(demo.demo)
 app.command()(serve.serve)
 app.command()(mcp.mcp)
+app.command()(worker.worker)
 app.add_typer(evaluate.commands, name="eval")
 app.add_typer(bot.commands, name="bot")
 app.add_typer(keys.commands, name="key")

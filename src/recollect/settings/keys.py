@@ -45,6 +45,7 @@ TREE: Final[Table] = {
     "profile": kinds.text(),
     "embedder": kinds.text(),
     "redo": kinds.boolean(),
+    "background": kinds.boolean(),
     "models": {
         "default": kinds.chain(),
         "timeout": kinds.number(0.001, _DAY),

@@ -82,6 +82,7 @@ def _assemble(sources: Sources) -> Settings:
         speech=speech,
         bots=read_bots(sources),
         redo=sources.take("redo", default=_PLAIN.redo),
+        background=sources.take("background", default=_PLAIN.background),
         origins=sources.origins,
         warnings=tuple(sources.warnings),
     )

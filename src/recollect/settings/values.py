@@ -261,6 +261,8 @@ class Settings:
     bots: BotSettings = BotSettings()
     redo: bool = True
     """What was made without a model is made again when one becomes available."""
+    background: bool = True
+    """Whether upkeep is done by this process as it goes along; False where workers of their own do it."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each value comes from: `key` (dotted, as in the file) to the file, the variable, or `default`."""
     warnings: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ _SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
 _POSTGRES: Final = ("postgresql://", "postgres://")
 MEMORY: Final = ":memory:"
 
-Kind: TypeAlias = Literal["sqlite", "json", "files", "memory"]
+Kind: TypeAlias = Literal["sqlite", "json", "files", "memory", "postgres"]
 _ON_DISK: Final[tuple[Kind, ...]] = ("sqlite", "json", "files")
 
 
@@ -48,7 +48,7 @@ class Location(NamedTuple):
     """None for a store in memory."""
 
 
-def locate(location: str | os.PathLike[str] | None) -> Location:
+def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 - a line for each kind
     """Read a location as people write it.
 
     A path or `sqlite:PATH` is a SQLite file, `json:PATH` one JSON file, `files:PATH` a folder of account folders,
@@ -63,6 +63,8 @@ def locate(location: str | os.PathLike[str] | None) -> Location:
         return Location("sqlite", location)
     if not location:
         raise InvalidInput("the location is empty")
+    if location.startswith(_POSTGRES):
+        return Location("postgres", None)
     if location in (MEMORY, f"sqlite:{MEMORY}"):
         return Location("memory", None)
     for kind in _ON_DISK:
@@ -86,22 +88,13 @@ def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
     return locate(location).path
 
 
-def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
-    """Return the address of the database that a location names, or None for another kind of location."""
-    chosen = default_location() if location is None else location
-    if not isinstance(chosen, str) or not chosen.startswith(_POSTGRES):
-        return None
-    return checks.storable(chosen, "the location")
-
-
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
-    dsn = postgres_dsn(location)
-    if dsn is not None:
+    kind, path = locate(location)
+    if kind == "postgres":
         from recollect.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
 
-        return await PostgresStore.open(dsn)
-    kind, path = locate(location)
+        return await PostgresStore.open(str(default_location() if location is None else location))
     if path is None:
         from recollect.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 

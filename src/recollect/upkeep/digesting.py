@@ -91,6 +91,22 @@ class Digesting:
         """Do all that is due, to the end, and try again what failed."""
         return await self._drain(progress, failing=True)
 
+    async def due(self, limit: int) -> list[Subject]:
+        """Walk along the log, and return what is due, for whoever spreads the work."""
+        if self._policy == "none":
+            return []
+        digest = await self._loaded()
+        await digest.walk()
+        return [entry.subject for entry in await digest.due(limit)]
+
+    async def work_off_one(self, subject: Subject) -> Done:
+        """Do all that is due about one subject."""
+        drain = _Drain(self._store, await self._loaded(), None)
+        await drain.work_off(deque([subject]))
+        if drain.made:
+            self._last_update = moment(self._clock())
+        return Done(drain.made, drain.error)
+
     def notice(self, scope: Scope) -> str | None:
         """Tell a user whose summaries fail."""
         error = self._failing.get((scope.space, scope.user)) or self._failing.get((scope.space, ""))
@@ -225,14 +241,14 @@ class _Drain:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for _ in range(min(concurrency, len(queue))):
-                        tasks.create_task(self._work_off(queue))
+                        tasks.create_task(self.work_off(queue))
             except ExceptionGroup as group:
                 # One reason is enough: the others were only stopped, or have the same.
                 raise group.exceptions[0] from group
         if self.error is None:
             await self._redo()
 
-    async def _work_off(self, queue: deque[Subject]) -> None:
+    async def work_off(self, queue: deque[Subject]) -> None:
         """Do one thing for who waits longest, then one for the next: nobody waits for somebody's whole history."""
         while queue and self._in_a_row < _HOPELESS:
             subject = queue.popleft()

@@ -95,6 +95,19 @@ class Extracting:
         """Stop. What is not done yet is done by whoever opens the store next."""
         await self._background.stop()
 
+    async def waiting(self, limit: int) -> list[Unextracted]:
+        """Return users who wait, for whoever spreads the work; and mark what is over."""
+        await self._expire()
+        return await self._store.unextracted(limit) if self._enabled else []
+
+    async def look_through_one(self, user: Unextracted) -> Done:
+        """Look through what one user has said, to the end of what is complete. Others may have done so meanwhile."""
+        try:
+            return Done(await self._look_through(user, None, complete=True))
+        except ModelError as error:
+            self._background.error = str(error)
+            return Done(0, str(error))
+
     async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
         return await metered(self._metrics, "learning", self._work(progress, complete=complete))
 

@@ -33,12 +33,19 @@ class UpkeepReport:
 class Upkeep:
     """The work on one store: a few parts, each of which knows what is due. The first embeds what the others make."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], *, background: bool = True) -> None:
+        """Without `background`, nothing is done before somebody asks: workers of their own do it."""
         self._parts = tuple(parts)
+        self._background = background
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What there is to do."""
+        return self._parts
 
     def nudge(self) -> None:
         """Say that there is something new. It is worked on in a moment, without anybody waiting for it."""
-        for part in self._parts:
+        for part in self._parts if self._background else ():
             part.nudge()
 
     async def run(self, progress: Progress | None = None) -> UpkeepReport:

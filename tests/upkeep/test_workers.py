@@ -1,0 +1,115 @@
+"""Workers: processes that share the upkeep of one PostgreSQL database."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import recollect
+from making import adding
+from pg import clean_database
+from recollect.cli import app
+from recollect.domain.scope import Scope
+from recollect.store.postgres import PostgresStore
+
+USERS = 6
+TURNS = 12
+
+
+def start_worker(dsn: str, *arguments: str) -> subprocess.Popen[str]:
+    command = str(Path(sys.executable).with_name("recollect"))
+    return subprocess.Popen(
+        [command, "worker", "--store", dsn, "--profile", "default", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+async def fill(dsn: str, users: int = USERS, turns: int = TURNS) -> None:
+    store = await PostgresStore.open(dsn)
+    for turn in range(turns):
+        for user in range(users):
+            scope = Scope.of(f"user{user}", space=f"space{user % 2}")
+            await store.apply(
+                [
+                    adding(scope, f"I like fruit number {turn} and live in town {user}"),
+                    adding(scope, "Noted.", "assistant"),
+                ]
+            )
+    await store.close()
+
+
+async def until_done(dsn: str, users: int, workers: list[subprocess.Popen[str]]) -> None:
+    """Wait until everything is summarised, learned and embedded."""
+    name = await embedder_name()
+    store = await PostgresStore.open(dsn)
+    try:
+        while True:
+            made = [await store.summaries(Scope.of(f"user{user}", space=f"space{user % 2}")) for user in range(users)]
+            waiting = await store.unextracted(1)
+            unseen = await store.unembedded(name, 1)
+            if all(made) and not waiting and not unseen:
+                return
+            assert any(worker.poll() is None for worker in workers), "all workers have ended"
+            await asyncio.sleep(0.2)
+    finally:
+        await store.close()
+
+
+async def embedder_name() -> str:
+    async with recollect.connect(":memory:") as memory:
+        health = await memory.health()
+        return dict(health.component("embedder").facts)["model"]
+
+
+@pytest.mark.timeout(110)
+async def test_two_workers_do_each_thing_once_and_stop_gracefully() -> None:
+    dsn = clean_database("workers")
+    await fill(dsn)
+    workers = [start_worker(dsn, "--concurrency", "2") for _ in range(2)]
+    try:
+        await until_done(dsn, USERS, workers)
+    finally:
+        for worker in workers:
+            worker.send_signal(signal.SIGTERM)
+        outputs = [worker.communicate(timeout=60)[0] for worker in workers]
+    assert all("stopped after" in output for output in outputs), outputs
+    assert [worker.returncode for worker in workers] == [0, 0]
+    store = await PostgresStore.open(dsn)
+    for user in range(USERS):
+        scope = Scope.of(f"user{user}", space=f"space{user % 2}")
+        below = [await store.covered(scope, summary.id) for summary in await store.summaries(scope, kind="tree")]
+        covered = Counter(message.seq for messages in below for message in messages)
+        assert covered
+        assert max(covered.values()) == 1, "no message is below two summaries"
+        memories = [memory.text for memory in await store.memories(scope, active=None)]
+        assert memories
+        assert len(memories) == len(set(memories)), "nothing is learned twice"
+    assert (await store.verify()).ok
+    await store.close()
+
+
+def test_only_a_shared_database_has_workers(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(app, ["worker", "--store", str(tmp_path / "memory.db")])
+    assert ran.exit_code != 0
+    assert "PostgreSQL" in ran.output
+
+
+async def test_upkeep_can_be_left_to_workers(tmp_path: Path) -> None:
+    settings = {"background": False}
+    async with recollect.connect(tmp_path / "memory.db", profile="archive", settings=settings) as memory:
+        ann = memory.user("ann")
+        for turn in range(12):
+            await ann.add("user", f"hello {turn}")
+            await ann.add("assistant", "hi")
+        assert memory._upkeep.parts[0]._background._task is None  # type: ignore[attr-defined]
+        report = await memory.upkeep()
+        assert report.summarised > 0
