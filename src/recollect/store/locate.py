@@ -88,13 +88,21 @@ def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
     return locate(location).path
 
 
+def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
+    """Return the address of the database that a location names, or None for another kind of location."""
+    if locate(location).kind != "postgres":
+        return None
+    return str(default_location() if location is None else location)
+
+
 async def open_store(location: str | os.PathLike[str] | None) -> Store:
     """Open the store that a location names. Only the code of that kind of store is loaded."""
     kind, path = locate(location)
-    if kind == "postgres":
+    dsn = postgres_dsn(location)
+    if dsn is not None:
         from recollect.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
 
-        return await PostgresStore.open(str(default_location() if location is None else location))
+        return await PostgresStore.open(dsn)
     if path is None:
         from recollect.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
 
