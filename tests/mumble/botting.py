@@ -25,7 +25,7 @@ QUIET = {"summaries": "none", "extract": False}
 
 def remembering(path: Path, model: ScriptedModel | None = None, **profile: object) -> Connecting:
     """Open a memory that asks a scripted model for answers, if there is one."""
-    settings: dict[str, object] = {"resilience.attempts": 1}
+    settings: dict[str, object] = {"resilience.attempts": 1, "resilience.probe_seconds": 0.2}
     if model is not None:
         settings |= {"providers.scripted.base_url": model.base_url, "models.chat.chain": "scripted:scripted"}
     return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)

@@ -58,7 +58,7 @@ class Mumble:
         if settings.host is None:
             raise InvalidInput("no Mumble server is named: set bots.mumble.host, or RECOLLECT_BOTS__MUMBLE__HOST")
         certificate = None if settings.certificate is None else Path(settings.certificate)
-        self._server = secure.Address(settings.host, settings.port, settings.fingerprint, certificate)
+        self._server = secure.Address(settings.host.casefold(), settings.port, settings.fingerprint, certificate)
         self._settings = settings
         self._name = settings.name or next(iter(called), _USUAL_NAME)
         self._called = tuple(dict.fromkeys((self._name, *called, *CALLED)))

@@ -104,15 +104,15 @@ class Voice:
         """Speak; return what could not be spoken and has to be written. Raises PlatformError."""
         if self._link is None or self._mouth is None or not self._speech.speaks:
             return " ".join(pieces)
-        if self._link.me.silenced and audience is None:
-            await self._tell_once(audience, _SILENCED)
+        if self._link.me.silenced:
+            await self._tell_once(audience, _SILENCED, "")
             return " ".join(pieces)
         made = [asyncio.create_task(self._sound(self._mouth, pieces[0]))]
         for number in range(len(pieces)):
             try:
                 sound = await made[number]
             except ModelError as error:
-                await self._tell_once(audience, _MUTE.format(error))
+                await self._tell_once(audience, _MUTE, str(error))
                 return " ".join(pieces[number:])
             if number + 1 < len(pieces):
                 made.append(asyncio.create_task(self._sound(self._mouth, pieces[number + 1])))
@@ -157,11 +157,10 @@ class Voice:
             self._told_deaf.add(audience)
             await self._tell(audience, _DEAF.format(why))
 
-    async def _tell_once(self, audience: Audience, notice: str) -> None:
-        kind = notice[:20]
-        if self._told_mute.get(audience) != kind:
-            self._told_mute[audience] = kind
-            await self._tell(audience, notice)
+    async def _tell_once(self, audience: Audience, notice: str, why: str) -> None:
+        if self._told_mute.get(audience) != notice:
+            self._told_mute[audience] = notice
+            await self._tell(audience, notice.format(why))
 
     async def _sound(self, mouth: Mouth, text: str) -> list[bytes]:
         sound = await self._speech.speak(text)
