@@ -13,7 +13,7 @@ help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(READY)  ## see it work: eight weeks of conversation, and what becomes of them
-	$(BIN)/recollect demo
+	$(BIN)/recollect demo $(ARGS)
 
 test: $(READY) programs check  ## lint, types, layers and all tests
 	$(BIN)/python -m pytest

@@ -192,8 +192,8 @@ async def test_summarising_now_takes_whatever_there_is(location: str) -> None:
         assert (made.level, made.messages) == (1, 1)
         assert "Miso" in made.text
         assert await ann.summarize() == []
-        async with remembering(location, "companion") as other:
-            # A profile that never summarises by itself does it when it is asked.
-            await other.user("bob").add("user", "My dog is called Rex.")
-            assert [summary.kind for summary in await other.user("bob").summarize()] == ["tree"]
-            assert (await other.upkeep()).summarised == 0
+    async with remembering(location, "companion") as other:
+        # A profile that never summarises by itself does it when it is asked.
+        await other.user("bob").add("user", "My dog is called Rex.")
+        assert [summary.kind for summary in await other.user("bob").summarize()] == ["tree"]
+        assert (await other.upkeep()).summarised == 0

@@ -20,6 +20,7 @@ from rich.tree import Tree
 import recollect
 from recollect.cli.context import budget_table
 from recollect.cli.plug import pull_the_plug
+from recollect.cli.serve import serve
 from recollect.cli.show import draw, harmless, hit_line, message_line, progress_bar, say
 from recollect.domain.summary import Summary
 from recollect.errors import InvalidInput
@@ -41,8 +42,17 @@ _LINE: Final = 100
 
 def demo(
     keep: Annotated[Path | None, typer.Option("--keep", help="Keep the demo's memory in this file.")] = None,
+    panel: Annotated[
+        bool | None,
+        typer.Option("--panel/--no-panel", help="Open the control panel on it at the end. [only in a terminal]"),
+    ] = None,
 ) -> None:
-    """See it work: eight weeks of conversation, what becomes of them, and what a model would be sent. All offline."""
+    """See it work: eight weeks of conversation, what becomes of them, and what a model would be sent. All offline.
+
+    In a terminal it ends with the control panel, until Ctrl+C. Example:
+
+        recollect demo --no-panel
+    """
     with _place(keep) as path:
         with recollect.open(path) as memory:
             ann = memory.user("ann")
@@ -60,6 +70,8 @@ def demo(
             say(f"  recollect chat --user ann --store {path}")
         if not sound:
             raise typer.Exit(1)
+        if (sys.stdin.isatty() and sys.stdout.isatty()) if panel is None else panel:
+            _panel(path)
 
 
 def _store(ann: BlockingUserMemory) -> None:
@@ -128,6 +140,15 @@ def _context(ann: BlockingUserMemory) -> None:
         say(Text(f"  + {item.score or 0:5.2f}  ", style="green"), harmless(item.text[:_LINE]))
     for left in context.left_out[:3]:
         say(Text("  - ", style="red"), harmless(left.item.text[:_LINE]), Text(f"  {left.reason}", style="dim"))
+
+
+def _panel(path: Path) -> None:
+    _title("8. The control panel, on the same memory")
+    say(
+        "Look at Ann's portrait and memories, open the summary tree down to the messages, search with explained scores,"
+    )
+    say("and see what a model would be sent. Delete something, and undo it.\n")
+    serve(str(path), host="127.0.0.1", port=0)
 
 
 def conversation() -> Iterator[tuple[str, str, datetime]]:
