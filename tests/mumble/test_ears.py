@@ -8,43 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
+from mumble.voices import Samples, heard, noise, tone, wav
 from recollect.bots.mumble import ears, packets
 from recollect.bots.mumble.ears import Ear, Utterance
 from recollect.bots.mumble.packets import Heard
 from recollect.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
 from recollect.errors import ModelGarbled
-
-Samples = NDArray[np.int16]
-
-
-def wav(samples: Samples, rate: int = RATE, channels: int = 1) -> bytes:
-    file = io.BytesIO()
-    with wave.open(file, "wb") as sound:
-        sound.setnchannels(channels)
-        sound.setsampwidth(2)
-        sound.setframerate(rate)
-        sound.writeframes(samples.tobytes())
-    return file.getvalue()
-
-
-def tone(seconds: float, loudness: float = 8000, rate: int = RATE) -> Samples:
-    """Something as loud as a voice, with gaps as between words: an even tone would be taken for noise."""
-    times = np.arange(round(seconds * rate)) / rate
-    swelling = np.clip(np.abs(np.sin(2 * np.pi * 1.3 * times + 0.3)) - 0.1, 0, 1)
-    return np.asarray(loudness * swelling * np.sin(2 * np.pi * 220 * times), dtype=np.int16)
-
-
-def noise(seconds: float, loudness: float) -> Samples:
-    made = np.random.default_rng(1).normal(0, loudness, round(seconds * RATE))
-    return np.asarray(made, dtype=np.int16)
-
-
-def heard(samples: Samples, *, target: int = packets.TALK, ended: bool = True) -> Iterator[Heard]:
-    sent = as_opus(wav(samples), 40_000)
-    for number, opus in enumerate(sent, 1):
-        yield Heard(7, target, number * 2, opus, ended and number == len(sent))
 
 
 def listen(ear: Ear, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:

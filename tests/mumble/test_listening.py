@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mumble.mumbling import until
-from mumble.test_ears import heard, tone
+from mumble.voices import heard, tone
 from recollect.bots.mumble import packets, voice
 from recollect.bots.mumble.link import Spoke
 from recollect.bots.mumble.people import Person
