@@ -33,7 +33,7 @@ class Assistant:
         self._memory = memory
         self._system = system
         self._free_form = FreeForm(memory)
-        self.router = Router()
+        self.router = Router(memory)
 
     async def command(self, user: UserMemory, text: str, *, name: str | None = None) -> Answer | None:
         """Answer a command, or a request in free form, which is stored like all that is said; None if it is neither."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from recollect.assistant import shown
+from recollect.assistant import privacy, shown
 from recollect.assistant.answer import Answer, Button
 from recollect.errors import InvalidInput, ModelError, RecollectError
 
 if TYPE_CHECKING:
-    from recollect.memory import UserMemory
+    from recollect.memory import Memory, UserMemory
 
 Command: TypeAlias = "Callable[[UserMemory, str], Awaitable[Answer]]"
 
@@ -23,13 +23,16 @@ _STORAGE: Final = "storage"
 _THRESHOLD: Final = "threshold"
 _STORAGES: Final[Mapping[str, str]] = {"sqlite": "SQLite", "json": "JSON file"}
 _MOST: Final = 500
-_ASKING: Final = frozenset({"summary"})
+_ASKING: Final = frozenset({"summary", "forget_me"})
+_ERASE: Final = "erase"
 
 
 class Router:
     """Answers commands. Free text is not its business, but for what a two-step command asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: Memory | None = None) -> None:
+        """Answer commands. Without the memory of all, nobody can be erased."""
+        self._memory = memory
         self._commands: dict[str, tuple[Command, str]] = {
             "help": (self._help, "this list"),
             "summary": (_summary, "set summaries up, in two steps"),
@@ -46,6 +49,10 @@ class Router:
             "portrait": (_portrait, "what is known about you, in one text"),
             "memories": (_memories, "what is remembered, most important first"),
             "search": (_search, "find something: /search Berlin flat"),
+            "remind": (_remind, "remind you of something: /remind call mum tomorrow at 9"),
+            "reminders": (_reminders, "what you will be reminded of"),
+            "export": (_export, "a copy of all that is stored about you"),
+            "forget_me": (_forget_me, "erase all that is stored about you"),
             "explain": (_explain, "find something, and say why: /explain Berlin flat"),
         }
 
@@ -73,10 +80,19 @@ class Router:
         step = (await user.settings()).get(_STEP)
         if step is None:
             return None
-        answer = await _step(user, str(step), text.strip())
+        if step == _ERASE:
+            answer = await self._erase(user, text.strip())
+        else:
+            answer = await _step(user, str(step), text.strip())
         if answer is None and not stay:
             await self.leave(user)
         return answer
+
+    async def _erase(self, user: UserMemory, text: str) -> Answer | None:
+        if text.casefold() == privacy.KEEP:
+            await self.leave(user)
+            return Answer("Everything is kept.")
+        return await privacy.erase(self._memory, user) if text.casefold() == privacy.ERASE else None
 
     async def leave(self, user: UserMemory) -> None:
         """End a two-step command that is open."""
@@ -209,3 +225,31 @@ async def _explain(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Explain which search? Like this: /explain Berlin flat")
     return Answer(shown.hits(await user.search(rest, 5), explained=True))
+
+
+async def _remind(user: UserMemory, rest: str) -> Answer:
+    if not rest:
+        return Answer("Remind you of what, and when? Like this: /remind call mum tomorrow at 9")
+    memory = await user.note("reminder", rest)
+    if memory.remind_at is None:
+        await user.deactivate(memory.id)
+        return Answer("I do not understand when. Like this: /remind call mum tomorrow at 9")
+    return Answer(f"I will remind you at {memory.remind_at:%Y-%m-%d %H:%M} (UTC): {rest}")
+
+
+async def _reminders(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+    lines = [
+        f"{memory.remind_at:%Y-%m-%d %H:%M} (UTC)  {memory.text}"
+        for memory in await user.reminders()
+        if memory.remind_at is not None
+    ]
+    return Answer("\n".join(lines) or "There is nothing to remind you of.")
+
+
+async def _export(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+    return await privacy.copy(user)
+
+
+async def _forget_me(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
+    await user.set(_STEP, _ERASE)
+    return privacy.question()
