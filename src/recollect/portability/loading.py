@@ -87,11 +87,7 @@ class Loader:
         try:
             name, reader = await asyncio.to_thread(choose, source, self._taking.format)
             reading = replace(self._taking.reading, user=self._taking.user or "me", space=self._taking.space)
-            items = reader(source, reading)
-            while page := await asyncio.to_thread(_next_page, items):
-                await self._take(page)
-                if progress is not None:
-                    progress("bytes", min(source.done, source.size), source.size)
+            await self._take_all(reader(source, reading), source, progress)
             await self._intake.finish()
         finally:
             source.close()
@@ -104,6 +100,21 @@ class Loader:
             tuple(self._examples),
             self._taking.dry_run,
         )
+
+    async def _take_all(self, items: Iterator[Item], source: Source, progress: Progress | None) -> None:
+        """Take pages in, and read the next one while the store writes."""
+        ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
+        try:
+            while page := await ahead:
+                ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
+                await self._take(page)
+                if progress is not None:
+                    progress("bytes", min(source.done, source.size), source.size)
+        finally:
+            # The file stays open while somebody reads it. What went wrong there is no matter any more.
+            await asyncio.wait([ahead])
+            if not ahead.cancelled():
+                ahead.exception()
 
     async def _take(self, page: Sequence[Item]) -> None:
         changes: list[AddMessage] = []
