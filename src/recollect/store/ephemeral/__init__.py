@@ -7,7 +7,7 @@ possible, because the other stores are compared with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
@@ -30,15 +30,15 @@ from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
-from recollect.store.columns import ColumnRow, columns_of
 from recollect.store.contract import Progress
 from recollect.store.ephemeral import agenda, retention, summaries
 from recollect.store.ephemeral.changes import carry_out
 from recollect.store.ephemeral.held import locked
+from recollect.store.ephemeral.index import Index
 from recollect.store.ephemeral.moving import Moving
 from recollect.store.ephemeral.notes import find_notes, has_notes
 from recollect.store.ephemeral.numbers import Name
-from recollect.store.ephemeral.state import Entry, State, as_microseconds, person
+from recollect.store.ephemeral.state import Entry, State, as_microseconds, person, thread
 from recollect.store.matrix import Matrix
 from recollect.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from recollect.store.terms import query_words
@@ -56,6 +56,7 @@ class EphemeralStore(Moving):
         if first:
             self._state.given["log"] = first
         self._last_update: datetime | None = None
+        self._indexes: dict[tuple[bool, Name], Index] = {}
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
         """Keep all changes, or none and raise."""
@@ -224,26 +225,29 @@ class EphemeralStore(Moving):
 
         # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
         shared = within != "user" and not is_direct(scope.thread)
-        judged = self._open.inside(scope, "thread" if shared else "user")
-        visible = {entry.message.seq for entry in self._open.inside(scope, within)}
-        threads = {name: number for number, name in enumerate(self._open.threads)}
-        sessions = {
-            (kept.session.thread, kept.session.id): kept.key
-            for kept in self._open.sessions.values()
-            if kept.session.space == scope.space
-        }
-        columns = columns_of([_column(entry, threads, sessions) for entry in judged])
-        inside = np.array([entry.message.seq in visible for entry in judged], dtype=bool)
+        index = self._index(scope, shared=shared)
+        columns = index.columns()
+        inside = np.ones(len(columns), dtype=bool)
+        if within != "user" and (not shared or within == "session"):
+            inside = np.isin(columns.seq, [entry.message.seq for entry in self._open.inside(scope, within)])
         notes = within == "user" and has_notes(self._open, scope)
         postings = []
         for word, stored_as in query_words(words):
-            counts = np.array([sum(entry.terms.get(term, 0) for term in stored_as) for entry in judged], dtype=np.int64)
-            rows = np.flatnonzero(counts)
-            rarity = posting(word, rows, counts[rows], len(judged)).rarity
-            kept_rows = rows[inside[rows]]
-            postings.append(Posting(word, rarity, kept_rows, counts[kept_rows]))
-        total = sum(entry.length for entry in judged)
-        return TextMatches(columns, telling(postings), max(total / max(len(judged), 1), 1.0), notes)
+            rows, counts = index.having(stored_as)
+            rarity = posting(word, rows, counts, len(columns)).rarity
+            kept = inside[rows]
+            postings.append(Posting(word, rarity, rows[kept], counts[kept]))
+        return TextMatches(columns, telling(postings), max(index.length / max(len(columns), 1), 1.0), notes)
+
+    def _index(self, scope: Scope, *, shared: bool) -> Index:
+        """Return the words of a thread or of a user, brought up to date."""
+        state = self._open
+        key = (shared, thread(scope) if shared else person(scope))
+        index = self._indexes.get(key)
+        if index is None or not index.is_of(state):
+            index = self._indexes[key] = Index(state)
+        index.grow(state.numbers.said(key[1]) if shared else state.numbers.owned(key[1]))
+        return index
 
     @locked
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
@@ -377,16 +381,3 @@ def _intact(entry: Entry) -> bool:
     names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
     times = as_microseconds(message.at), as_microseconds(message.stored_at)
     return message.hash == message_hash(*names, message.text, *times)
-
-
-def _column(entry: Entry, threads: Mapping[Name, int], sessions: Mapping[Name, int]) -> ColumnRow:
-    message = entry.message
-    return ColumnRow(
-        message.seq,
-        as_microseconds(message.at),
-        threads[message.space, message.thread],
-        sessions[message.thread, message.session],
-        message.name or message.author,
-        message.role,
-        entry.length,
-    )

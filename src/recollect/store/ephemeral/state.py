@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from functools import cached_property
 from typing import Final
 
 from recollect.domain.agenda import Entry as Planned
@@ -24,25 +22,14 @@ from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.ephemeral.layer import Layer, Rows, take_over
 from recollect.store.ephemeral.numbers import Name, Numbers
-from recollect.store.terms import terms
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A message with what the store keeps beside it."""
 
     message: Message
     given_id: str | None
-
-    @cached_property
-    def terms(self) -> Mapping[str, int]:
-        """How often it has which term. Worked out when somebody searches: most messages are not searched for long."""
-        return Counter(terms(self.message.text))
-
-    @property
-    def length(self) -> int:
-        """How many terms the message has."""
-        return sum(self.terms.values())
 
     @property
     def owner(self) -> Name:
@@ -105,6 +92,8 @@ class State:
     """The last number that a table gave out, where what had it has been erased."""
     numbers: Numbers = field(default_factory=Numbers)
     """The messages of each user and of each thread."""
+    regrouped: int = 0
+    """Grows when messages came into other sessions, or were erased: what was worked out from them has to be again."""
 
     def number(self, table: str, wanted: int = 0) -> int:
         """Return the next number of a table, or `wanted` if that lies beyond all that were given out."""
@@ -116,15 +105,18 @@ class State:
 
     def copy(self) -> State:
         """Return the tables as they are now. Who has which messages is left out."""
-        return State(**{name: dict(getattr(self, name)) for name in TABLES}, numbers=Numbers())
+        return State(**{name: dict(getattr(self, name)) for name in TABLES}, numbers=Numbers(), regrouped=0)
 
     def layered(self) -> State:
         """Return a state that can go another way."""
         tables = {name: Layer(getattr(self, name)) for name in TABLES}
-        return State(**tables, numbers=Numbers(self.numbers))
+        return State(**tables, numbers=Numbers(self.numbers), regrouped=0)
 
     def take_over(self, changed: State) -> None:
         """Go the way that a state layered on this one went."""
+        log = changed.log
+        if isinstance(log, Layer) and (log.gone or any(_moved(log, seq) for seq in log.put)):
+            self.regrouped += 1
         for name in TABLES:
             layer = getattr(changed, name)
             if layer.changed:
@@ -188,13 +180,18 @@ class State:
         return memory
 
 
-TABLES: Final = tuple(each.name for each in fields(State) if each.name != "numbers")
+TABLES: Final = tuple(each.name for each in fields(State) if each.name not in ("numbers", "regrouped"))
 """The names of the tables."""
 
 
 def facts_table(owner: Name) -> str:
     """Name the numbers of somebody's facts, of which the first may be gone."""
     return f"facts of {owner[0]}/{owner[1]}"
+
+
+def _moved(log: Layer[int, Entry], seq: int) -> bool:
+    """Tell whether a message came into another session."""
+    return seq in log.below and log.below[seq].message.session != log.put[seq].message.session
 
 
 def person(scope: Scope) -> Name:
