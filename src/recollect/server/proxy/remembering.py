@@ -23,8 +23,9 @@ _log: Final = logging.getLogger("recollect.server.proxy")
 
 _PATIENCE_SECONDS: Final = 5.0
 """A memory that takes longer is left out: somebody waits for the reply."""
-_COMPARED: Final = 400
-"""So many messages of the log are compared with what a client sends."""
+_COMPARED: Final = 20
+_MOST_COMPARED: Final = 400
+"""So many messages of the log are compared with what a client sends, beside twice as many as it sends; and at most."""
 _ADDED: Final[tuple[SectionName, ...]] = ("portrait", "memories", "summaries", "snippets")
 _REPLY_TOKENS: Final = 1_024
 """What is kept free for the reply where the client does not say."""
@@ -104,9 +105,10 @@ class Remembering:
     async def _recognised(self, person: UserMemory, messages: Sequence[object]) -> Recognised:
         """Tell what is new in a request."""
         sent = turns_of(messages, MESSAGE_BYTES)
-        newest = await self._memory.store.messages(person.scope, within="thread", limit=_COMPARED)
+        limit = min(_COMPARED + 2 * len(sent), _MOST_COMPARED)
+        newest = await self._memory.store.messages(person.scope, within="thread", limit=limit)
         stored = [each for each in newest if each.user == person.scope.user and each.role in {"user", "assistant"}]
-        return recognise(sent, stored, whole=len(newest) < _COMPARED)
+        return recognise(sent, stored, whole=len(newest) < limit)
 
     def _turn(self, person: UserMemory) -> asyncio.Lock:
         """Return what requests of one conversation take turns by, so that nothing is taken for new twice."""
