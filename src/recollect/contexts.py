@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property
@@ -94,8 +95,12 @@ class UserContexts:
             after=_cleared(standing),
             answers=None if answers is None else answers.seq,
         )
-        await self._noted("context.read", "context")
-        return await self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model))
+        # Beside one another; nobody sees the context before it is written down who asked for it.
+        made, _ = await asyncio.gather(
+            self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model)),
+            self._noted("context.read", "context"),
+        )
+        return made
 
     @timed("account_context")
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:

@@ -34,6 +34,7 @@ class Talk:
 
     def log(self, user: str = "ann", thread: str | None = None) -> list[str]:
         memory = self.server.served.memory
+        eventually(lambda: not self.server.served._finishing)
         found = self.server.run(memory.user(user, thread=thread).history(within="thread"))
         return [_line(each) for each in found]
 
@@ -75,6 +76,7 @@ def talk(shared: Talk, request: pytest.FixtureRequest) -> Talk:
 
 def log_of(talk: Talk, request: pytest.FixtureRequest, user: str = "ann", thread: str | None = None) -> list[str]:
     memory = talk.server.served.memory
+    eventually(lambda: not talk.server.served._finishing)
     person = memory.user(user, space=request.node.name[:200], thread=thread)
     return [_line(each) for each in talk.server.run(person.history(within="thread"))]
 

@@ -12,6 +12,7 @@ from fastapi.staticfiles import StaticFiles
 from starlette.routing import Route
 
 from recollect import __version__
+from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.models.redact import guard_logs, hide
 from recollect.server import api, panel, problems, signin, status
@@ -30,10 +31,19 @@ _log: Final = logging.getLogger("recollect.server")
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
+    here: Served = app.state.served
+    # What finds things by meaning takes seconds to load; better now than when somebody waits for a reply.
+    here.finish(_warm_up(here.memory))
     async with agents.session_manager.run() if agents is not None else nullcontext():
         yield
-    here: Served = app.state.served
     await here.close()
+
+
+async def _warm_up(memory: Memory) -> None:
+    try:
+        await memory.user("nobody").search("hello")
+    except RecollectError as error:
+        _log.warning("the first search failed: %s", error)
 
 
 def _serve_agents(app: FastAPI, memory: Memory) -> None:

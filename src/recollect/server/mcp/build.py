@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from mcp.server.mcpserver import MCPServer
@@ -27,11 +30,24 @@ _PUTS_AWAY: Final = ToolAnnotations(
 )
 
 
+@contextmanager
+def _logging_as_it_is() -> Iterator[None]:
+    """Keep the library from setting up the logging of the whole program, past our filter of secrets."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
 def build(memory: Memory, who_asks: WhoAsks) -> MCPServer[None]:
     """Make an MCP server over an open memory. `who_asks` says, for each request, who it comes from."""
-    server: MCPServer[None] = MCPServer(
-        "recollect", title="Recollect", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
-    )
+    with _logging_as_it_is():
+        server: MCPServer[None] = MCPServer(
+            "recollect", title="Recollect", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+        )
     tools, reading = Tools(memory, who_asks), Reading(memory, who_asks)
     for tool, title, hints in (
         (tools.get_context, "Get context", _READS),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -152,20 +151,17 @@ async def _relay(exchange: Exchange, answer: httpx2.Response) -> AsyncIterator[b
             if heard:
                 reply.feed(data)
             if reply.ended and not stored:
-                # Before the client learns that this was all: its next request will have the reply in it.
                 stored = True
-                await _keep(exchange, reply)
+                exchange.here.finish(_keep(exchange, reply))
             yield data
-        if heard and not stored:
-            stored = True
-            await _keep(exchange, reply)
     finally:
         if heard and not stored:
-            # The client hung up, or the provider did. What had been said until then was heard.
+            # Also when the client hung up, or the provider did: what had been said until then was heard.
             exchange.here.finish(_keep(exchange, reply))
         exchange.here.finish(answer.aclose())
 
 
 async def _keep(exchange: Exchange, reply: Reply) -> None:
+    """Store a reply. The client's next request, which will have it too, waits for its turn until this is done."""
     assert exchange.person is not None  # noqa: S101 - only then anything is heard
-    await asyncio.shield(exchange.here.remembering.after(exchange.person, reply.text()))
+    await exchange.here.remembering.after(exchange.person, reply.text())
