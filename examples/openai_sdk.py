@@ -1,0 +1,27 @@
+"""The OpenAI library with a memory in front of it: what to send comes from `context`, what is said goes into `add`.
+
+Run: OPENAI_API_KEY=… python examples/openai_sdk.py
+"""
+
+import os
+
+from openai import OpenAI
+
+import recollect
+
+client = OpenAI()
+
+
+def chat(user: recollect.UserMemory, text: str) -> str:
+    context = user.context(text, budget=4000, system="You are helpful.")
+    reply = client.chat.completions.create(model=os.environ.get("MODEL", "gpt-4o-mini"), messages=context.messages)
+    answer = reply.choices[0].message.content or ""
+    user.add("user", text)
+    user.add("assistant", answer)
+    return answer
+
+
+with recollect.open("openai.db") as memory:
+    ann = memory.user("ann")
+    print(chat(ann, "I moved to Berlin last week."))
+    print(chat(ann, "Where do I live?"))
