@@ -14,7 +14,7 @@ from recollect.domain.memory import Memory as Known
 from recollect.domain.message import Message
 from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Health, MemoryStatus, Stats, User, Verification
+from recollect.domain.report import Activity, AuditEntry, Health, MemoryStatus, Stats, User, Verification
 from recollect.domain.retention import Cleanup
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
@@ -24,6 +24,7 @@ from recollect.facts import Forgotten, Preferences, Remembered
 from recollect.models.chat import Chat
 from recollect.portability.exporting import Exported
 from recollect.portability.loading import Loaded
+from recollect.profiles import Profile
 from recollect.recall import Arms
 from recollect.store import Progress, Store
 from recollect.telemetry import Metrics
@@ -76,10 +77,10 @@ class BlockingMemory:
     def settings(self, space: str | int = ...) -> dict[str, SettingValue]:
         """Return what was set for everybody in a space."""
 
-    def set(self, key: str, value: SettingValue, *, space: str | int = ...) -> None:
+    def set(self, key: str, value: SettingValue, *, space: str | int = ..., actor: str | None = None) -> None:
         """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
 
-        What is set for a single user (`user(…).set`) goes before it.
+        What is set for a single user (`user(…).set`) goes before it. The audit log names the `actor`.
         """
 
     def close(self) -> None:
@@ -124,8 +125,19 @@ class BlockingMemory:
     def stats(self) -> Stats:
         """Return totals."""
 
+    def activity(self, days: int = 30, *, space: str | int = ..., user: str | int | None = None) -> list[Activity]:
+        """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
+
+        It reads what it counts, newest days first, and stops after a day with which it has read many thousands of
+        messages: then there are fewer days than were asked for.
+        """
+
     def health(self) -> Health:
         """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that it was opened with. Settings that were stored stand above it."""
 
     @property
     def metrics(self) -> Metrics:

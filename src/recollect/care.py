@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from recollect.domain import checks
-from recollect.domain.report import AuditEntry, Component, Health, Stats, User, Verification
+from recollect.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from recollect.domain.retention import Cleanup
-from recollect.domain.scope import Scope
+from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.setting import EVERYBODY
 from recollect.models.health import models_health
 from recollect.profiles import Profile
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE = 10_000
 """One call returns at most so many messages or hits."""
+MOST_DAYS = 366
+MOST_COUNTED = 50_000
+"""Counting days stops once it has read so many messages."""
+_DAY = 24 * 60 * 60 * 1_000_000
+
+
+def _start(day: date) -> int:
+    return checks.microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
 
 
 class Care:
@@ -82,10 +91,44 @@ class AllCare:
         """Return totals."""
         return await self._store.stats()
 
+    @timed("activity")
+    async def activity(
+        self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
+    ) -> list[Activity]:
+        """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
+
+        It reads what it counts, newest days first, and stops after a day with which it has read many thousands of
+        messages: then there are fewer days than were asked for.
+        """
+        where = checks.identifier(space, "the space")
+        whose = None if user is None else checks.identifier(user, "the user id")
+        wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
+        few = sum(user.messages for user in await self._store.users(where)) <= MOST_COUNTED
+        at_once, read = wanted if few else 1, 0
+        last = datetime.now(UTC).date()
+        found: list[Activity] = []
+        while len(found) < wanted and read < MOST_COUNTED:
+            days_now = [last - timedelta(days=len(found) + more) for more in range(at_once)]
+            since, until = _start(days_now[-1]), _start(days_now[0]) + _DAY
+            said = await self._store.said_between(where, since, until)
+            read += len(said)
+            roles: dict[date, list[str]] = {}
+            for message in said:
+                if whose in (None, message.user):
+                    roles.setdefault(message.at.astimezone(UTC).date(), []).append(message.role)
+            there = [(day, roles.get(day, [])) for day in days_now]
+            found += [Activity(day, len(some), some.count("user")) for day, some in there]
+        return found[::-1]
+
     async def health(self) -> Health:
         """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
         self._care.watch.start()
         return await self._care.watch.look()
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that it was opened with. Settings that were stored stand above it."""
+        return self._care.profile
 
     @property
     def metrics(self) -> Metrics:

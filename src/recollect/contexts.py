@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 64 * 1024 * 1024
 """A message of more bytes is no message."""
 CLEARED: Final = "cleared_up_to"
+_NOBODY: Final = "recollect"
 
 
 class Contexts:
@@ -119,6 +120,11 @@ class UserContexts:
         wanted = Wanted(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(standing))
         return await self._contexts.builder.account(self.scope, wanted, recipe)
 
+    @property
+    def _who(self) -> str:
+        """Who changes something, as the audit log names them."""
+        return _NOBODY
+
     async def _noted(self, action: str, subject: str) -> None:
         """Write down who looked, where somebody is named."""
 
@@ -133,7 +139,7 @@ class UserContexts:
 
         The names that Recollect looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
-        await self._contexts.standing.set(self.scope, key, value)
+        await self._contexts.standing.set(self.scope, key, value, self._who)
 
     @timed("clear")
     async def clear(self) -> None:

@@ -230,12 +230,15 @@ class Memory(AllKnowledge, AllCare, AllPortable):
         return await self._contexts.standing.of_space(checks.identifier(space, "the space"))
 
     @timed("set")
-    async def set(self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE) -> None:
+    async def set(
+        self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
+    ) -> None:
         """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
 
-        What is set for a single user (`user(…).set`) goes before it.
+        What is set for a single user (`user(…).set`) goes before it. The audit log names the `actor`.
         """
-        await self._contexts.standing.set(Scope.of(EVERYBODY, space), key, value)
+        who = "recollect" if actor is None else checks.identifier(actor, "the actor")
+        await self._contexts.standing.set(Scope.of(EVERYBODY, space), key, value, who)
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
+from typing import NamedTuple
 
 from recollect.domain.words import AlertKind, ComponentStatus, SettingValue
 
@@ -73,6 +74,15 @@ class Stats:
     summaries: int
     memories: int
     bytes: int
+
+
+class Activity(NamedTuple):
+    """How much was said on a day."""
+
+    day: date
+    messages: int
+    turns: int
+    """Messages with the role `user`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from recollect import errors
 from recollect.models.redact import redact
+from recollect.server.pages import page
 
 MEDIA_TYPE: Final = "application/problem+json"
 _NAMESPACE: Final = "urn:recollect:problem:"
@@ -79,6 +80,11 @@ def _answer(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """Answer with a problem, in the form that the caller knows."""
+    if _wants_page(request):
+        title = HTTPStatus(status).phrase
+        shown = page(request, "problem.html", status=status, title=title, detail=detail)
+        shown.headers.update(headers or {})
+        return shown
     if not request.url.path.startswith("/v1/"):
         return problem(status, kind, detail, wrong=wrong, headers=headers)
     # As OpenAI's API tells errors: its clients show the message.
@@ -136,8 +142,13 @@ def install(app: FastAPI) -> None:
 
 def _is_browsing(request: Request) -> bool:
     """Tell whether a person looks at pages, who is to be shown where to sign in."""
-    wants_page = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith(("/api", "/v1"))
-    return request.method == "GET" and wants_page and "authorization" not in request.headers
+    return request.method == "GET" and _wants_page(request)
+
+
+def _wants_page(request: Request) -> bool:
+    """Tell whether a browser shows to somebody what is answered."""
+    asked = "text/html" in request.headers.get("accept", "") and "authorization" not in request.headers
+    return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
 
 
 def _place(parts: Sequence[object]) -> str:

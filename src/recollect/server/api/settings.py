@@ -53,7 +53,7 @@ async def change_settings(
     person = None if whose is None else who.person(memory, whose, space=space)
     for key, value in edit.settings.items():
         if person is None:
-            await memory.set(key, value, space=where)
+            await memory.set(key, value, space=where, actor=who.actor)
         else:
             await person.set(key, value)
     return await read_settings(who, memory, user, space)

@@ -1,17 +1,38 @@
-"""The control panel: pages to look at and to correct what is remembered."""
+"""The control panel: pages to look at and to correct what is remembered.
+
+Each module has the routes of one page, or of a few that belong together, on a router of its own. Pages are rendered
+here and work without scripts; htmx exchanges parts of them where it is there. An address names a space and a user in
+its query, because the ids of users may hold anything, slashes too.
+"""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from typing import Final
 
-from recollect.server.needs import Reader, TheMemory
-from recollect.server.pages import page
+from fastapi import APIRouter
+
+from recollect.domain.memory import CATEGORIES
+from recollect.server.pages import environment
+from recollect.server.panel import (
+    audit,
+    data,
+    health,
+    inspector,
+    memories,
+    overview,
+    people,
+    search,
+    settings,
+    shown,
+    summaries,
+    timeline,
+)
+
+PARTS: Final = (overview, people, memories, timeline, summaries, search, inspector, settings, audit, health, data)
+"""The modules with routes."""
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-async def overview(request: Request, who: Reader, memory: TheMemory) -> Response:
-    """Show who is remembered."""
-    return page(request, "overview.html", users=await memory.users(who.space_of(None)))
+environment.filters.update(shown.FILTERS)
+environment.globals["categories"] = CATEGORIES
+for part in PARTS:
+    router.include_router(part.router)

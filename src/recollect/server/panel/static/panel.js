@@ -1,0 +1,171 @@
+// What pages do beyond showing: local times, charts, messages to the person, light and dark.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const all = (within, selector) => Array.from(within.querySelectorAll(selector));
+
+  // Times are written in UTC by the server; here they become those of the reader.
+  const clock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  function localise(within) {
+    for (const time of all(within, "time[datetime]:not([data-keep])")) {
+      const moment = new Date(time.dateTime);
+      if (Number.isNaN(moment.getTime())) continue;
+      time.title = time.textContent;
+      time.textContent = clock.format(moment);
+      time.dataset.keep = "";
+    }
+  }
+
+  // What happened is told in a corner, and to screen readers. It goes by itself; failures stay longer.
+  const timers = new Map();
+  function tell(id, text) {
+    const place = document.getElementById(id);
+    if (!place) return;
+    clearTimeout(timers.get(id));
+    place.textContent = text;
+    place.dataset.told = "";
+    timers.set(id, setTimeout(() => delete place.dataset.told, id === "failed" ? 12000 : 6000));
+  }
+  document.addEventListener("said", (event) => tell("said", String(event.detail.value ?? event.detail)));
+  document.addEventListener("htmx:responseError", (event) => {
+    const answer = event.detail.xhr;
+    if (answer.status === 401) {
+      location.reload();
+      return;
+    }
+    let detail = `The server answered ${answer.status}.`;
+    try {
+      detail = JSON.parse(answer.responseText).detail || detail;
+    } catch {
+      // Not one of our own answers: its number has to do.
+    }
+    tell("failed", detail);
+  });
+  document.addEventListener("htmx:sendError", () => tell("failed", "The server cannot be reached."));
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const form = event.target;
+    if (event.detail.successful && form instanceof HTMLFormElement && form.hasAttribute("data-reset")) form.reset();
+  });
+  document.addEventListener("submit", (event) => {
+    const question = event.target.dataset.sure;
+    if (question && !window.confirm(question)) event.preventDefault();
+  });
+
+  // Light and dark.
+  function dark() {
+    return root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+  for (const button of all(document, "[data-theme-switch]")) {
+    button.addEventListener("click", () => {
+      root.dataset.theme = dark() ? "light" : "dark";
+      try {
+        localStorage.setItem("theme", root.dataset.theme);
+      } catch {
+        // It counts until the page is left.
+      }
+      redraw();
+    });
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw());
+
+  for (const button of all(document, "[data-menu]")) {
+    button.addEventListener("click", () => {
+      const open = button.getAttribute("aria-expanded") !== "true";
+      button.setAttribute("aria-expanded", String(open));
+      document.body.classList.toggle("menu-open", open);
+    });
+  }
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select");
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const field = document.querySelector("[data-find], input[type=search]");
+    if (!field) return;
+    event.preventDefault();
+    field.focus();
+  });
+
+  // Charts.
+  const drawn = new Map();
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  document.body.append(probe);
+  function colour(name) {
+    // Resolved by the browser, as a canvas does not know of variables.
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  }
+  function faint(value) {
+    return value.replace(/^rgb\((.*)\)$/, "rgba($1, .14)").replace(/^(color\(.*)\)$/, "$1 / .14)");
+  }
+  function options(data, width) {
+    const text = colour("--quiet");
+    const grid = { stroke: colour("--line"), width: 1 };
+    const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    const whole = (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? tick.toLocaleString() : ""));
+    const bars = data.kind === "stacked";
+    const right = data.series.some((one) => one.scale);
+    const series = data.series.map((one) => {
+      const stroke = colour(one.colour);
+      return {
+        label: one.label,
+        scale: one.scale || "y",
+        stroke,
+        width: bars ? 0 : 2,
+        fill: bars ? stroke : one.scale ? undefined : faint(stroke),
+        paths: bars ? uPlot.paths.bars({ size: [0.72, 26], radius: 0.15 }) : uPlot.paths.linear(),
+        points: { show: false },
+        value: (_, value, index, at) => (at === null || value === null ? "–" : one.values[at].toLocaleString()),
+      };
+    });
+    const range = (_, __, most) => [0, Math.max(most * 1.08, 1)];
+    const axes = [
+      { ...axis, grid: { show: false }, values: (_, ticks) => ticks.map((tick) => new Date(tick * 1000).toLocaleDateString(undefined, { day: "numeric", month: "short" })), space: 64, size: 28 },
+      { ...axis, values: whole, size: 46 },
+    ];
+    if (right) axes.push({ ...axis, values: whole, size: 40, side: 1, scale: "right", grid: { show: false } });
+    const day = 86400;
+    return {
+      width,
+      height: 210,
+      series: [{ label: "day", value: (_, value) => (value === null ? "–" : new Date(value * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })) }, ...series],
+      axes,
+      scales: { x: { time: true, range: (_, least, most) => [least - day * 0.6, most + day * 0.6] }, y: { range }, ...(right && { right: { range } }) },
+      cursor: { y: false, points: { show: !bars } },
+      legend: { live: true },
+    };
+  }
+  function stacked(data) {
+    // The first series is drawn first and tallest: each shows its own part above those after it.
+    const sums = data.series.map((_, place) =>
+      data.x.map((__, at) => data.series.slice(place).reduce((sum, one) => sum + one.values[at], 0)),
+    );
+    return [data.x, ...sums];
+  }
+  function draw(place) {
+    if (typeof uPlot === "undefined") return;
+    const data = JSON.parse(place.dataset.chart);
+    drawn.get(place)?.destroy();
+    place.replaceChildren();
+    if (!data.x.length) return;
+    const values = data.kind === "stacked" ? stacked(data) : [data.x, ...data.series.map((one) => one.values)];
+    drawn.set(place, new uPlot(options(data, place.clientWidth || 300), values, place));
+  }
+  function redraw() {
+    for (const place of drawn.keys()) draw(place);
+  }
+  const watch = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const chart = drawn.get(target);
+      const wide = Math.floor(target.clientWidth);
+      if (chart && wide && wide !== chart.width) chart.setSize({ width: wide, height: chart.height });
+    }
+  });
+  for (const place of all(document, "[data-chart]")) {
+    draw(place);
+    watch.observe(place);
+  }
+
+  localise(document);
+  document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
+  if (document.getElementById("said")?.hasAttribute("data-told")) tell("said", document.getElementById("said").textContent);
+})();

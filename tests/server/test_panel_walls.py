@@ -1,0 +1,258 @@
+"""Who may see and do what in the panel, and how it answers what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+import pytest
+from fastapi.routing import APIRoute
+
+from recollect.profiles.recipe import SECTIONS
+from recollect.server import panel
+from recollect.server.pages import STATIC
+from recollect.server.panel.inspector import WHY
+from server.serving import ADDRESS, Running, running
+
+pytestmark = pytest.mark.anyio
+
+PAGE = {"Accept": "text/html,application/xhtml+xml"}
+ROUTES = [route for part in panel.PARTS for route in part.router.routes if isinstance(route, APIRoute)]
+READS = sorted({route.path for route in ROUTES if "GET" in (route.methods or ())})
+WRITES = sorted({route.path for route in ROUTES if "POST" in (route.methods or ())})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Running]:
+    async with running() as made:
+        for user, space in (("ann", "default"), ("bob", "default"), ("eve", "other")):
+            person = made.memory.user(user, space=space)
+            await person.add("user", f"secret of {user}: the key lies under the mat")
+            await person.note("fact", f"{user} keeps a secret", importance=7)
+            await person.summarize()
+        yield made
+
+
+@asynccontextmanager
+async def browsing(server: Running, token: str) -> AsyncIterator[tuple[httpx2.AsyncClient, str]]:
+    """Sign in as a browser does, and read the token that forms carry."""
+    async with server.client() as browser:
+        browser.headers.update(PAGE)
+        await browser.get("/login", params={"token": token})
+        cookie = browser.cookies.get(server.here.cookie)
+        who = server.here.sessions.find(cookie or "")
+        assert who is not None
+        yield browser, who.csrf or ""
+
+
+SECRETS = {user: (f"secret of {user}", f"{user} keeps a secret") for user in ("ann", "bob", "eve")}
+
+
+def found_in(answer: httpx2.Response) -> list[str]:
+    """Return the secrets that an answer tells."""
+    return [secret for some in SECRETS.values() for secret in some if secret in answer.text]
+
+
+def address(path: str, number: int = 1) -> str:
+    return path.replace("{number}", str(number))
+
+
+def test_there_are_pages_to_look_at() -> None:
+    assert len(READS) > 15
+    assert len(WRITES) > 10
+
+
+def test_every_section_of_a_context_is_explained_and_has_its_colour() -> None:
+    style = (STATIC / "panel.css").read_text(encoding="utf-8")
+    for section in SECTIONS:
+        assert WHY[section]
+        assert f".section-{section} {{ --part" in style
+
+
+async def test_a_stranger_is_sent_to_the_door(server: Running) -> None:
+    async with server.client() as stranger:
+        for path in READS:
+            answer = await stranger.get(address(path), params={"user": "ann", "session": "x"}, headers=PAGE)
+            assert answer.status_code == 303, path
+            assert answer.headers["location"].startswith("/login?next="), path
+
+
+async def test_a_reader_changes_nothing(server: Running) -> None:
+    async with browsing(server, server.key("reader")) as (browser, csrf):
+        form = {"csrf": csrf, "user": "ann", "text": "x", "category": "fact", "importance": "3", "fact": "x"}
+        for path in WRITES:
+            answer = await browser.post(address(path), params={"user": "ann"}, data=form)
+            assert answer.status_code == 403, path
+            assert "needs the role" in answer.text or "all spaces" in answer.text, path
+    assert [each.text for each in await server.memory.memories()] == ["bob keeps a secret", "ann keeps a secret"]
+
+
+async def test_a_form_without_its_token_changes_nothing(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        for path in WRITES:
+            answer = await browser.post(address(path), params={"user": "ann"}, data={"text": "x", "fact": "x"})
+            assert answer.status_code == 403, path
+            assert "token is missing or old" in answer.text, path
+
+
+async def test_a_key_for_one_space_sees_nothing_of_another(server: Running) -> None:
+    async with browsing(server, server.key("admin", space="default")) as (browser, _):
+        for path, number in ((path, number) for path in READS for number in range(1, 4)):
+            asked = {"user": "eve", "space": "other", "text": "secret", "session": "s-3"}
+            answer = await browser.get(address(path, number), params=asked)
+            assert answer.status_code in {403, 404}, path
+            assert not set(SECRETS["eve"]) & set(found_in(answer)), path
+            # The same person in the space that the key is for is somebody else, of whom nothing is known.
+            own = await browser.get(address(path, number), params=asked | {"space": "default"})
+            assert not set(SECRETS["eve"]) & set(found_in(own)), path
+
+
+async def test_a_key_for_one_person_sees_nobody_else(server: Running) -> None:
+    seen: set[str] = set()
+    async with browsing(server, server.key("admin", user="ann")) as (browser, _):
+        for path, number in ((path, number) for path in READS for number in range(1, 4)):
+            for asked in ({"user": "bob"}, {"user": "ann"}, {}):
+                answer = await browser.get(address(path, number), params={**asked, "text": "secret", "session": "s-2"})
+                assert not set(SECRETS["bob"] + SECRETS["eve"]) & set(found_in(answer)), (path, asked)
+                seen |= set(found_in(answer))
+    assert seen == set(SECRETS["ann"]), "these pages do show what they may"
+
+
+async def test_what_belongs_to_others_cannot_be_changed(server: Running) -> None:
+    theirs = (await server.memory.memories(space="other"))[0].id
+    async with browsing(server, server.key("admin", space="default")) as (browser, csrf):
+        form = {"csrf": csrf, "text": "changed", "category": "fact", "importance": "3"}
+        for path in (path for path in WRITES if "{number}" in path):
+            foreign = await browser.post(address(path, theirs), params={"user": "ann"}, data=form)
+            unknown = await browser.post(address(path, 999_999), params={"user": "ann"}, data=form)
+            assert foreign.status_code == unknown.status_code == 404, path
+    assert [each.text for each in await server.memory.memories(space="other")] == ["eve keeps a secret"]
+
+
+async def test_a_key_for_one_space_exports_and_takes_in_nothing_and_erases_there_alone(server: Running) -> None:
+    async with browsing(server, server.key("admin", space="default")) as (browser, csrf):
+        assert (await browser.get("/data/export")).status_code == 403
+        file = {"file": ("x.jsonl", b"{}")}
+        assert (await browser.post("/data/import", data={"csrf": csrf}, files=file)).status_code == 403
+        there = {"csrf": csrf, "user": "eve", "confirm": "eve"}
+        assert (await browser.post("/data/purge", params={"space": "other"}, data=there)).status_code == 404
+        assert (await browser.post("/data/purge", data=there)).status_code == 404
+        here = {"csrf": csrf, "user": "bob", "confirm": "bob"}
+        assert (await browser.post("/data/purge", data=here)).status_code == 303
+    assert [user.id for user in await server.memory.users()] == ["ann", "eve"]
+
+
+NO_FILES = (b"", b"\x00\x01\x02", b"[" * 100_000, b'{"recollect": 99}', "ü".encode("utf-16"))
+
+
+async def test_a_file_that_is_none_is_refused(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for content in NO_FILES:
+            file = {"file": ("../../evil.jsonl.gz", content)}
+            answer = await browser.post("/data/import", data={"csrf": csrf}, files=file)
+            assert answer.status_code in {200, 422}, (content[:20], answer.text)
+            assert "could not be taken in" in answer.text or 'role="alert"' in answer.text
+    assert len(await server.memory.users()) == 3
+
+
+async def test_what_goes_wrong_is_told_on_a_page(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        for path in ("/memories/999", "/memories?category=nonsense", "/nowhere", "/person", "/memories/x"):
+            answer = await browser.get(path)
+            assert answer.status_code in {404, 422}, path
+            assert answer.headers["content-type"].startswith("text/html")
+            assert 'role="alert"' in answer.text
+    async with server.admin() as program:
+        answer = await program.get("/memories/999")
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+HUGE = "x" * 300_000
+
+
+BAD = (
+    ("text", ""),
+    ("text", "   "),
+    ("text", "a\0b"),
+    ("text", HUGE),
+    ("category", "nonsense"),
+    ("importance", "0"),
+    ("importance", "11"),
+    ("importance", "seven"),
+    ("importance", "9" * 40),
+    ("user", ""),
+    ("user", "*"),
+    ("user", "a\nb"),
+    ("user", "y" * 300),
+    ("when", "next week"),
+    ("tags", "z" * 300),
+)
+
+
+async def test_bad_input_is_refused_and_nothing_is_stored(server: Running) -> None:
+    good = {"user": "ann", "text": "a good one", "category": "fact", "importance": "5", "tags": "", "when": ""}
+    before = await server.memory.memories(active=None)
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for field, value in BAD:
+            answer = await browser.post("/memories/add", data=good | {field: value, "csrf": csrf})
+            assert answer.status_code in {404, 413, 422}, (field, value[:20], answer.text)
+        assert await server.memory.memories(active=None) == before
+        fine = await browser.post("/memories/add", data=good | {"csrf": csrf})
+    assert fine.status_code == 303
+    assert (await server.memory.memories())[0].text == "a good one"
+
+
+IMPOSSIBLE = (
+    {"short_term_memory_limit": "0"},
+    {"short_term_memory_limit": "a"},
+    {"semantic_similarity_threshold": "1.5"},
+    {"semantic_similarity_threshold": "nan"},
+    {"context_profile": "nonsense"},
+    {"time_zone": "Mars/Olympus"},
+    {"bot_persona": "a\0b"},
+    {"context_budget": "1"},
+)
+
+
+async def test_a_setting_that_cannot_be_is_refused(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for asked in IMPOSSIBLE:
+            answer = await browser.post("/settings", data=asked | {"csrf": csrf})
+            assert answer.status_code in {413, 422}, (asked, answer.text)
+    assert await server.memory.settings() == {}
+
+
+async def test_settings_name_who_changed_them_and_only_what_changed_is_written(server: Running) -> None:
+    async with browsing(server, server.key("admin")) as (browser, csrf):
+        form = {"csrf": csrf, "short_term_memory_limit": "3", "bot_persona": "", "memory_enabled": "off"}
+        answer = await browser.post("/person/settings", params={"user": "ann"}, data=form)
+        assert answer.headers["location"] == "/person/settings?user=ann"
+        assert await server.memory.user("ann").settings() == {"short_term_memory_limit": 3, "memory_enabled": False}
+        await browser.post("/person/settings", params={"user": "ann"}, data=form | {"memory_enabled": ""})
+    assert await server.memory.user("ann").settings() == {"short_term_memory_limit": 3}
+    entries = [each for each in await server.memory.user("ann").audit() if each.action.startswith("setting")]
+    assert len(entries) == 3
+    assert all("test admin" in each.actor for each in entries)
+
+
+async def test_an_answer_leads_back_only_to_pages_of_our_own(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for came, back in (
+            (f"{ADDRESS}/memories?text=x", "/memories?text=x"),
+            ("http://evil.example/memories", "/person/memories?user=ann"),
+            ("nonsense", "/person/memories?user=ann"),
+        ):
+            form = {"csrf": csrf, "user": "ann", "text": "tea"}
+            answer = await browser.post("/memories/add", data=form, headers={"Referer": came})
+            assert answer.headers["location"] == back
+
+
+async def test_other_ids_than_ours_are_fine(server: Running) -> None:
+    odd = "a/b?c=d&e#f %25 ü 日本"
+    await server.memory.user(odd).note("fact", "has a strange name")
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        for path in ("/person", "/person/memories", "/person/timeline", "/person/sessions", "/person/audit"):
+            answer = await browser.get(path, params={"user": odd})
+            assert answer.status_code == 200, path
+            assert "a/b?c=d&amp;e#f %25 ü 日本" in answer.text
