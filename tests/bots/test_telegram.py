@@ -285,3 +285,24 @@ async def test_reminders_reach_the_person_and_not_the_group(telegram: FakeTelegr
             (1002, "⏰ Reminder: chess at six"),
         }
         assert await desk.remind() == 0
+
+
+async def test_a_copy_of_ones_data_comes_in_private_and_erasing_asks_first(
+    telegram: FakeTelegram, tmp_path: Path
+) -> None:
+    async with opened(tmp_path) as memory, running(telegram, memory):
+        telegram.say(ANN, "the code is zebra42", group=GROUP)
+        telegram.say(ANN, "/export", group=GROUP)
+        await telegram.wait_for(lambda: any("in private" in sent.text for sent in telegram.sent))
+        told, file, hint = telegram.sent
+        assert (told.chat, file.chat, hint.chat) == (1001, 1001, GROUP)
+        assert file.file is not None
+        assert b"zebra42" in file.file
+        telegram.block(BOB)
+        telegram.say(BOB, "/export", group=GROUP)
+        assert "Write to me in private first" in (await telegram.next_sent(3)).text
+        telegram.say(ANN, "/forget_me", group=GROUP)
+        asked = await telegram.next_sent(4)
+        telegram.press(ANN, asked, "erase everything")
+        assert "Everything is erased: 1 messages" in (await telegram.next_sent(5)).text
+        assert await memory.user("1001", space=f"telegram:{GROUP}").history() == []
