@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def test_the_overview_counts_and_draws(looker: Looker) -> None:
     expect(tiles).to_contain_text("People2")
     expect(tiles).to_contain_text("Messages73")
     expect(page.locator(".chart canvas")).to_have_count(2)
-    expect(page.get_by_role("img", name="Messages per day: 73 in 13 days")).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile(r"Messages per day: 73 in 1[34] days"))).to_be_visible()
     expect(page.get_by_role("heading", name="Tokens saved").locator("..").locator(".bars li").first).to_be_visible()
     for heading in ("Growth", "Categories", "Importance", "Health", "Latency"):
         expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
