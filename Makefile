@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest docs bench torture eval build clean bench-server
+.PHONY: help demo test programs test-llm check format stubs tables rest docs bench bench-postgres torture eval build clean bench-server
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,9 @@ rest: $(READY)  ## write the reference of the REST API anew
 
 docs: $(READY)  ## write the documentation as a site, to site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
+bench-postgres: $(READY)  ## measure the PostgreSQL store beside raw inserts (long: a million messages)
+	$(BIN)/python bench/on_postgres.py
 
 bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from typer.testing import CliRunner
 
 import recollect
 from making import NOON, add, adding, archive, minutes
 from pg import Server, clean_database, shared_server
+from recollect.cli import app
 from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting
 from recollect.domain.memory import MemoryDraft
 from recollect.domain.memory_change import AddMemory
@@ -24,7 +26,7 @@ from recollect.domain.summary import SummaryDraft
 from recollect.domain.vector import VectorRow
 from recollect.errors import InvalidInput, StoreClosed, StoreTooNew, StoreUnavailable, TooLarge
 from recollect.store import open_store
-from recollect.store.postgres import Options, PostgresStore
+from recollect.store.postgres import Options, PostgresStore, citus
 from recollect.store.postgres.breaker import Breaker
 from recollect.store.postgres.migrate import migrations, statements
 
@@ -151,6 +153,16 @@ async def test_every_key_begins_with_the_space_and_nothing_is_numbered_across_sp
     assert foreign
     assert all(row["it"].startswith("FOREIGN KEY (space, ") for row in foreign)
     assert ask(store.dsn, "SELECT 1 FROM pg_class WHERE relkind = 'S'") == []
+
+
+async def test_all_tables_can_be_spread_by_space(store: PostgresStore) -> None:
+    tables = ask(
+        store.dsn, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+    )
+    ours = {row["relname"] for row in tables if not row["relname"].startswith(("procrastinate", "recollect_schema"))}
+    assert ours == set(citus.TABLES)
+    ran = CliRunner().invoke(app, ["migrate", "--citus", store.dsn])
+    assert ran.output.splitlines() == citus.statements()
 
 
 async def test_a_change_set_over_several_spaces_is_stored_as_a_whole_or_not_at_all(store: PostgresStore) -> None:

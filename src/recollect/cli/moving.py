@@ -17,7 +17,7 @@ from recollect.cli.show import console, harmless, print_json, progress_bar, say
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.errors import InvalidInput
 from recollect.portability import Loaded, Migrated, migrate
-from recollect.store import Progress, open_store
+from recollect.store import Progress, locate, open_store
 
 _STREAM = "-"
 
@@ -114,8 +114,13 @@ def purge(
 
 def migrate_command(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A location: a path, sqlite:PATH, …")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Another location. It may hold something already.")],
+    target: Annotated[
+        str | None, typer.Argument(metavar="TO", help="Another location. It may hold something already.")
+    ] = None,
     as_json: AsJson = False,
+    citus: Annotated[
+        bool, typer.Option("--citus", help="Print what spreads the PostgreSQL database FROM over machines with Citus.")
+    ] = False,
 ) -> None:
     """Copy everything from one store to another, of any kind, and compare counts and hashes afterwards.
 
@@ -123,6 +128,12 @@ def migrate_command(
 
         recollect migrate memory.db sqlite:other.db
     """
+    if citus:
+        for statement in _spreading(source):
+            typer.echo(statement)
+        return
+    if target is None:
+        raise InvalidInput("name where to move: recollect migrate FROM TO")
     must_exist(source)
     with progress_bar("migrating", hidden=as_json) as progress:
         done = asyncio.run(_migrate(source, target, progress))
@@ -131,6 +142,14 @@ def migrate_command(
         return
     checked = "counts and the hashes of all messages agree" if done.compared else "all of it is there"
     say(f"moved {_counted(done.rows)}; {checked}")
+
+
+def _spreading(source: str) -> list[str]:
+    if locate(source).kind != "postgres":
+        raise InvalidInput("only a PostgreSQL database can be spread over machines: postgresql://…")
+    from recollect.store.postgres.citus import statements  # noqa: PLC0415 - an extra
+
+    return statements()
 
 
 async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
