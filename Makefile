@@ -16,7 +16,7 @@ demo: $(READY)  ## see it work: eight weeks of conversation, and what becomes of
 	$(BIN)/recollect demo $(ARGS)
 
 test: $(READY) programs check  ## lint, types, layers and all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 programs:  ## install what some tests need from Debian (as root), or say what is missing
 	@sh tools/system_packages.sh
