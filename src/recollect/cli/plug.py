@@ -13,7 +13,7 @@ import recollect
 _WRITER: Final = """
 import itertools, sys, recollect
 memory = recollect.open(sys.argv[1], embedder="none", profile={"summaries": "none", "extract": False})
-user = memory.user("ann", thread="power-cut")
+user = memory.user("writer", space="power-cut")
 for number in itertools.count(1):
     receipt = user.add("user", f"line {number} before the plug was pulled")
     print(receipt.message.seq, flush=True)
@@ -33,7 +33,7 @@ def pull_the_plug(path: Path, say: Callable[[str], None]) -> bool:
         # What it had said before it died counts too.
         acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
     with recollect.open(path, embedder="none") as memory:
-        found = {message.seq for message in memory.user("ann").history(10_000)}
+        found = {message.seq for message in memory.user("writer", space="power-cut").history(10_000)}
         report, stats = memory.verify(), memory.stats()
     lost = len(set(acknowledged) - found)
     wrong = [check.name for check in report.checks if not check.ok]
