@@ -114,10 +114,15 @@ class Portraitist:
     async def sources(self, scope: Scope) -> Sources:
         """Return facts, today and history of a user, without what they asked to forget."""
         stones = await self._store.forgotten(scope)
-        person = await self._teller.person(scope)
+        stored = await self._store.facts(scope)
+        facts, at = "" if stored is None else stored.text, moment(now())
+        memories = [memory for memory in await self._store.memories(scope) if not memory.over_at(at)]
         today, history = await self._observed(scope)
+        if not stones and not memories:
+            return Sources(facts, today, history)
+        person = await self._teller.person(scope)
         return Sources(
-            await self._facts(scope, person),
+            with_memories(facts, memories, person),
             without(today, stones, person.names),
             without(history, stones, person.names),
         )
@@ -128,14 +133,6 @@ class Portraitist:
             return "", ""
         zone = await zone_of(self._store, self._profile, scope)
         return observations(found, moment(now()).astimezone(zone).date(), self._profile.summary_days)
-
-    async def _facts(self, scope: Scope, person: Person) -> str:
-        """Return the text of facts, and after it what single memories say that it does not."""
-        stored = await self._store.facts(scope)
-        text = "" if stored is None else stored.text
-        at = moment(now())
-        memories = [memory for memory in await self._store.memories(scope) if not memory.over_at(at)]
-        return with_memories(text, memories, person)
 
     async def _kept(self, scope: Scope, key: Key) -> str | None:
         text = self._front.get(key)
