@@ -438,6 +438,20 @@ async def test_missing_folders_are_made(tmp_path: Path) -> None:
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
 
 
+async def test_what_people_said_can_be_read_by_the_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = await open_store(path)
+    await add(store, Scope.of("ann"), "hello")
+    beside = sorted(tmp_path.glob("memory.db*"))
+    assert len(beside) > 1
+    assert {each.stat().st_mode & 0o777 for each in beside} == {0o600}
+    await store.close()
+    path.chmod(0o640)
+    store = await open_store(path)
+    await store.close()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = (
         "22 1 254:0 / / rw - ext4 /dev/vda rw\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -50,8 +51,11 @@ def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> a
             f"{path} was not touched. Install the one that can, in the place of apsw: "
             "pip uninstall apsw, then pip install 'apsw-sqlite3mc'"
         )
-    usual = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
-    connection = apsw.Connection(str(path), flags=usual if flags is None else flags, vfs=vfs)
+    if flags is None:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    if flags & apsw.SQLITE_OPEN_CREATE and vfs is None:
+        _make_private(path)
+    connection = apsw.Connection(str(path), flags=flags, vfs=vfs)
     if key is not None:
         try:
             connection.pragma("key", str(key))
@@ -59,6 +63,13 @@ def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> a
             connection.close()
             raise
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that its owner alone can read. What SQLite puts beside it has the same permissions."""
+    # Where no file can be made, SQLite is about to say so, and why; one that is there keeps its permissions.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def unreadable(path: Path) -> str:
