@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("memory", "knowledge", "summaries", "contexts", "care", "portable")
+PARTS = ("memory", "messages", "knowledge", "memories", "summaries", "contexts", "care", "portable")
 SOURCES = tuple(ROOT / "src/recollect" / f"{name}.py" for name in PARTS)
 TARGET = ROOT / "src/recollect/_blocking_types.pyi"
 NAMES = {"Memory": "BlockingMemory", "UserMemory": "BlockingUserMemory"}

@@ -1,11 +1,13 @@
 """Recollect: long-term memory for chat bots and assistants.
 
-import recollect
+    import recollect
 
-with recollect.open("memory.db") as memory:
-ann = memory.user("ann")
-ann.add("user", "I moved to Berlin last week.")
-print(ann.search("Berlin")[0].text)
+    with recollect.open("memory.db") as memory:
+        ann = memory.user("ann")
+        ann.add("user", "I moved to Berlin last week.")
+        print(ann.search("Berlin")[0].text)
+
+The same for async code is `async with recollect.connect("memory.db")`; its methods have the same names.
 """
 
 from __future__ import annotations

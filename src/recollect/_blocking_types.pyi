@@ -10,7 +10,6 @@ from recollect.context import AccountContext, Context
 from recollect.digest import HistoryContext, Tiers
 from recollect.domain.hit import Hit
 from recollect.domain.memory import Facts, Memory, MemoryVersion
-from recollect.domain.memory import Memory as Known
 from recollect.domain.message import Message
 from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
@@ -256,9 +255,6 @@ class BlockingUserMemory:
     def message(self, id: str | int, *, within: Within = "user") -> Message:
         """Return one message by its id, or raise NotFound."""
 
-    def read_memory(self, memory: int) -> Known:
-        """Return one memory of the user, in whatever state it is."""
-
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
 
@@ -284,6 +280,9 @@ class BlockingUserMemory:
 
     def facts(self) -> list[Facts]:
         """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+
+    def preferences(self) -> Preferences:
+        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
 
     def memories(
         self,
@@ -362,8 +361,8 @@ class BlockingUserMemory:
     def delivered(self, memory: int) -> bool:
         """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
 
-    def preferences(self) -> Preferences:
-        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+    def read_memory(self, memory: int) -> Memory:
+        """Return one memory of the user, in whatever state it is."""
 
     def summarize(self) -> list[Summary]:
         """Summarise now, however little there is, and return what was made.

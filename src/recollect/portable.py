@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from recollect.portability.loading import Loaded
 
 
-class AllPortable:
+class AllPortable(ABC):
     """The memory of all users, as something that can be carried about."""
 
     _store: Store
@@ -98,8 +99,9 @@ class AllPortable:
         self._upkeep.nudge()
         return done
 
+    @abstractmethod
     def _forget_what_is_at_hand(self) -> None:
-        raise NotImplementedError
+        """Let go of what is kept in memory and may hold words of somebody who was erased."""
 
 
 def _zone(name: str) -> ZoneInfo:

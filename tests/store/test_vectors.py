@@ -106,7 +106,6 @@ async def test_messages_are_picked_inside_the_scope_alone(store: Store) -> None:
     mine = await add(store, ANN, "one", "two", "three")
     await add(store, BOB, "not mine")
     assert await store.pick(ANN, [1, 3, 4, 99]) == [mine[0], mine[2]]
-    assert await store.texts(ANN, [3, 4]) == {3: "three"}
     assert await store.pick(BOB, [1, 2]) == []
 
 

@@ -208,9 +208,6 @@ class Store(Protocol):
     async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
         """Return those of the messages that the scope holds, in order."""
 
-    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
-        """Return what those of the messages that the scope holds say, by sequence number."""
-
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that a user spent on a day; with None, what all spent together."""
 

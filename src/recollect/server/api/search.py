@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from recollect.domain.words import HitKind, Within
-from recollect.memory import MOST_AROUND
+from recollect.messages import MOST_AROUND
 from recollect.recall import USUAL_KINDS, Arms
 from recollect.server.api.asking import Limit, Moment, Person
 from recollect.server.shapes import HitShape

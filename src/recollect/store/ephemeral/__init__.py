@@ -300,10 +300,6 @@ class EphemeralStore(Moving):
         return [message for message in found if holds(message)]
 
     @locked
-    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
-        """Return what messages of the scope say, by sequence number."""
-        return {message.seq: message.text for message in await self.pick(scope, seqs, within=within)}
-
     @locked
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""

@@ -160,10 +160,6 @@ class Failover:
                 found = [*found, *(await each.store.pick(scope, known, within=within))]
         return found
 
-    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
-        """Return what messages say, those that wait included."""
-        return {message.seq: message.text for message in await self.pick(scope, seqs, within=within)}
-
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings, those that wait included."""
         found = await self._try_store(lambda store: store.settings(scope)) or []

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from recollect.domain.agenda import Entry as Planned
 from recollect.domain.agenda import Subject
@@ -22,6 +23,7 @@ from recollect.store.journalled.lines import Record
 
 _SAFE_NUMBER: Final = 2**53
 """Larger numbers are not the same to every program that reads JSON."""
+Owner: TypeAlias = Callable[[State, Any, Any], Name | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Table:
     unpack: Callable[[Record], tuple[Any, Any]]
     key: Any
     """The type of its keys."""
-    owner: Callable[[State, Any, Any], Name | None] = lambda _, key, __: key[0]
+    owner: Owner = lambda _, key, __: key[0]
     """Whose record it is; None for those of nobody in particular."""
 
     @property
@@ -162,6 +164,10 @@ def _its_owner(_: State, __: object, value: Any) -> Name:  # noqa: ANN401 - ever
     return value.space, value.user
 
 
+def _the_key(_: State, key: Name, __: object) -> Name:
+    return key
+
+
 def _nobody(*_: object) -> None:
     return None
 
@@ -177,6 +183,55 @@ def _owner_of_note(state: State, key: tuple[str, NoteKey], _: bytes) -> Name | N
     return None if note is None else (note.space, note.user)
 
 
+def _of_values(name: str, state: str, kind: Any, identity: str, key: Any, owner: Owner) -> Table:  # noqa: ANN401
+    """Return a table of values that name their own key."""
+    named = attrgetter(identity)
+    return Table(
+        name,
+        state,
+        lambda _, value: encode(value),
+        lambda record: (named(value := decode(kind, record)), value),
+        key=key,
+        owner=owner,
+    )
+
+
+def _of_pairs(name: str, state: str, key: tuple[str, Any], value: tuple[str, Any]) -> Table:
+    """Return a table of plain values under plain names, of nobody in particular; both by what files call them."""
+    return Table(
+        name,
+        state,
+        lambda one, other: {key[0]: one, value[0]: other},
+        lambda record: (decode(key[1], record[key[0]]), decode(value[1], record[value[0]])),
+        key=key[1],
+        owner=_nobody,
+    )
+
+
+def _of_users(name: str, state: str, field: str, kind: Any) -> Table:  # noqa: ANN401 - as many types as tables
+    """Return a table with one value for each user."""
+    return Table(
+        name,
+        state,
+        lambda user, value: {**_named(user), field: encode(value)},
+        lambda record: (_name(record), decode(kind, record[field])),
+        key=Name,
+        owner=_the_key,
+    )
+
+
+def _of_vectors(name: str, subject: str, key: Any, owner: Owner) -> Table:  # noqa: ANN401
+    """Return a table of vectors, each under its embedder and what it was made of."""
+    return Table(
+        name,
+        name,
+        lambda key, value: {"embedder": key[0], subject: encode(key[1]), "vector": encode(value)},
+        lambda record: (decode(key, [record["embedder"], record[subject]]), decode(bytes, record["vector"])),
+        key=key,
+        owner=owner,
+    )
+
+
 TABLES: Final[tuple[Table, ...]] = (
     Table(
         "users",
@@ -187,7 +242,7 @@ TABLES: Final[tuple[Table, ...]] = (
             decode(datetime, record["created_at"]),
         ),
         key=Name,
-        owner=lambda _, name, __: name,
+        owner=_the_key,
     ),
     Table("messages", "log", pack_message, unpack_message, key=int, owner=lambda _, __, entry: entry.owner),
     Table("summaries", "summaries", _pack_summary, _unpack_summary, key=int, owner=_its_owner),
@@ -199,14 +254,7 @@ TABLES: Final[tuple[Table, ...]] = (
         key=int,
         owner=lambda state, key, kept: _its_owner(state, key, kept.session),
     ),
-    Table(
-        "memories",
-        "memories",
-        lambda _, memory: encode(memory),
-        lambda record: ((memory := decode(Memory, record)).id, memory),
-        key=int,
-        owner=_its_owner,
-    ),
+    _of_values("memories", "memories", Memory, "id", int, _its_owner),
     Table(
         "memory_versions",
         "versions",
@@ -223,14 +271,7 @@ TABLES: Final[tuple[Table, ...]] = (
         lambda record: ((_name(record), (setting := decode(Setting, record)).key), setting),
         key=tuple[Name, str],
     ),
-    Table(
-        "forgotten",
-        "tombstones",
-        lambda name, stones: {**_named(name), "forgotten": encode(stones)},
-        lambda record: (_name(record), decode(tuple[Tombstone, ...], record["forgotten"])),
-        key=Name,
-        owner=lambda _, name, __: name,
-    ),
+    _of_users("forgotten", "tombstones", "forgotten", tuple[Tombstone, ...]),
     Table(
         "derived",
         "derived",
@@ -238,46 +279,11 @@ TABLES: Final[tuple[Table, ...]] = (
         lambda record: ((_name(record), decode(str, record["kind"])), decode(Derived, record)),
         key=tuple[Name, str],
     ),
-    Table(
-        "extracted",
-        "extracted",
-        lambda name, up_to: {**_named(name), "extracted_up_to": up_to},
-        lambda record: (_name(record), decode(int, record["extracted_up_to"])),
-        key=Name,
-        owner=lambda _, name, __: name,
-    ),
-    Table(
-        "chunks",
-        "chunks",
-        lambda name, last: {**_named(name), "last_chunk": last},
-        lambda record: (_name(record), decode(int, record["last_chunk"])),
-        key=Name,
-        owner=lambda _, name, __: name,
-    ),
-    Table(
-        "audit",
-        "audit",
-        lambda _, entry: encode(entry),
-        lambda record: ((entry := decode(AuditEntry, record)).id, entry),
-        key=int,
-        owner=_its_owner,
-    ),
-    Table(
-        "walks",
-        "walks",
-        lambda policy, up_to: {"policy": policy, "walked_up_to": up_to},
-        lambda record: (decode(str, record["policy"]), decode(int, record["walked_up_to"])),
-        key=str,
-        owner=_nobody,
-    ),
-    Table(
-        "agenda",
-        "agenda",
-        lambda _, entry: encode(entry),
-        lambda record: ((entry := decode(Planned, record)).subject, entry),
-        key=Subject,
-        owner=_nobody,
-    ),
+    _of_users("extracted", "extracted", "extracted_up_to", int),
+    _of_users("chunks", "chunks", "last_chunk", int),
+    _of_values("audit", "audit", AuditEntry, "id", int, _its_owner),
+    _of_pairs("walks", "walks", ("policy", str), ("walked_up_to", int)),
+    _of_values("agenda", "agenda", Planned, "subject", Subject, _nobody),
     Table(
         "spending",
         "spending",
@@ -289,52 +295,11 @@ TABLES: Final[tuple[Table, ...]] = (
         key=tuple[date, Name | None],
         owner=lambda _, key, __: key[1],
     ),
-    Table(
-        "embedders",
-        "seen",
-        lambda embedder, up_to: {"embedder": embedder, "seen_up_to": up_to},
-        lambda record: (decode(str, record["embedder"]), decode(int, record["seen_up_to"])),
-        key=str,
-        owner=_nobody,
-    ),
-    Table(
-        "vectors",
-        "vectors",
-        lambda key, value: {"embedder": key[0], "message": key[1], "vector": encode(value)},
-        lambda record: (
-            (decode(str, record["embedder"]), decode(int, record["message"])),
-            decode(bytes, record["vector"]),
-        ),
-        key=tuple[str, int],
-        owner=_owner_of_message,
-    ),
-    Table(
-        "note_vectors",
-        "note_vectors",
-        lambda key, value: {"embedder": key[0], "note": encode(key[1]), "vector": encode(value)},
-        lambda record: (
-            (decode(str, record["embedder"]), decode(NoteKey, record["note"])),
-            decode(bytes, record["vector"]),
-        ),
-        key=tuple[str, NoteKey],
-        owner=_owner_of_note,
-    ),
-    Table(
-        "marks",
-        "marks",
-        lambda name, value: {"mark": name, "value": value},
-        lambda record: (decode(str, record["mark"]), decode(str, record["value"])),
-        key=str,
-        owner=_nobody,
-    ),
-    Table(
-        "numbers_given",
-        "given",
-        lambda table, last: {"numbered": table, "last_given": last},
-        lambda record: (decode(str, record["numbered"]), decode(int, record["last_given"])),
-        key=str,
-        owner=_nobody,
-    ),
+    _of_pairs("embedders", "seen", ("embedder", str), ("seen_up_to", int)),
+    _of_vectors("vectors", "message", tuple[str, int], _owner_of_message),
+    _of_vectors("note_vectors", "note", tuple[str, NoteKey], _owner_of_note),
+    _of_pairs("marks", "marks", ("mark", str), ("value", str)),
+    _of_pairs("numbers_given", "given", ("numbered", str), ("last_given", int)),
 )
 
 DERIVED: Final = ("by_given_id", "by_time", "threads", "session_names", "embedded")

@@ -280,10 +280,6 @@ class PostgresStore:
         """Return messages of the scope by sequence number, in order."""
         return await self._read(scope.space, lambda queries: reads.pick(queries, scope, seqs, within))
 
-    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
-        """Return what messages of the scope say, by sequence number."""
-        return await self._read(scope.space, lambda queries: reads.texts(queries, scope, seqs, within))
-
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""
         return await self._read(None, lambda queries: reads.spent(queries, day, scope))

@@ -126,13 +126,6 @@ async def pick(queries: Queries, scope: Scope, seqs: Sequence[int], within: With
     return rows.messages(await queries.rows(query, *place.values, list(seqs)))
 
 
-async def texts(queries: Queries, scope: Scope, seqs: Sequence[int], within: Within) -> dict[int, str]:
-    """Return what those of the messages that the scope holds say."""
-    place = await inside(queries, scope, within)
-    query = f"SELECT seq, text FROM log WHERE {place.of_log} AND seq = ANY(${len(place.values) + 1}::bigint[])"
-    return dict(await queries.rows(query, *place.values, list(seqs)))
-
-
 async def following(
     queries: Queries, scope: Scope, after: int, limit: int, *, here: bool, archived: bool
 ) -> list[Message]:

@@ -284,10 +284,6 @@ class SqliteStore:
         """Return messages of the scope by sequence number, in order."""
         return await self._engine.read(lambda connection: reads.pick(connection, scope, seqs, within))
 
-    async def texts(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> dict[int, str]:
-        """Return what messages of the scope say, by sequence number."""
-        return await self._engine.read(lambda connection: reads.texts(connection, scope, seqs, within))
-
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""
         return await self._engine.read(lambda connection: reads.spent(connection, day, scope))

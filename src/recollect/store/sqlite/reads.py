@@ -93,13 +93,6 @@ def pick(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within:
     return rows.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
 
 
-def texts(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> dict[int, str]:
-    """Return what those of the messages that the scope holds say."""
-    limit_to_scope, values = inside(connection, scope, within)
-    query = f"SELECT seq, text FROM log WHERE seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope}"
-    return dict(rows.every(connection.execute(query, (json.dumps(list(seqs)), *values))))
-
-
 def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
     """Return the messages below a summary."""
     owner = _number(find_person(connection, scope.space, scope.user))
