@@ -276,3 +276,18 @@ async def test_each_kind_of_memory_is_kept_as_long_as_the_profile_says() -> None
         assert await texts(user) == ["ann lives in Berlin."]
         assert await texts(user, state="expired") == ["ann likes tea."]
         assert len(await user.history()) == 2
+
+
+async def test_a_task_is_over_a_week_after_its_day_and_never_without_one() -> None:
+    async with connect() as memory:
+        user = memory.user("ann")
+        await say(user, "I have to call the dentist tomorrow.", at=datetime.now(UTC) - timedelta(days=50))
+        await say(user, "I have to buy a lamp.", at=datetime.now(UTC) - timedelta(days=50))
+        await say(user, "I have to fetch the parcel tomorrow.", at=datetime.now(UTC) - timedelta(days=3))
+        await memory.upkeep()
+        assert {text.split(" (")[0] for text in await texts(user)} == {
+            "ann has to buy a lamp.",
+            "ann has to fetch the parcel tomorrow",
+        }
+        (gone,) = await texts(user, state="expired")
+        assert gone.startswith("ann has to call the dentist tomorrow")

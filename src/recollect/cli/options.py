@@ -18,7 +18,7 @@ Store = Annotated[
         "-s",
         metavar="LOCATION",
         envvar="RECOLLECT_STORE",
-        help="A path, sqlite:PATH, json:PATH, files:PATH or :memory:.",
+        help="A path, sqlite:PATH, json:PATH, files:PATH, postgresql://… or :memory:.",
     ),
 ]
 User = Annotated[

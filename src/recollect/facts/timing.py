@@ -26,11 +26,11 @@ def timing(
     """Return the times of something that was said at a moment.
 
     What has a number of days in `keep_days` is over so many days after its event, or after it was said where it has
-    none.
+    none. A task without a date is never over by itself: nobody said until when it has to be done.
     """
     remind = _reminder(event, zone) if category == "reminder" and event is not None else None
     days = keep_days.get(category)
-    if days is None:
+    if days is None or (category == "task" and event is None):
         return Timing(remind, None)
     try:
         over = (said if event is None else max(event.end, said)) + timedelta(days=days)
