@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, tzinfo
 from hashlib import blake2b
 from typing import IO, Any
@@ -11,7 +11,7 @@ from typing import IO, Any
 from recollect.domain.checks import microseconds, moment
 from recollect.errors import InvalidInput
 from recollect.portability.fields import Fields, as_moment
-from recollect.portability.items import Item, Problem
+from recollect.portability.items import Incoming, Item, Problem
 from recollect.portability.json_stream import Damaged, JsonStream
 
 
@@ -96,6 +96,23 @@ def objects(stream: JsonStream, where: str) -> Iterator[tuple[str, Fields | Prob
             if stream.peek() not in (",", "]"):
                 raise
             yield place, Problem(place, str(error))
+
+
+def conversation(stream: JsonStream, where: str, read: Callable[[Fields, str, str | None], Item]) -> Iterator[Item]:
+    """Walk through a list of messages. `read` makes an item of each, where it stands and which person spoke last."""
+    last: str | None = None
+    for place, found in objects(stream, where):
+        if isinstance(found, Problem):
+            yield found
+            continue
+        try:
+            item = read(found, place, last)
+        except InvalidInput as error:
+            yield Problem(place, str(error))
+            continue
+        if isinstance(item, Incoming) and item.role == "user":
+            last = item.author
+        yield item
 
 
 def opened(stream: IO[bytes]) -> JsonStream:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from recollect.errors import InvalidInput
 from recollect.portability.fields import Fields
-from recollect.portability.items import Incoming, Item, Problem, Reading, Skipped
+from recollect.portability.items import Incoming, Item, Reading, Skipped
 from recollect.portability.json_stream import JsonStream
-from recollect.portability.making import any_moment, name_of, objects, opened, told
+from recollect.portability.making import any_moment, conversation, name_of, opened, told
 from recollect.portability.sources import Source
 
 _TALK = ("Default", "Reply", "0", "19")
@@ -23,27 +23,16 @@ def read(source: Source, reading: Reading) -> Iterator[Item]:
 
 
 def _channel(stream: JsonStream, reading: Reading, where: str) -> Iterator[Item]:
-    thread, last = "discord:channel", None
+    thread = "discord:channel"
     for key in stream.members():
         if key == "channel":
             channel = Fields(stream.value(), "the channel")
             thread = f"discord:{channel.raw('id') or channel.raw('name')}"
         elif key == "messages":
-            for place, found in objects(stream, where):
-                if isinstance(found, Problem):
-                    yield found
-                    continue
-                try:
-                    item = _message(found, place, thread, reading, last)
-                except InvalidInput as error:
-                    yield Problem(place, str(error))
-                    continue
-                if isinstance(item, Incoming) and item.role == "user":
-                    last = item.author
-                yield item
+            yield from conversation(stream, where, partial(_message, thread, reading))
 
 
-def _message(found: Fields, where: str, thread: str, reading: Reading, last: str | None) -> Item:
+def _message(thread: str, reading: Reading, found: Fields, where: str, last: str | None) -> Item:
     if str(found.raw("type")) not in _TALK:
         return Skipped("notes of the app: who joined, what was pinned, calls")
     files = [Fields(each, "an attachment") for each in found.items("attachments")]

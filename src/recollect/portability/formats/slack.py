@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from recollect.errors import InvalidInput
 from recollect.portability.fields import Fields
 from recollect.portability.items import Incoming, Item, Problem, Reading, Skipped
 from recollect.portability.json_stream import JsonStream
-from recollect.portability.making import from_seconds, name_of, objects, opened, told
+from recollect.portability.making import conversation, from_seconds, name_of, objects, opened, told
 from recollect.portability.sources import Source
 
 DAY: Final = re.compile(r"(?:^|/)([^/]+)/(\d{4}-\d{2}-\d{2})\.json$")
@@ -43,22 +43,10 @@ def _people(source: Source) -> dict[str, str]:
 
 
 def _day(stream: JsonStream, where: str, thread: str, people: dict[str, str]) -> Iterator[Item]:
-    last: str | None = None
-    for place, found in objects(stream, where):
-        if isinstance(found, Problem):
-            yield found
-            continue
-        try:
-            item = _message(found, place, thread, people, last)
-        except InvalidInput as error:
-            yield Problem(place, str(error))
-            continue
-        if isinstance(item, Incoming) and item.role == "user":
-            last = item.author
-        yield item
+    return conversation(stream, where, partial(_message, thread, people))
 
 
-def _message(found: Fields, where: str, thread: str, people: dict[str, str], last: str | None) -> Item:
+def _message(thread: str, people: dict[str, str], found: Fields, where: str, last: str | None) -> Item:
     if found.raw("type") != "message" or found.raw("subtype") not in _TALK:
         return Skipped("notes of the app: who joined, what was renamed")
     files = [Fields(each, "a file") for each in found.items("files")]

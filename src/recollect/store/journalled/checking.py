@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from recollect.domain.message import message_hash
 from recollect.domain.report import Check
 from recollect.errors import InvalidInput, StoreError
+from recollect.store import findings
 from recollect.store.contract import Progress
 from recollect.store.ephemeral.state import Entry, State, as_microseconds
 from recollect.store.journalled import loading
@@ -18,9 +17,6 @@ from recollect.store.journalled.files import Files
 from recollect.store.journalled.journal import journals_of, read_journal
 from recollect.store.journalled.layout import Header, Snapshot
 from recollect.store.journalled.tables import TABLES
-
-_SHOWN: Final = 5
-"""So many examples are named of each kind of damage."""
 
 
 def verify(files: Files, state: State, progress: Progress | None) -> tuple[Check, ...]:
@@ -36,11 +32,11 @@ def verify(files: Files, state: State, progress: Progress | None) -> tuple[Check
                 progress("hashes", done, len(state.log))
 
     return (
-        _run("files", lambda: _read_files(files, read)),
-        _run("journal", lambda: _read_journals(files, read)),
-        _run("memory", lambda: _differences(read, state)),
-        _run("hashes", hashes),
-        _run("references", lambda: _references(state)),
+        findings.run("files", lambda: _read_files(files, read)),
+        findings.run("journal", lambda: _read_journals(files, read)),
+        findings.run("memory", lambda: _differences(read, state)),
+        findings.run("hashes", hashes),
+        findings.run("references", lambda: _references(state)),
     )
 
 
@@ -105,17 +101,3 @@ def _references(state: State) -> Iterator[str]:
         kept = [version.before.revision for version in state.versions.get(memory.id, ())]
         if kept != list(range(memory.revision - len(kept), memory.revision)):
             yield f"the versions of memory {memory.id} are not all there"
-
-
-def _run(name: str, findings: Callable[[], Iterator[str]]) -> Check:
-    started = time.monotonic()
-    found: list[str] = []
-    try:
-        found.extend(findings())
-    except Exception as error:
-        # Whatever damage does to a check, the others still say what they find.
-        found.append(f"the check could not finish: {error}")
-    detail = "; ".join(found[:_SHOWN])
-    if len(found) > _SHOWN:
-        detail += f"; and {len(found) - _SHOWN} more"
-    return Check(name=name, ok=not found, detail=detail or "ok", seconds=time.monotonic() - started)

@@ -11,6 +11,7 @@ from recollect.domain.moving import Restore, Restored, draft_of
 from recollect.domain.receipt import Repeated, Stored
 from recollect.domain.scope import is_direct
 from recollect.domain.session import automatic_name, opening_message
+from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres import rows
 from recollect.store.postgres.queries import Row, Statement
@@ -130,7 +131,7 @@ class Appender:
         answers = await self._unit.begin(*statements)
         if ids:
             for row in answers.pop(0):
-                self._by_id[row[2], row[4], row[1]] = rows.message(row)
+                self._by_id[row[2], row[4], row[1]] = records.message(row)
         if timed:
             for row in answers.pop(0):
                 self._by_time.setdefault((row[2], row[4], row[10]), []).append(row)
@@ -217,7 +218,7 @@ class Appender:
         if draft.at_given:
             for each in self._by_time.get((*_place(draft), draft.at), ()):
                 message, given = (
-                    (each.message, each.draft.id) if isinstance(each, Stored) else (rows.message(each), each[1])
+                    (each.message, each.draft.id) if isinstance(each, Stored) else (records.message(each), each[1])
                 )
                 if repeats(draft, message, given):
                     return message

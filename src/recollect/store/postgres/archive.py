@@ -9,6 +9,7 @@ from recollect.domain.clock import now
 from recollect.domain.scope import Scope
 from recollect.domain.summary import CONTINUED, Summary
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres import rows
 from recollect.store.postgres.unit import Unit
@@ -88,7 +89,7 @@ async def store_summary(unit: Unit, step: Archive) -> Summary:
             "model": draft.model,
             "prompt": draft.prompt,
             "created_at": draft.created_at or now(),
-            "quality": rows.quality_text(draft.quality),
+            "quality": records.quality_text(draft.quality),
         },
     )
     unit.audit(scope, step.actor, "archive", f"summary {number}, level {covers.level}, chunks {covers.chunks}")

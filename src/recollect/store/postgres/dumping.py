@@ -22,6 +22,7 @@ from recollect.domain.moving import (
 )
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
+from recollect.store import records
 from recollect.store.postgres import memories, rows
 from recollect.store.postgres import queries as asking
 from recollect.store.postgres.queries import Queries
@@ -75,9 +76,9 @@ _Key = tuple[str | int, ...]
 async def everything(queries: Queries, *, vectors: bool) -> AsyncIterator[list[Row]]:
     """Give out every row, page by page, as it is at the moment of the first one."""
     async for page in _pages(queries, _MESSAGES, ("", 0), lambda row: (row[2], row[0])):
-        yield list(rows.messages(page))
+        yield list(records.messages(page))
     async for page in _pages(queries, _SESSIONS, ("", 0), lambda row: (row[1], row[9])):
-        yield [SessionRow(rows.session(row), row[8]) for row in page]
+        yield [SessionRow(records.session(row), row[8]) for row in page]
     async for page in _pages(queries, _SUMMARIES, ("", 0), lambda row: (row[1], row[0])):
         yield [await _with_archive(queries, row) for row in page]
     async for remembered in _memories(queries):

@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from recollect.domain.checks import microseconds, moment
+from recollect.domain.checks import moment
 from recollect.domain.clock import now
-from recollect.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
+from recollect.domain.memory import Memory, MemoryDraft, MemoryVersion
 from recollect.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from recollect.domain.scope import Scope
 from recollect.domain.words import Timely
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres.note_search import embed_again
 from recollect.store.postgres.queries import Queries, Row
 from recollect.store.postgres.unit import Unit
 from recollect.store.terms import terms
 
-CHANGING: Final = (
-    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
-    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
-    "extractor", "trust", "reason", "times", "seen_at",
-)  # fmt: skip
-"""The columns that a change may set, and that are kept of what was before it."""
 _KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE space = $1 AND owner = $2 AND seq = ANY($3::bigint[])"
 _FIRST: Final = 6
 _NEW: Final = f"""
-INSERT INTO memory (space, id, owner, created_at, terms, {", ".join(CHANGING)})
-VALUES ($1, $2, $3, $4, $5, {", ".join(f"${_FIRST + place}" for place in range(len(CHANGING)))})
+INSERT INTO memory (space, id, owner, created_at, terms, {", ".join(records.MEMORY)})
+VALUES ($1, $2, $3, $4, $5, {", ".join(f"${_FIRST + place}" for place in range(len(records.MEMORY)))})
 """
 _SET: Final = f"""
-UPDATE memory SET {", ".join(f"{name} = ${4 + place}" for place, name in enumerate(CHANGING))}, terms = $3,
+UPDATE memory SET {", ".join(f"{name} = ${4 + place}" for place, name in enumerate(records.MEMORY))}, terms = $3,
        revision = revision + 1 WHERE space = $1 AND id = $2
 """
-_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in CHANGING)
-_COLUMNS: Final = ", ".join(f"m.{name}" for name in CHANGING)
+_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in records.MEMORY)
+_COLUMNS: Final = ", ".join(f"m.{name}" for name in records.MEMORY)
 _KEEP_VERSION: Final = f"""
 INSERT INTO memory_version (space, memory, revision, at, actor, action, was)
 SELECT space, id, revision, $3, $4, $5, json_build_object({_PAIRS}) FROM memory WHERE space = $1 AND id = $2
@@ -101,11 +95,11 @@ async def add(unit: Unit, step: AddMemory) -> Memory:
         raise NotFound("a source of the memory is not one of this user's messages")
     for old in step.supersedes:  # before the new one is there: it cannot take its own place
         await _checked(unit, scope, old)
-    since = created if draft.valid_from is None else _number(draft.valid_from)
+    since = created if draft.valid_from is None else records.number_of(draft.valid_from)
     numbers = unit.numbers[scope.space]
     numbers.memory += 1
     number = numbers.memory
-    unit.later(_NEW, scope.space, number, scope.user, created, hashed(terms(draft.text)), *_values(draft, since))
+    unit.later(_NEW, scope.space, number, scope.user, created, hashed(terms(draft.text)), *_new_row(draft, since))
     if wanted:
         unit.later(_SOURCES, scope.space, number, wanted)
     unit.audit(scope, step.actor, "memory.add", f"memory {number}")
@@ -132,7 +126,7 @@ async def count(unit: Unit, step: CountMemory) -> None:
     """Count that a memory was said again."""
     scope = step.scope
     await unit.expect_owner(scope)
-    found = await unit.rows(_COUNT, scope.space, step.memory, scope.user, step.times, _number(step.seen_at))
+    found = await unit.rows(_COUNT, scope.space, step.memory, scope.user, step.times, records.number_of(step.seen_at))
     if not found:
         raise NotFound(f"{scope.user!r} has no memory {step.memory}")
     add_sources(unit, scope, step.memory, step.sources, SOURCES_KEPT)
@@ -174,9 +168,9 @@ async def timely(queries: Queries, what: Timely, before: int, limit: int) -> lis
 async def versions(queries: Queries, scope: Scope, memory: int) -> list[MemoryVersion]:
     """Return what a memory was before each of its changes, oldest first."""
     newest = await find(queries, scope, memory)
-    head = (newest.id, newest.space, newest.user, newest.sources, _number(newest.created_at))
+    head = (newest.id, newest.space, newest.user, newest.sources, records.number_of(newest.created_at))
     return [
-        MemoryVersion(_memory((*head, revision, *(was[name] for name in CHANGING))), action, actor, moment(at))
+        MemoryVersion(_memory((*head, revision, *(was[name] for name in records.MEMORY))), action, actor, moment(at))
         for revision, at, actor, action, was in await queries.rows(_VERSIONS, scope.space, memory)
     ]
 
@@ -200,57 +194,14 @@ async def _checked(unit: Unit, scope: Scope, old: Superseded) -> str:
     return str(text)
 
 
-def _values(draft: MemoryDraft, since: int) -> tuple[Any, ...]:
-    return (
-        draft.category,
-        draft.text,
-        draft.importance,
-        list(draft.tags),
-        draft.state == "active",
-        draft.state,
-        draft.priority,
-        None if draft.speaker in (None, draft.scope.user) else draft.speaker,
-        draft.subject,
-        *_event(draft.event),
-        _moment(draft.remind_at),
-        None,
-        _moment(draft.expires_at),
-        since,
-        _moment(draft.valid_to),
-        draft.superseded_by,
-        draft.extractor,
-        draft.trust,
-        draft.reason,
-        draft.times,
-        since,
-    )
-
-
-def as_row(memory: Memory) -> tuple[Any, ...]:
+def as_row(memory: Memory) -> Row:
     """Return what the changing columns hold of a memory."""
-    return (
-        memory.category,
-        memory.text,
-        memory.importance,
-        list(memory.tags),
-        memory.active,
-        memory.state,
-        memory.priority,
-        None if memory.speaker == memory.user else memory.speaker,
-        memory.subject,
-        *_event(memory.event),
-        _moment(memory.remind_at),
-        _moment(memory.delivered_at),
-        _moment(memory.expires_at),
-        _number(memory.valid_from),
-        _moment(memory.valid_to),
-        memory.superseded_by,
-        memory.extractor,
-        memory.trust,
-        memory.reason,
-        memory.times,
-        _number(memory.seen_at),
-    )
+    return records.memory_values(memory, list(memory.tags), None if memory.speaker == memory.user else memory.speaker)
+
+
+def _new_row(draft: MemoryDraft, since: int) -> Row:
+    speaker = None if draft.speaker in (None, draft.scope.user) else draft.speaker
+    return records.draft_values(draft, since, list(draft.tags), speaker)
 
 
 def _memories(found: Iterable[Row]) -> list[Memory]:
@@ -260,52 +211,5 @@ def _memories(found: Iterable[Row]) -> list[Memory]:
 def _memory(row: Row) -> Memory:
     """Read a row of _MEMORY."""
     number, space, user, sources, created, revision, *values = row
-    it = dict(zip(CHANGING, values, strict=True))
-    event = None
-    if it["event_start"] is not None:
-        event = Event(moment(it["event_start"]), moment(it["event_end"]), it["event_timed"])
-    return Memory(
-        id=number,
-        space=space,
-        user=user,
-        category=it["category"],
-        text=it["text"],
-        importance=it["importance"],
-        tags=tuple(it["tags"]),
-        sources=tuple(sources),
-        created_at=moment(created),
-        active=it["active"],
-        state=it["state"],
-        priority=it["priority"],
-        speaker=it["speaker"] or user,
-        subject=it["subject"],
-        event=event,
-        remind_at=_read_moment(it["remind_at"]),
-        delivered_at=_read_moment(it["delivered_at"]),
-        expires_at=_read_moment(it["expires_at"]),
-        valid_from=moment(it["valid_from"]),
-        valid_to=_read_moment(it["valid_to"]),
-        superseded_by=it["superseded_by"],
-        extractor=it["extractor"],
-        trust=it["trust"],
-        reason=it["reason"],
-        times=it["times"],
-        seen_at=moment(it["seen_at"]),
-        revision=revision,
-    )
-
-
-def _event(event: Event | None) -> tuple[int | None, int | None, bool]:
-    return (None, None, False) if event is None else (_number(event.start), _number(event.end), event.timed)
-
-
-def _number(at: datetime) -> int:
-    return microseconds(at, "a time of the memory")
-
-
-def _moment(at: datetime | None) -> int | None:
-    return None if at is None else _number(at)
-
-
-def _read_moment(number: int | None) -> datetime | None:
-    return None if number is None else moment(number)
+    it = dict(zip(records.MEMORY, values, strict=True))
+    return records.memory(number, space, user, created, revision, sources, it)

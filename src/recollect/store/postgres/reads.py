@@ -14,6 +14,7 @@ from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
+from recollect.store import records
 from recollect.store.postgres import rows, views
 from recollect.store.postgres.queries import Queries
 
@@ -99,7 +100,7 @@ async def messages(
     active = "" if archived else "AND log.active"
     query = f"{rows.MESSAGE} WHERE {place.of_log} AND log.seq < ${count + 1} {active} ORDER BY log.seq DESC LIMIT ${count + 2}"
     found = await queries.rows(query, *place.values, LARGEST if before is None else before, limit)
-    return rows.messages(reversed(found))
+    return records.messages(reversed(found))
 
 
 async def message(queries: Queries, scope: Scope, message_id: str, within: Within) -> Message:
@@ -115,7 +116,7 @@ async def message(queries: Queries, scope: Scope, message_id: str, within: Withi
         row = await queries.first(named, *place.values, message_id, scope.thread)
     if row is None:
         raise NotFound(f"{scope.user!r} has no message {message_id!r}")
-    return rows.message(row)
+    return records.message(row)
 
 
 async def pick(queries: Queries, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
@@ -123,7 +124,7 @@ async def pick(queries: Queries, scope: Scope, seqs: Sequence[int], within: With
     place = await inside(queries, scope, within)
     wanted = f"log.seq = ANY(${len(place.values) + 1}::bigint[])"
     query = f"{rows.MESSAGE} WHERE {place.of_log} AND {wanted} ORDER BY log.seq"
-    return rows.messages(await queries.rows(query, *place.values, list(seqs)))
+    return records.messages(await queries.rows(query, *place.values, list(seqs)))
 
 
 async def following(
@@ -134,7 +135,7 @@ async def following(
     active = "" if archived else "AND log.active"
     query = f"{rows.MESSAGE} WHERE {where} {active} ORDER BY log.seq LIMIT $5"
     thread = scope.thread if here else None
-    return rows.messages(await queries.rows(query, scope.space, scope.user, after, thread, limit))
+    return records.messages(await queries.rows(query, scope.space, scope.user, after, thread, limit))
 
 
 async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]:
@@ -145,12 +146,12 @@ async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]
     reach, chunks = found
     if reach != "chunks":
         return await views.below(queries, scope.space, summary)
-    return rows.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks))
+    return records.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks))
 
 
 async def said_between(queries: Queries, space: str, since: int, until: int) -> list[Message]:
     """Return what was said in a space, from one moment to before another, in the order of the log."""
-    return rows.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
+    return records.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
 
 
 async def summaries(
@@ -202,7 +203,7 @@ async def sessions(queries: Queries, scope: Scope, within: Within, limit: int) -
             break
         last = page[-1][0]
     query = f"{rows.SESSION} WHERE s.space = $1 AND s.id = ANY($2::bigint[]) ORDER BY s.started_at, s.id"
-    return [rows.session(row) for row in await queries.rows(query, scope.space, list(found)[:limit])]
+    return [records.session(row) for row in await queries.rows(query, scope.space, list(found)[:limit])]
 
 
 async def settings(queries: Queries, scope: Scope) -> list[Setting]:

@@ -10,6 +10,7 @@ from recollect.domain.memory import Memory
 from recollect.domain.memory_change import SOURCES_KEPT
 from recollect.domain.moving import MemoryRow, Restored, SuccessorRow
 from recollect.domain.scope import Scope
+from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres import memories
 from recollect.store.postgres.note_search import embed_again
@@ -24,11 +25,11 @@ SELECT m.id, m.revision, m.text FROM memory m
 """
 _FIRST: Final = 7
 _NEW: Final = f"""
-INSERT INTO memory (space, id, owner, created_at, revision, terms, {", ".join(memories.CHANGING)})
-VALUES ($1, $2, $3, $4, $5, $6, {", ".join(f"${_FIRST + place}" for place in range(len(memories.CHANGING)))})
+INSERT INTO memory (space, id, owner, created_at, revision, terms, {", ".join(records.MEMORY)})
+VALUES ($1, $2, $3, $4, $5, $6, {", ".join(f"${_FIRST + place}" for place in range(len(records.MEMORY)))})
 """
 _SET: Final = f"""
-UPDATE memory SET revision = $3, terms = $4, {", ".join(f"{name} = ${5 + place}" for place, name in enumerate(memories.CHANGING))}
+UPDATE memory SET revision = $3, terms = $4, {", ".join(f"{name} = ${5 + place}" for place, name in enumerate(records.MEMORY))}
  WHERE space = $1 AND id = $2
 """
 _NEW_VERSION: Final = """
@@ -86,4 +87,4 @@ def _keep_versions(unit: Unit, number: int, row: MemoryRow, kept: int) -> None:
 
 
 def _as_stored(memory: Memory) -> dict[str, object]:
-    return dict(zip(memories.CHANGING, memories.as_row(memory), strict=True))
+    return dict(zip(records.MEMORY, memories.as_row(memory), strict=True))

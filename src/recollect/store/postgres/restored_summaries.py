@@ -9,7 +9,8 @@ from recollect.domain.checks import microseconds
 from recollect.domain.moving import Restored, SummaryRow
 from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary
-from recollect.store.postgres import archive, rows
+from recollect.store import records
+from recollect.store.postgres import archive
 from recollect.store.postgres.unit import Unit
 
 _ONCE: Final = """
@@ -96,7 +97,7 @@ def _values(new: Summary, chunks: list[int], active: bool, stands: bool) -> dict
         "replaced": new.replaced and stands,
         "edited_by": new.edited_by,
         "details": None if new.details is None else json.dumps(new.details, ensure_ascii=False),
-        "quality": rows.quality_text(new.quality),
+        "quality": records.quality_text(new.quality),
     }
 
 

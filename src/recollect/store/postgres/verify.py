@@ -9,13 +9,12 @@ from typing import Final
 from recollect.domain.message import message_hash
 from recollect.domain.report import Check
 from recollect.store.contract import Progress
+from recollect.store.findings import told
 from recollect.store.hashed import hashed
 from recollect.store.postgres.queries import Queries, Row
 from recollect.store.terms import terms
 
 _PAGE: Final = 2_000
-_SHOWN: Final = 5
-"""So many examples are named of each kind of damage."""
 
 _FOR_HASHES: Final = """
 SELECT space, seq, owner, thread, given_id, role, author, name, text, at, stored_at, hash, terms, words
@@ -296,7 +295,4 @@ async def _findings(queries: Queries, asked: tuple[tuple[str, str], ...], templa
 async def _run(name: str, findings: Callable[[], AsyncIterator[str]]) -> Check:
     started = time.monotonic()
     found = [finding async for finding in findings()]
-    detail = "; ".join(found[:_SHOWN])
-    if len(found) > _SHOWN:
-        detail += f"; and {len(found) - _SHOWN} more"
-    return Check(name=name, ok=not found, detail=detail or "ok", seconds=time.monotonic() - started)
+    return told(name, found, started)

@@ -12,6 +12,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary, ViewDraft
 from recollect.domain.summary_change import AddView, Revise
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres import rows
 from recollect.store.postgres.archive import insert, read
@@ -114,7 +115,7 @@ async def add(unit: Unit, step: AddView) -> Summary:
             "version": version,
             "replaces": None if draft.continues else draft.previous,
             "details": None if draft.details is None else json.dumps(draft.details, ensure_ascii=False),
-            "quality": rows.quality_text(draft.quality),
+            "quality": records.quality_text(draft.quality),
         },
     )
     unit.audit(scope, step.actor, "summary.add", f"summary {number}, {draft.kind}")
@@ -134,7 +135,7 @@ async def revise(unit: Unit, step: Revise) -> Summary:
     numbers.summary += 1
     number = numbers.summary
     unit.later(_REPLACE, scope.space, step.summary, True)
-    written = (step.text, step.model, step.prompt, step.created_at or now(), rows.quality_text(step.quality))
+    written = (step.text, step.model, step.prompt, step.created_at or now(), records.quality_text(step.quality))
     unit.later(_REVISED, scope.space, step.summary, number, *written, step.edited_by, hashed(terms(step.text)))
     unit.later(_SAME_SOURCES, scope.space, step.summary, number)
     unit.audit(scope, step.actor, "summary.revise", f"summary {number} in the place of {step.summary}")
@@ -148,7 +149,7 @@ async def below(queries: Queries, space: str, summary: int) -> list[Message]:
         found = {message.seq: message for source in sources for message in await below(queries, space, source)}
         return [found[seq] for seq in sorted(found)]
     here = thread if reach == "thread" else None
-    return rows.messages(await queries.rows(_BELOW, space, owner, first, last, began, ended, here))
+    return records.messages(await queries.rows(_BELOW, space, owner, first, last, began, ended, here))
 
 
 async def above(queries: Queries, scope: Scope, seq: int) -> list[Summary]:

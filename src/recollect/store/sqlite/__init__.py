@@ -30,8 +30,10 @@ from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Timely, Within
 from recollect.errors import StoreClosed
+from recollect.store import findings
 from recollect.store.contract import Progress
 from recollect.store.ranking import TextMatches
+from recollect.store.records import Row
 from recollect.store.sqlite import (
     agenda,
     backup,
@@ -48,7 +50,6 @@ from recollect.store.sqlite import (
 )
 from recollect.store.sqlite.connection import Options, connect_reader, translated
 from recollect.store.sqlite.engine import Engine
-from recollect.store.sqlite.rows import Row
 from recollect.store.sqlite.sharing import acquire, release
 from recollect.store.sqlite.transaction import prepare
 
@@ -320,7 +321,9 @@ class SqliteStore:
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check everything. Other calls go on meanwhile; writes wait while the keyword index is compared."""
         stats = await self.stats()
-        index = await self._engine.alone(lambda connection: verify.run("index", lambda: verify.check_index(connection)))
+        index = await self._engine.alone(
+            lambda connection: findings.run("index", lambda: verify.check_index(connection))
+        )
         rest = await asyncio.to_thread(self._verify_by_reading, stats.messages, progress)
         return Verification((*rest, index))
 
@@ -375,12 +378,12 @@ class SqliteStore:
                 return verify.hash_pages(page, messages, progress)
 
             return [
-                verify.run("database", lambda: verify.check_database(connection)),
-                verify.run("references", lambda: verify.check_references(connection)),
-                verify.run("hashes", hashes),
-                verify.run("counts", lambda: verify.check_counts(connection)),
-                verify.run("archives", lambda: verify.check_archives(connection)),
-                verify.run("memories", lambda: verify.check_known(connection)),
+                findings.run("database", lambda: verify.check_database(connection)),
+                findings.run("references", lambda: verify.check_references(connection)),
+                findings.run("hashes", hashes),
+                findings.run("counts", lambda: verify.check_counts(connection)),
+                findings.run("archives", lambda: verify.check_archives(connection)),
+                findings.run("memories", lambda: verify.check_known(connection)),
             ]
 
 

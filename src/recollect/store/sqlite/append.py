@@ -11,6 +11,7 @@ from recollect.domain.moving import Restore, Restored, draft_of
 from recollect.domain.receipt import Repeated, Stored
 from recollect.domain.scope import is_direct
 from recollect.domain.session import automatic_name, opening_message
+from recollect.store import records
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import prefixed_terms
 from recollect.store.sqlite.sessions import Sessions
@@ -176,7 +177,7 @@ class Appender:
         return None
 
     def _message(self, seq: int) -> Message:
-        return rows.message(rows.one(self._unit.connection.execute(f"{rows.MESSAGE} WHERE log.seq = ?", (seq,))))
+        return records.message(rows.one(self._unit.connection.execute(f"{rows.MESSAGE} WHERE log.seq = ?", (seq,))))
 
     def _count(self, owner: int, shared_thread: int | None, seq: int, draft: Draft, words: int) -> None:
         people, threads = self._counts.people, self._counts.threads

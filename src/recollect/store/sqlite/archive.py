@@ -10,6 +10,7 @@ from recollect.domain.clock import now
 from recollect.domain.note import NoteKey
 from recollect.domain.summary import CONTINUED, Summary
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.sqlite import note_search, rows
 from recollect.store.sqlite.unit import Unit
 
@@ -66,7 +67,7 @@ def store_summary(unit: Unit, step: Archive) -> Summary:
     execute(
         _NEW_SUMMARY,
         (owner, thread, draft.kind, level, draft.text, chunks, *covers, draft.model, draft.prompt)
-        + (draft.created_at or now(), rows.quality_text(draft.quality)),
+        + (draft.created_at or now(), records.quality_text(draft.quality)),
     )
     number = unit.connection.last_insert_rowid()
     for source in draft.summaries:

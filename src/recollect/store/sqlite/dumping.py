@@ -26,6 +26,7 @@ from recollect.domain.moving import (
 )
 from recollect.domain.report import AuditEntry, Setting
 from recollect.domain.scope import Scope
+from recollect.store import records
 from recollect.store.sqlite import memories, rows
 
 PAGE: Final = 1_000
@@ -78,14 +79,14 @@ def everything(connection: apsw.Connection, *, vectors: bool) -> Iterator[Row]:
 def _messages(connection: apsw.Connection) -> Iterator[Message]:
     last = 0
     query = f"{rows.MESSAGE} WHERE log.seq > ? ORDER BY log.seq LIMIT ?"
-    while page := rows.messages(connection.execute(query, (last, PAGE))):
+    while page := records.messages(connection.execute(query, (last, PAGE))):
         yield from page
         last = page[-1].seq
 
 
 def _sessions(connection: apsw.Connection) -> Iterator[SessionRow]:
     for row in connection.execute(f"{rows.SESSION} ORDER BY s.id"):
-        yield SessionRow(rows.session(row), bool(row[8]))
+        yield SessionRow(records.session(row), bool(row[8]))
 
 
 def _summaries(connection: apsw.Connection) -> Iterator[SummaryRow]:

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 import apsw
 
-from recollect.domain.checks import microseconds, moment
+from recollect.domain.checks import moment
 from recollect.domain.clock import now
-from recollect.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
+from recollect.domain.memory import Memory, MemoryDraft, MemoryVersion
 from recollect.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from recollect.domain.note import NoteKey
 from recollect.domain.scope import Scope
 from recollect.domain.words import Timely
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.sqlite import note_search, rows
 from recollect.store.sqlite.names import find_person
 from recollect.store.sqlite.unit import Unit
 
-CHANGING: Final = (
-    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
-    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
-    "extractor", "trust", "reason", "times", "seen_at",
-)  # fmt: skip
-"""The columns that a change may set, and that are kept of what was before it."""
 _KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE owner = ? AND seq IN (SELECT value FROM json_each(?))"
-_NEW: Final = f"INSERT INTO memory (owner, created_at, {', '.join(CHANGING)}) VALUES (?, ?{', ?' * len(CHANGING)})"
-_SET: Final = f"UPDATE memory SET {', '.join(f'{name} = ?' for name in CHANGING)}, revision = revision + 1 WHERE id = ?"
-_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in CHANGING)
-_COLUMNS: Final = ", ".join(f"m.{name}" for name in CHANGING)
+_NEW: Final = (
+    f"INSERT INTO memory (owner, created_at, {', '.join(records.MEMORY)}) VALUES (?, ?{', ?' * len(records.MEMORY)})"
+)
+_SET: Final = (
+    f"UPDATE memory SET {', '.join(f'{name} = ?' for name in records.MEMORY)}, revision = revision + 1 WHERE id = ?"
+)
+_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in records.MEMORY)
+_COLUMNS: Final = ", ".join(f"m.{name}" for name in records.MEMORY)
 _KEEP_VERSION: Final = f"""
 INSERT INTO memory_version (memory, revision, at, actor, action, was)
 SELECT id, revision, ?, ?, ?, json_object({_PAIRS}) FROM memory WHERE id = ?
@@ -75,8 +73,8 @@ def add(unit: Unit, step: AddMemory) -> Memory:
         raise NotFound("a source of the memory is not one of this user's messages")
     for old in step.supersedes:  # before the new one is there: it cannot take its own place
         _checked(unit, owner, draft.scope, old)
-    since = created if draft.valid_from is None else _number(draft.valid_from)
-    execute(_NEW, (owner, created, *_values(unit, draft, since)))
+    since = created if draft.valid_from is None else records.number_of(draft.valid_from)
+    execute(_NEW, (owner, created, *_new_row(unit, draft, since)))
     number = unit.connection.last_insert_rowid()
     for seq in wanted:
         execute("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", (number, seq))
@@ -105,7 +103,7 @@ def count(unit: Unit, step: CountMemory) -> None:
     """Count that a memory was said again."""
     owner = unit.known_owner(step.scope)
     execute = unit.connection.execute
-    execute(_COUNT, (step.times, _number(step.seen_at), step.memory, owner))
+    execute(_COUNT, (step.times, records.number_of(step.seen_at), step.memory, owner))
     if not unit.connection.changes():
         raise NotFound(f"{step.scope.user!r} has no memory {step.memory}")
     add_sources(unit, step.memory, owner, step.sources, SOURCES_KEPT)
@@ -160,8 +158,15 @@ def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[Mem
     for revision, at, actor, action, was in rows.every(connection.execute(query, (memory,))):
         values: dict[str, Any] = json.loads(was)
         speaker = connection.execute("SELECT name FROM person WHERE id = ?", (values["speaker"],)).get
-        head = (newest.id, newest.space, newest.user, json.dumps(newest.sources), _number(newest.created_at), revision)
-        before = _memory((*head, speaker, *(values[name] for name in CHANGING)))
+        head = (
+            newest.id,
+            newest.space,
+            newest.user,
+            json.dumps(newest.sources),
+            records.number_of(newest.created_at),
+            revision,
+        )
+        before = _memory((*head, speaker, *(values[name] for name in records.MEMORY)))
         found.append(MemoryVersion(before, action, actor, moment(at)))
     return found
 
@@ -191,116 +196,32 @@ def _checked(unit: Unit, owner: int, scope: Scope, old: Superseded) -> str:
     return str(text)
 
 
-def _values(unit: Unit, draft: MemoryDraft, since: int) -> tuple[Any, ...]:
-    return (
-        draft.category,
-        draft.text,
-        draft.importance,
-        json.dumps(draft.tags, ensure_ascii=False),
-        draft.state == "active",
-        draft.state,
-        draft.priority,
-        _speaker(unit, draft.scope.space, draft.scope.user, draft.speaker),
-        draft.subject,
-        *_event(draft.event),
-        _moment(draft.remind_at),
-        None,
-        _moment(draft.expires_at),
-        since,
-        _moment(draft.valid_to),
-        draft.superseded_by,
-        draft.extractor,
-        draft.trust,
-        draft.reason,
-        draft.times,
-        since,
-    )
-
-
-def as_row(unit: Unit, memory: Memory) -> tuple[Any, ...]:
+def as_row(unit: Unit, memory: Memory) -> records.Row:
     """Return what the changing columns hold of a memory."""
-    return (
-        memory.category,
-        memory.text,
-        memory.importance,
-        json.dumps(memory.tags, ensure_ascii=False),
-        memory.active,
-        memory.state,
-        memory.priority,
-        _speaker(unit, memory.space, memory.user, memory.speaker),
-        memory.subject,
-        *_event(memory.event),
-        _moment(memory.remind_at),
-        _moment(memory.delivered_at),
-        _moment(memory.expires_at),
-        _number(memory.valid_from),
-        _moment(memory.valid_to),
-        memory.superseded_by,
-        memory.extractor,
-        memory.trust,
-        memory.reason,
-        memory.times,
-        _number(memory.seen_at),
-    )
+    speaker = _speaker(unit, memory.space, memory.user, memory.speaker)
+    return records.memory_values(memory, _tags(memory.tags), speaker)
 
 
-def _memories(found: Iterable[rows.Row]) -> list[Memory]:
+def _new_row(unit: Unit, draft: MemoryDraft, since: int) -> records.Row:
+    speaker = _speaker(unit, draft.scope.space, draft.scope.user, draft.speaker)
+    return records.draft_values(draft, since, _tags(draft.tags), speaker)
+
+
+def _tags(tags: tuple[str, ...]) -> str:
+    return json.dumps(tags, ensure_ascii=False)
+
+
+def _memories(found: Iterable[records.Row]) -> list[Memory]:
     return [_memory(row) for row in found]
 
 
-def _memory(row: rows.Row) -> Memory:
+def _memory(row: records.Row) -> Memory:
     """Read a row of _MEMORY."""
     number, space, user, sources, created, revision, speaker, *values = row
-    it = dict(zip(CHANGING, values, strict=True))
-    event = None
-    if it["event_start"] is not None:
-        event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
-    return Memory(
-        id=number,
-        space=space,
-        user=user,
-        category=it["category"],
-        text=it["text"],
-        importance=it["importance"],
-        tags=tuple(json.loads(it["tags"])),
-        sources=tuple(json.loads(sources)),
-        created_at=moment(created),
-        active=bool(it["active"]),
-        state=it["state"],
-        priority=it["priority"],
-        speaker=user if speaker is None else speaker,
-        subject=it["subject"],
-        event=event,
-        remind_at=_read_moment(it["remind_at"]),
-        delivered_at=_read_moment(it["delivered_at"]),
-        expires_at=_read_moment(it["expires_at"]),
-        valid_from=moment(it["valid_from"]),
-        valid_to=_read_moment(it["valid_to"]),
-        superseded_by=it["superseded_by"],
-        extractor=it["extractor"],
-        trust=it["trust"],
-        reason=it["reason"],
-        times=it["times"],
-        seen_at=moment(it["seen_at"]),
-        revision=revision,
-    )
+    it = dict(zip(records.MEMORY, values, strict=True))
+    it |= {"speaker": speaker, "tags": json.loads(it["tags"])}
+    return records.memory(number, space, user, created, revision, json.loads(sources), it)
 
 
 def _speaker(unit: Unit, space: str, owner: str, speaker: str | None) -> int | None:
     return None if speaker in (None, owner) else unit.names.author(space, speaker or "", now())
-
-
-def _event(event: Event | None) -> tuple[int | None, int | None, bool]:
-    return (None, None, False) if event is None else (_number(event.start), _number(event.end), event.timed)
-
-
-def _number(at: datetime) -> int:
-    return microseconds(at, "a time of the memory")
-
-
-def _moment(at: datetime | None) -> int | None:
-    return None if at is None else _number(at)
-
-
-def _read_moment(number: int | None) -> datetime | None:
-    return None if number is None else moment(number)

@@ -17,6 +17,7 @@ from recollect.domain.session import Session
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
+from recollect.store import records
 from recollect.store.sqlite import rows, views
 from recollect.store.sqlite.names import find_person, find_thread
 
@@ -64,7 +65,7 @@ def messages(
         where.append("active = 1")
     picked = f"SELECT seq FROM log WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ?"
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
-    return rows.messages(connection.execute(query, (*bindings, limit)))
+    return records.messages(connection.execute(query, (*bindings, limit)))
 
 
 def message(connection: apsw.Connection, scope: Scope, message_id: str, within: Within) -> Message:
@@ -83,14 +84,14 @@ def message(connection: apsw.Connection, scope: Scope, message_id: str, within: 
         )
     if row is None:
         raise NotFound(f"{scope.user!r} has no message {message_id!r}")
-    return rows.message(row)
+    return records.message(row)
 
 
 def pick(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
     """Return those of the messages that the scope holds, in order."""
     limit_to_scope, values = inside(connection, scope, within)
     query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
-    return rows.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
+    return records.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
 
 
 def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
@@ -106,7 +107,7 @@ def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Mes
         return views.below(connection, summary)
     # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
     query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ? ORDER BY log.seq"
-    return rows.messages(connection.execute(query, (chunks, owner)))
+    return records.messages(connection.execute(query, (chunks, owner)))
 
 
 def summaries(
@@ -153,7 +154,7 @@ def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: i
         before = page[-1][0]
     newest = json.dumps(list(found)[:limit])
     query = f"{rows.SESSION} WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
-    return [rows.session(row) for row in connection.execute(query, (newest,))]
+    return [records.session(row) for row in connection.execute(query, (newest,))]
 
 
 def settings(connection: apsw.Connection, scope: Scope) -> list[Setting]:

@@ -10,6 +10,7 @@ from recollect.domain.memory import Memory
 from recollect.domain.memory_change import SOURCES_KEPT
 from recollect.domain.moving import MemoryRow, Restored, SuccessorRow
 from recollect.domain.note import NoteKey
+from recollect.store import records
 from recollect.store.sqlite import memories, note_search
 from recollect.store.sqlite.unit import Unit
 
@@ -33,8 +34,8 @@ def restore(unit: Unit, row: MemoryRow) -> Restored:
     known = execute(_KNOWN, (owner, created, row.first_text)).fetchone()
     if known is None:
         number = max(new.id, 1 + (execute("SELECT seq FROM sqlite_sequence WHERE name = 'memory'").get or 0))
-        columns = ", ".join(memories.CHANGING)
-        marks = ", ?" * len(memories.CHANGING)
+        columns = ", ".join(records.MEMORY)
+        marks = ", ?" * len(records.MEMORY)
         values = memories.as_row(unit, new)
         execute(
             f"INSERT INTO memory (id, owner, created_at, revision, {columns}) VALUES (?, ?, ?, ?{marks})",
@@ -46,7 +47,7 @@ def restore(unit: Unit, row: MemoryRow) -> Restored:
         number, revision, text = known
         if revision <= len(row.versions):
             _keep_versions(unit, number, row, revision - 1)
-            pairs = ", ".join(f"{name} = ?" for name in memories.CHANGING)
+            pairs = ", ".join(f"{name} = ?" for name in records.MEMORY)
             values = memories.as_row(unit, new)
             execute(f"UPDATE memory SET {pairs}, revision = ? WHERE id = ?", (*values, 1 + len(row.versions), number))
             if new.text != text:
@@ -76,5 +77,5 @@ def _as_stored(unit: Unit, memory: Memory) -> dict[str, object]:
     values = memories.as_row(unit, memory)
     return {
         name: int(value) if isinstance(value, bool) else value
-        for name, value in zip(memories.CHANGING, values, strict=True)
+        for name, value in zip(records.MEMORY, values, strict=True)
     }

@@ -9,6 +9,7 @@ from recollect.domain.checks import microseconds
 from recollect.domain.moving import Restored, SummaryRow
 from recollect.domain.note import NoteKey
 from recollect.domain.summary import Summary
+from recollect.store import records
 from recollect.store.sqlite import archive, note_search, rows
 from recollect.store.sqlite.unit import Unit
 
@@ -80,7 +81,7 @@ def restore(unit: Unit, row: SummaryRow) -> Restored:
         + (microseconds(new.began_at, "the time"), microseconds(new.ended_at, "the time"), _day(new), new.version)
         + (new.replaces, new.replaced and stands, new.edited_by)
         + (None if new.details is None else json.dumps(new.details, ensure_ascii=False),)
-        + (rows.quality_text(new.quality),),
+        + (records.quality_text(new.quality),),
     )
     for source in new.sources:
         execute("INSERT INTO summary_source (summary, source) VALUES (?, ?)", (number, source))

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import apsw
 
 from recollect.domain.message import message_hash
-from recollect.domain.report import Check
 from recollect.store.contract import Progress
-from recollect.store.sqlite.rows import Row
+from recollect.store.records import Row
 
 _PAGE: Final = 2_000
-_SHOWN: Final = 5
-"""So many examples are named of each kind of damage."""
 
 _FOR_HASHES: Final = """
 SELECT l.seq, CAST(o.space AS BLOB), CAST(o.name AS BLOB), CAST(t.name AS BLOB), CAST(l.given_id AS BLOB), CAST(l.role AS BLOB),
@@ -251,21 +247,6 @@ def check_archives(connection: apsw.Connection) -> Iterator[str]:
 def check_known(connection: apsw.Connection) -> Iterator[str]:
     """Check that what is known about users agrees with itself and with the messages."""
     yield from _findings(connection, _KNOWN, "{what} {name}")
-
-
-def run(name: str, findings: Callable[[], Iterator[str]]) -> Check:
-    """Run one check. A file too damaged to be checked has failed it."""
-    started = time.monotonic()
-    found: list[str] = []
-    try:
-        found.extend(findings())
-    except Exception as error:
-        # Whatever damage does to a check, the others still say what they find.
-        found.append(f"the check could not finish: {error}")
-    detail = "; ".join(found[:_SHOWN])
-    if len(found) > _SHOWN:
-        detail += f"; and {len(found) - _SHOWN} more"
-    return Check(name=name, ok=not found, detail=detail or "ok", seconds=time.monotonic() - started)
 
 
 def _findings(connection: apsw.Connection, queries: tuple[tuple[str, str], ...], template: str) -> Iterator[str]:

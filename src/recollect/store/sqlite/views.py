@@ -16,6 +16,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary, ViewDraft
 from recollect.domain.summary_change import AddView, Revise
 from recollect.errors import NotFound, SourcesChanged
+from recollect.store import records
 from recollect.store.sqlite import note_search, rows
 from recollect.store.sqlite.archive import read
 from recollect.store.sqlite.names import find_person, find_thread
@@ -91,7 +92,7 @@ def add(unit: Unit, step: AddView) -> Summary:
         + (draft.created_at or now(), draft.reach, _day(draft.day), version)
         + (None if draft.continues else draft.previous,)
         + (None if draft.details is None else json.dumps(draft.details, ensure_ascii=False),)
-        + (rows.quality_text(draft.quality),),
+        + (records.quality_text(draft.quality),),
     )
     number = unit.connection.last_insert_rowid()
     for source in (*draft.summaries, *([draft.previous] if draft.continues else ())):
@@ -111,7 +112,7 @@ def revise(unit: Unit, step: Revise) -> Summary:
     if not active:
         raise SourcesChanged(f"summary {step.summary} is not active any more; revise the one that stands for it")
     created = step.created_at or now()
-    quality = rows.quality_text(step.quality)
+    quality = records.quality_text(step.quality)
     execute("UPDATE summary SET active = 0, replaced = 1 WHERE id = ?", (step.summary,))
     execute(_REVISED, (step.summary, step.text, step.model, step.prompt, created, quality, step.edited_by))
     number = unit.connection.last_insert_rowid()
@@ -138,7 +139,7 @@ def below(connection: apsw.Connection, summary: int) -> list[Message]:
         return [found[seq] for seq in sorted(found)]
     here = thread if reach == "thread" else None
     query = f"{rows.MESSAGE} WHERE {_BELOW} ORDER BY log.seq"
-    return rows.messages(connection.execute(query, (owner, first, last, began, ended, here)))
+    return records.messages(connection.execute(query, (owner, first, last, began, ended, here)))
 
 
 def above(connection: apsw.Connection, scope: Scope, seq: int) -> list[Summary]:
@@ -166,7 +167,7 @@ def following(
     index = "log_by_owner" if archived else "log_active_by_owner"
     picked = f"SELECT seq FROM log INDEXED BY {index} WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
-    return rows.messages(connection.execute(query, (*values, limit)))
+    return records.messages(connection.execute(query, (*values, limit)))
 
 
 def said_between(connection: apsw.Connection, space: str, since: int, until: int) -> list[Message]:
@@ -176,7 +177,7 @@ def said_between(connection: apsw.Connection, space: str, since: int, until: int
         SELECT l.seq FROM thread h CROSS JOIN log l ON l.thread = h.id WHERE h.space = ? AND l.at >= ? AND l.at < ?
     ) ORDER BY log.seq
     """
-    return rows.messages(connection.execute(query, (space, since, until)))
+    return records.messages(connection.execute(query, (space, since, until)))
 
 
 def vectors(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
@@ -222,7 +223,7 @@ def _stretch(unit: Unit, draft: ViewDraft, owner: int, thread: int) -> tuple[int
     return _as_drafted(draft, found)
 
 
-def _as_drafted(draft: ViewDraft, found: rows.Row) -> tuple[int, int, int, int, int]:
+def _as_drafted(draft: ViewDraft, found: records.Row) -> tuple[int, int, int, int, int]:
     messages, first, last, began, ended = found
     if (messages, first, last) != (draft.messages, draft.first, draft.last):
         raise SourcesChanged("the summary does not cover the messages that it says it does; read them again")

@@ -1,0 +1,213 @@
+"""Rows of tables as values of the domain, the same for every database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from recollect.domain.checks import microseconds, moment
+from recollect.domain.memory import Event, Memory, MemoryDraft
+from recollect.domain.message import Message, message_id
+from recollect.domain.session import Session
+from recollect.domain.summary import Quality, Summary
+
+Row = tuple[Any, ...]
+
+MEMORY: Final = (
+    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
+    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
+    "extractor", "trust", "reason", "times", "seen_at",
+)  # fmt: skip
+"""The columns of a memory that a change may set, and that are kept of what was before it."""
+
+
+def message(row: Row) -> Message:
+    """Read a row of a store's MESSAGE."""
+    return Message(
+        seq=row[0],
+        id=message_id(row[0], row[1]),
+        space=row[2],
+        user=row[3],
+        thread=row[4],
+        session=row[5],
+        role=row[6],
+        author=row[7],
+        name=row[8],
+        text=row[9],
+        at=moment(row[10]),
+        stored_at=moment(row[11]),
+        active=bool(row[12]),
+        chunk=row[13],
+        hash=row[14],
+    )
+
+
+def messages(rows: Iterable[Row]) -> list[Message]:
+    """Read rows of a store's MESSAGE."""
+    return [message(row) for row in rows]
+
+
+def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:
+    """Read a row of a store's SUMMARY. `loaded` takes lists and records as the store gives them."""
+    quality = None if row[27] is None else loaded(row[27])
+    return Summary(
+        id=row[0],
+        space=row[1],
+        user=row[2],
+        thread=row[3],
+        kind=row[4],
+        level=row[5],
+        text=row[6],
+        chunks=tuple(loaded(row[7])),
+        sources=tuple(loaded(row[8])),
+        first=row[9],
+        last=row[10],
+        messages=row[11],
+        model=row[12],
+        prompt=row[13],
+        created_at=moment(row[14]),
+        active=bool(row[15]),
+        rolled_back=bool(row[16]),
+        began_at=moment(row[17]),
+        ended_at=moment(row[18]),
+        reach=row[19],
+        fresh=row[20],
+        day=date.fromisoformat(row[21]) if row[21] else None,
+        version=row[22],
+        replaces=row[23],
+        replaced=bool(row[24]),
+        edited_by=row[25],
+        details=None if row[26] is None else loaded(row[26]),
+        quality=None if quality is None else Quality(**{**quality, "invented": tuple(quality["invented"])}),
+    )
+
+
+def quality_text(quality: Quality | None) -> str | None:
+    """Write down how good a summary is."""
+    return None if quality is None else json.dumps(asdict(quality), ensure_ascii=False)
+
+
+def session(row: Row) -> Session:
+    """Read a row of a store's SESSION."""
+    return Session(
+        id=row[0],
+        space=row[1],
+        thread=row[2],
+        user=row[3],
+        started_at=moment(row[4]),
+        last_activity=moment(row[5]),
+        messages=row[6],
+        timeout=timedelta(microseconds=row[7]),
+    )
+
+
+def memory(
+    number: int, space: str, user: str, created: int, revision: int, sources: Sequence[int], it: Mapping[str, Any]
+) -> Memory:
+    """Make a memory of its columns: those of MEMORY in `it`, its tags as a list."""
+    event = None
+    if it["event_start"] is not None:
+        event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
+    return Memory(
+        id=number,
+        space=space,
+        user=user,
+        category=it["category"],
+        text=it["text"],
+        importance=it["importance"],
+        tags=tuple(it["tags"]),
+        sources=tuple(sources),
+        created_at=moment(created),
+        active=bool(it["active"]),
+        state=it["state"],
+        priority=it["priority"],
+        speaker=user if it["speaker"] is None else it["speaker"],
+        subject=it["subject"],
+        event=event,
+        remind_at=_optional(it["remind_at"]),
+        delivered_at=_optional(it["delivered_at"]),
+        expires_at=_optional(it["expires_at"]),
+        valid_from=moment(it["valid_from"]),
+        valid_to=_optional(it["valid_to"]),
+        superseded_by=it["superseded_by"],
+        extractor=it["extractor"],
+        trust=it["trust"],
+        reason=it["reason"],
+        times=it["times"],
+        seen_at=moment(it["seen_at"]),
+        revision=revision,
+    )
+
+
+def memory_values(memory: Memory, tags: object, speaker: object) -> Row:
+    """Return the columns of MEMORY; tags and speaker as the store writes them."""
+    return (
+        memory.category,
+        memory.text,
+        memory.importance,
+        tags,
+        memory.active,
+        memory.state,
+        memory.priority,
+        speaker,
+        memory.subject,
+        *_event(memory.event),
+        _optional_number(memory.remind_at),
+        _optional_number(memory.delivered_at),
+        _optional_number(memory.expires_at),
+        number_of(memory.valid_from),
+        _optional_number(memory.valid_to),
+        memory.superseded_by,
+        memory.extractor,
+        memory.trust,
+        memory.reason,
+        memory.times,
+        number_of(memory.seen_at),
+    )
+
+
+def draft_values(draft: MemoryDraft, since: int, tags: object, speaker: object) -> Row:
+    """Return the columns of MEMORY for a new memory that holds since a moment."""
+    return (
+        draft.category,
+        draft.text,
+        draft.importance,
+        tags,
+        draft.state == "active",
+        draft.state,
+        draft.priority,
+        speaker,
+        draft.subject,
+        *_event(draft.event),
+        _optional_number(draft.remind_at),
+        None,
+        _optional_number(draft.expires_at),
+        since,
+        _optional_number(draft.valid_to),
+        draft.superseded_by,
+        draft.extractor,
+        draft.trust,
+        draft.reason,
+        draft.times,
+        since,
+    )
+
+
+def number_of(at: datetime) -> int:
+    """Return a time of a memory as tables hold it."""
+    return microseconds(at, "a time of the memory")
+
+
+def _optional_number(at: datetime | None) -> int | None:
+    return None if at is None else number_of(at)
+
+
+def _event(event: Event | None) -> tuple[int | None, int | None, bool]:
+    return (None, None, False) if event is None else (number_of(event.start), number_of(event.end), event.timed)
+
+
+def _optional(number: int | None) -> datetime | None:
+    return None if number is None else moment(number)
