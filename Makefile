@@ -45,6 +45,7 @@ rest: $(READY)  ## write the reference of the REST API anew
 
 docs: $(READY)  ## write the documentation as a site, to site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+	@echo "Look at it, with its search: $(BIN)/python -m http.server -d site"
 
 bench-postgres: $(READY)  ## measure the PostgreSQL store beside raw inserts (long: a million messages)
 	$(BIN)/python bench/on_postgres.py
