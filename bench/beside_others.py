@@ -1,0 +1,221 @@
+"""`make bench-peers`: Recollect beside other memories, on this machine, with the same data and the same vectors."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from peers import prepare
+from peers.contract import About
+from peers.known import PEERS, installed, peer
+from written.machine import machine
+from written.peers import table, write_page, write_results
+
+from measuring import heading
+from measuring import row as line
+from recollect.models.embed import Embedder, choose_embedder
+
+DRIVER = Path(__file__).parent / "peers" / "drive.py"
+SYNCED = 50
+Results = dict[str, Any]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a measured process: nothing is sent anywhere, and one thread computes."""
+    quiet = {
+        "MEM0_TELEMETRY": "False",
+        "POSTHOG_DISABLED": "1",
+        "LANGSMITH_TRACING": "false",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONWARNINGS": "ignore",
+    }
+    return {**os.environ, **quiet}
+
+
+def drive(task: str, key: str, folder: Path, prepared: Path, *rest: object, prefix: tuple[str, ...] = ()) -> Results:
+    """Run one task in a fresh process, and return what it printed first."""
+    command = [*prefix, sys.executable, str(DRIVER), task, key, str(folder), str(prepared), *map(str, rest)]
+    ran = subprocess.run(  # noqa: S603 - the project's own program
+        command, env=environment(), capture_output=True, text=True, check=False
+    )
+    if ran.returncode != 0:
+        return {"failed": (ran.stderr.strip().splitlines() or ["no message"])[-1][:300]}
+    found: Results = json.loads(next(each for each in ran.stdout.splitlines() if each.startswith("{")))
+    return found
+
+
+def cold_start(key: str, folder: Path, prepared: Path, rounds: int = 3) -> float | None:
+    """Return the median time from starting a process to its first answer, in milliseconds."""
+    taken = []
+    for _ in range(rounds):
+        command = [sys.executable, str(DRIVER), "cold", key, str(folder), str(prepared)]
+        start = time.perf_counter()
+        with subprocess.Popen(  # noqa: S603
+            command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        ) as process:
+            assert process.stdout is not None
+            answered = any(each.startswith("{") for each in iter(process.stdout.readline, ""))
+            taken.append((time.perf_counter() - start) * 1000)
+        if not answered or process.returncode != 0:
+            return None
+    return statistics.median(taken)
+
+
+def import_times(abouts: list[About], rounds: int = 5) -> dict[str, float]:
+    """Return what each import adds to a Python that does nothing, in milliseconds, measured in turns."""
+    programs = {"": "pass"} | {about.key: about.imports for about in abouts}
+    taken: dict[str, list[float]] = {key: [] for key in programs}
+    for _ in range(rounds):
+        for key, program in programs.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", program], env=environment(), check=True)  # noqa: S603
+            taken[key].append((time.perf_counter() - start) * 1000)
+    alone = statistics.median(taken.pop(""))
+    return {key: statistics.median(times) - alone for key, times in taken.items()}
+
+
+def syncs_per_add(key: str, folder: Path, prepared: Path) -> float | None:
+    """Return how often a single add makes the disk sync. None where strace is missing."""
+    if shutil.which("strace") is None:
+        return None
+    counts = []
+    for added in (SYNCED, 2 * SYNCED):
+        home, log = folder / str(added), folder / f"{added}.txt"
+        home.mkdir(parents=True)
+        trace = ("strace", "-f", "-qq", "-e", "trace=fsync,fdatasync,sync_file_range,msync", "-o", str(log))
+        if "failed" in drive("syncs", key, home, prepared, added, prefix=trace):
+            return None
+        lines = log.read_text(encoding="utf-8").splitlines()
+        counts.append(sum("sync" in each and "resumed" not in each for each in lines))
+    return (counts[1] - counts[0]) / SYNCED
+
+
+def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
+    """Measure one memory at every size."""
+    result: Results = {"name": about.name, "how": about.how, "context_is": about.context, "speed": {}}
+    result |= {name: getattr(about, name) for name in ("no_run", "no_disk", "no_search", "no_context")}
+    if about.no_run is not None:
+        return result
+    spoken = folder / "talk"
+    for size in options.sizes:
+        home = folder / f"{about.key}-{size}"
+        home.mkdir()
+        found = drive("speed", about.key, home, spoken, size, options.seconds, options.calls)
+        if about.no_disk is None and "over" not in found and "failed" not in found:
+            found["cold_ms"] = cold_start(about.key, home, spoken)
+        result["speed"][str(size)] = found
+        line(f"{about.name}, {size:,}", json.dumps(found, default=str)[:400])
+        shutil.rmtree(home)
+        if "over" in found:
+            break
+    result["syncs"] = None if about.no_disk else syncs_per_add(about.key, folder / f"{about.key}-syncs", spoken)
+    return result
+
+
+async def prepare_all(folder: Path, options: argparse.Namespace, embedder: Embedder) -> Results:
+    """Make what everybody is given."""
+    await prepare.talk(folder / "talk", max(options.sizes), embedder, options.embedded)
+    dataset = None if options.data is None else prepare.locomo(options.data)
+    if dataset is None:
+        return {"left_out": "no DATA was given" if options.data is None else f"no LoCoMo in {options.data}"}
+    asked = await prepare.labelled(folder / "labelled", dataset, embedder, options.questions)
+    turns = sum(len(each.turns) for each in dataset.conversations)
+    return {"conversations": len(dataset.conversations), "turns": turns, "questions": asked}
+
+
+def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
+    """Measure recall: with the text alone, and with the speaker before it; the better counts."""
+    if about.no_search is not None:
+        return None
+    # What has a place for the speaker is given it there.
+    variants = ("text",) if about.key == "recollect" else ("text", "speaker")
+    found = {}
+    for variant in variants:
+        home = folder / f"{about.key}-recall-{variant}"
+        home.mkdir()
+        found[variant] = drive("recall", about.key, home, folder / "labelled", variant, seconds)
+        line(f"{about.name}, LoCoMo, {variant}", json.dumps(found[variant]))
+        shutil.rmtree(home)
+    return found
+
+
+async def run(options: argparse.Namespace) -> Results:
+    """Measure everybody who is installed."""
+    abouts = [peer(key).about for key in options.only or PEERS]
+    versions = {about.key: installed(about) for about in abouts}
+    heading("Beside others")
+    for about in abouts:
+        line(about.name, versions[about.key] or "not installed")
+    there = [about for about in abouts if versions[about.key] is not None]
+    embedder = choose_embedder(options.embedder)
+    assert embedder is not None, "those who search by meaning need vectors"
+    # Measured as they run in a program: a temporary folder may lie in memory, where a sync costs nothing.
+    with tempfile.TemporaryDirectory(prefix="recollect-peers-", dir=options.folder) as place:
+        folder = Path(place)
+        data = await prepare_all(folder, options, embedder)
+        await embedder.close()
+        found: dict[str, Results] = {}
+        results: Results = {
+            "machine": machine(),
+            "embedder": embedder.name,
+            "sizes": options.sizes,
+            "seconds": options.seconds,
+        }
+        results |= {"locomo": data, "peers": found}
+        imports = import_times(there)
+        for about in there:
+            found[about.key] = measure(about, folder, options)
+            found[about.key] |= {"version": versions[about.key], "import_ms": imports[about.key]}
+            write_results(options.results, results)
+        for about in there if "left_out" not in data else ():
+            found[about.key]["recall"] = ask_labelled(about, folder, options.seconds)
+            write_results(options.results, results)
+    return results
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--seconds", type=float, default=120, help="longest time to fill a memory, and to ask it")
+    parser.add_argument("--calls", type=int, default=200, help="single adds, searches and contexts")
+    parser.add_argument("--data", type=Path, help="where LoCoMo is, to measure recall")
+    parser.add_argument("--questions", type=int, help="ask only so many of each conversation")
+    parser.add_argument("--only", nargs="+", choices=list(PEERS))
+    parser.add_argument("--embedder", default="local")
+    parser.add_argument("--embedded", type=int, default=prepare.REAL, help="texts that are really embedded")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")
+    parser.add_argument("--results", type=Path, default=Path("bench/results"), help="folder for figures and charts")
+    parser.add_argument("--again", type=Path, help="measure nothing: write the results of this file anew")
+    parser.add_argument("--page", type=Path, help="the page of the docs to put the tables and charts into")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, and write down what was found."""
+    options = arguments()
+    if options.again is None:
+        results = asyncio.run(run(options))
+    else:
+        results = json.loads(options.again.read_text(encoding="utf-8"))
+    write_results(options.results, results)
+    print(f"\n{table(results)}\n\nwrote {options.results}")
+    if options.page is not None:
+        write_page(options.page, results)
+
+
+if __name__ == "__main__":
+    main()

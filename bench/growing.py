@@ -1,0 +1,207 @@
+"""`make bench-growth`: what each operation costs with a thousand messages stored, ten thousand, … up to a million.
+
+Two ways to grow: one person who says more and more, and more and more people of a thousand messages each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import numpy as np
+from conversation import Talk
+from numpy.typing import NDArray
+from peers.prepare import questions
+from searching import memory_used
+from written.growth import NAMES, slope, table, write_page, write_results
+from written.machine import machine
+
+from measuring import heading, latencies
+from measuring import row as line
+from recollect.domain.change import AddMessage
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.memory import Memory, UserMemory, connect
+from recollect.store import open_store
+
+BATCH = 1_000
+EACH = 1_000
+"""Messages of a person, where there are many people."""
+SESSION = 50
+WARM = 20
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+
+Floats = NDArray[np.float32]
+Figures = dict[str, Any]
+
+
+class Scattered:
+    """An embedder whose vectors lie around two thousand centres, as those of texts do. It costs next to nothing."""
+
+    name = "scattered"
+
+    def __init__(self) -> None:
+        chance = np.random.default_rng(1)
+        self._centres = chance.standard_normal((2_000, 512)).astype(np.float32) / np.sqrt(512)
+        self._noise = chance.standard_normal((4_001, 512)).astype(np.float32) * 0.03
+
+    async def embed(self, texts: Sequence[str]) -> Floats:
+        """Return one row for each text, always the same for the same text."""
+        keys = np.fromiter((sum(text.encode()[:40]) * 7919 + len(text) * 104729 for text in texts), dtype=np.int64)
+        rows = self._centres[keys % len(self._centres)] + self._noise[keys % len(self._noise)]
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def moment(number: int) -> datetime:
+    """Return when a person's n-th message was said: a minute after the one before, and a pause after every fifty."""
+    return BEGIN + timedelta(minutes=number, hours=number // SESSION)
+
+
+async def fill(path: Path, size: int, way: str) -> float:
+    """Store so many messages in change sets of a thousand; return how long it took."""
+    talk, store = Talk(seed=2), await open_store(path)
+    start = time.perf_counter()
+    for first in range(0, size, BATCH):
+        scope = Scope.of("user0" if way == "one" else f"user{first // EACH}")
+        begin = first if way == "one" else 0
+        drafts = [
+            draft(scope, "user" if number % 2 == 0 else "assistant", talk.text(), at=moment(begin + number))
+            for number in range(min(BATCH, size - first))
+        ]
+        await store.apply([AddMessage(each) for each in drafts])
+    taken = time.perf_counter() - start
+    await store.close()
+    return taken
+
+
+async def once(call: Callable[[], Awaitable[object]]) -> float:
+    """Return how long a call took, in milliseconds."""
+    start = time.perf_counter()
+    await call()
+    return (time.perf_counter() - start) * 1000
+
+
+async def opening(path: Path, rounds: int = 7) -> float:
+    """Return the median time to open and read the newest message, in milliseconds."""
+    taken = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        memory = await connect(path, embedder="none")
+        await memory.user("user0").history(1)
+        taken.append((time.perf_counter() - start) * 1000)
+        await memory.close()
+    return statistics.median(taken)
+
+
+async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
+    """Return how long it takes to look after so many new messages, in milliseconds per message."""
+    for number, text in enumerate(texts):
+        await user.add("user" if number % 2 == 0 else "assistant", text)
+    return await once(memory.upkeep) / len(texts)
+
+
+async def ask(path: Path, size: int, way: str, calls: int) -> Figures:
+    """Measure everything on a file that is filled."""
+    found: Figures = {"open": await opening(path)}
+    talk, asked = Talk(seed=9), questions(calls + WARM)
+    people = 1 if way == "one" else max(size // EACH, 1)
+    # Upkeep is called, so that nothing works in the background while something else is measured.
+    async with connect(path, embedder=Scattered(), settings={"background": False}) as memory:
+        users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + WARM)]
+        start = time.perf_counter()
+        await memory.upkeep()
+        found["first_upkeep"] = (time.perf_counter() - start) * 1000 / size
+        texts = list(talk.texts(calls + WARM))
+        found["add"] = _spread(await latencies(lambda n: users[n].add("user", texts[n]), calls, WARM))
+        await memory.upkeep()
+        found["upkeep"] = statistics.median([await upkeep(memory, users[n], texts[:20]) for n in range(5)])
+        found["nothing_due"] = statistics.median([await once(memory.upkeep) for _ in range(5)])
+        found["first_search"] = await once(lambda: users[0].search(asked[0]))
+        found["search"] = _spread(await latencies(lambda n: users[n].search(asked[n]), calls, WARM))
+        found["context"] = _spread(await latencies(lambda n: users[n].context(asked[n]), calls, WARM))
+        found["memory_mb"] = memory_used()
+        start = time.perf_counter()
+        report = await memory.verify()
+        found["verify"] = (time.perf_counter() - start) * 1000
+        assert report.ok, report
+    return found
+
+
+def _spread(taken: list[float]) -> dict[str, float]:
+    return {"p50": statistics.median(taken), "p99": statistics.quantiles(taken, n=100)[98]}
+
+
+def one(path: Path, size: int, way: str, calls: int) -> Figures:
+    """Measure one size; what is filled already is not filled again."""
+    found: Figures = {} if path.exists() else {"fill": asyncio.run(fill(path, size, way)) * 1000 / size}
+    found |= asyncio.run(ask(path, size, way, calls))
+    return found | {"bytes": path.stat().st_size / size}
+
+
+def run(options: argparse.Namespace) -> Figures:
+    """Measure every size, each in a process of its own."""
+    heading("How cost grows")
+    results: Figures = {"machine": machine(), "sizes": options.sizes, "ways": {}}
+    for way in options.ways:
+        found = results["ways"][way] = {}
+        for size in options.sizes:
+            with tempfile.TemporaryDirectory(prefix="recollect-growth-", dir=options.folder) as folder:
+                command = [sys.executable, __file__, "--one", way, str(size), "--calls", str(options.calls)]
+                ran = subprocess.run(  # noqa: S603 - this program
+                    [*command, "--file", f"{folder}/memory.db"], stdout=subprocess.PIPE, text=True, check=True
+                )
+            found[str(size)] = json.loads(ran.stdout)
+            line(f"{way}, {size:,}", ran.stdout.strip())
+            write_results(options.results, results)
+        for key, name in NAMES.items():
+            grown = slope(found, key)
+            line(name, "–" if grown is None else f"slope {grown:+.2f}")
+    return results
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
+    parser.add_argument("--ways", nargs="+", default=["one", "many"], choices=["one", "many"])
+    parser.add_argument("--calls", type=int, default=200, help="adds, searches and contexts that are measured")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")
+    parser.add_argument("--results", type=Path, default=Path("bench/results"), help="folder for figures and charts")
+    parser.add_argument("--page", type=Path, help="the page of the docs to put the tables and charts into")
+    parser.add_argument("--again", type=Path, help="measure nothing: write the results of this file anew")
+    parser.add_argument("--one", nargs=2, metavar=("WAY", "SIZE"), help="measure one size and print it")
+    parser.add_argument("--file", type=Path, help="with --one: the file; it is filled when it is not there")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, and write down what was found."""
+    options = arguments()
+    if options.one is not None:
+        way, size = options.one
+        print(json.dumps(one(options.file, int(size), way, options.calls)))
+        return
+    results = run(options) if options.again is None else json.loads(options.again.read_text(encoding="utf-8"))
+    write_results(options.results, results)
+    print(f"\n{table(results)}\n\nwrote {options.results}")
+    if options.page is not None:
+        write_page(options.page, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""Recollect, with its defaults, and without the work that the others do not do: no summaries, nothing learned."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from peers.contract import BUDGET, About, Said
+from peers.vectors import Vectors
+
+import recollect
+
+if TYPE_CHECKING:
+    from recollect.domain.words import Role
+    from recollect.models.embed import Vectors as Floats
+
+PROFILE = {"summaries": "none", "extract": False}
+
+
+class Given:
+    """An embedder that looks up."""
+
+    name = "given"
+
+    def __init__(self, vectors: Vectors) -> None:
+        self._vectors = vectors
+
+    async def embed(self, texts: Sequence[str]) -> Floats:
+        """Return one row for each text."""
+        return self._vectors.array(texts)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+class Recollect:
+    """The async face; what is added at once is committed together."""
+
+    about = About(
+        "recollect",
+        "Recollect",
+        "recollect",
+        "import recollect; recollect.connect",
+        "SQLite; search by words and meaning; summaries and learning, which the others do not do, are switched off",
+        context="newest messages and what fits the question, within a budget of tokens",
+    )
+
+    async def open(self, folder: Path, vectors: Vectors) -> None:
+        """Open the file."""
+        self._memory = await recollect.connect(folder / "memory.db", profile=PROFILE, embedder=Given(vectors))
+        self._ann = self._memory.user("ann")
+
+    async def add(self, said: Said) -> None:
+        """Store one message."""
+        ann = self._ann if said.session is None else self._memory.user("ann", session=said.session)
+        role = cast("Role", said.role)
+        await ann.add(role, said.text, at=said.at, id=said.id, author=said.speaker, name=said.speaker)
+
+    async def add_many(self, said: Sequence[Said]) -> None:
+        """Store many: there is no call for it, they are handed in together."""
+        await asyncio.gather(*map(self.add, said))
+
+    async def settle(self) -> None:
+        """Have every vector stored."""
+        await self._memory.upkeep()
+
+    async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
+        """Search by words and meaning."""
+        return [hit.id for hit in await self._ann.search(question, limit, at=at)]
+
+    async def context(self, question: str) -> int:
+        """Build a context."""
+        made = await self._ann.context(question, budget=BUDGET)
+        return sum(section.items for section in made.sections)
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._memory.close()

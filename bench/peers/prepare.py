@@ -1,0 +1,100 @@
+"""What everybody is given: texts, questions, conversations, and the vectors of all of them, made once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from conversation import Talk
+from peers.vectors import save
+
+from recollect.evaluation import Dataset, load_datasets
+from recollect.models.embed import Embedder, LocalEmbedder
+
+if TYPE_CHECKING:
+    from peers.vectors import Floats
+
+REAL = 2_000
+"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+MORE = 600
+QUESTIONS = 600
+SCATTER = 0.03
+
+
+def questions(count: int) -> list[str]:
+    """Ask as people do: a word or two that are said often, and one or two that tell what is meant."""
+    talk, chance = Talk(seed=6), random.Random(7)
+    forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
+    words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(count)]
+    return [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
+
+
+def scattered(centres: Floats, count: int) -> Floats:
+    """Return so many vectors around the given ones."""
+    chance = np.random.default_rng(5)
+    rows = np.empty((count, centres.shape[1]), dtype=np.float32)
+    for start in range(0, count, 10_000):
+        end = min(start + 10_000, count)
+        noise = chance.standard_normal((end - start, centres.shape[1])).astype(np.float32) * SCATTER
+        part = centres[chance.integers(0, len(centres), end - start)] + noise
+        rows[start:end] = part / np.linalg.norm(part, axis=1, keepdims=True)
+    return rows
+
+
+async def talk(folder: Path, size: int, embedder: Embedder, real: int = REAL) -> None:
+    """Write down a conversation of so many messages, some more to be added one by one, and questions about it."""
+    source = Talk(seed=4)
+    texts, more = list(source.texts(size)), list(source.texts(MORE))
+    asked = questions(QUESTIONS)
+    centres = await embedder.embed([source.text() for _ in range(real)])
+    rows = np.concatenate([scattered(centres, size + MORE), await embedder.embed(asked)])
+    await asyncio.to_thread(save, folder, [*texts, *more, *asked], rows)
+    said = {"texts": texts, "more": more, "questions": asked}
+    (folder / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    question = {"text": asked[0], "row": rows[size + MORE].tolist()}
+    (folder / "question.json").write_text(json.dumps(question), encoding="utf-8")
+
+
+def locomo(data: Path) -> Dataset | None:
+    """Return LoCoMo's conversations, where they are."""
+    return next((found for found in load_datasets(data) if found.format == "LoCoMo"), None)
+
+
+async def labelled(folder: Path, dataset: Dataset, embedder: Embedder, most: int | None = None) -> int:
+    """Write down labelled conversations with their vectors; return how many questions are asked."""
+    texts: dict[str, None] = {}
+    conversations, questions_asked = [], 0
+    for conversation in dataset.conversations:
+        asked = [each for each in conversation.questions if each.turns and not each.apart][:most]
+        for turn in conversation.turns:
+            texts[turn.text] = None
+            texts[f"{turn.speaker}: {turn.text}"] = None
+        questions_asked += len(asked)
+        texts |= dict.fromkeys(question.text for question in asked)
+        conversations.append(
+            {
+                "turns": [
+                    {
+                        "id": turn.id,
+                        "role": turn.role,
+                        "text": turn.text,
+                        "at": turn.at.isoformat(),
+                        "speaker": turn.speaker,
+                        "session": turn.session,
+                    }
+                    for turn in conversation.turns
+                ],
+                "questions": [
+                    {"text": each.text, "at": each.asked_at.isoformat(), "turns": each.turns} for each in asked
+                ],
+            }
+        )
+    await asyncio.to_thread(save, folder, list(texts), await embedder.embed(list(texts)))
+    if embedder.name == LocalEmbedder.name:
+        (folder / "local").touch()
+    (folder / "conversations.json").write_text(json.dumps(conversations), encoding="utf-8")
+    return questions_asked

@@ -1,0 +1,116 @@
+"""The results of `make bench-growth` as a table and charts."""
+
+from __future__ import annotations
+
+import json
+from math import log
+from pathlib import Path
+from typing import Any
+
+from written import pages, svg
+from written.machine import sentence
+
+Figures = dict[str, Any]
+WAYS = {"one": "one person", "many": "many people of 1,000 messages each"}
+NAMES = {
+    "fill": "store, in change sets of 1,000: ms per message",
+    "add": "one add, synced: ms",
+    "search": "search: ms",
+    "first_search": "first search after opening: ms",
+    "context": "context of 8,000 tokens: ms",
+    "first_upkeep": "upkeep of everything: ms per message",
+    "upkeep": "upkeep of 20 new messages: ms per message",
+    "nothing_due": "upkeep with nothing due: ms",
+    "open": "open: ms",
+    "verify": "verify everything: ms",
+    "memory_mb": "memory of the process: MB",
+    "bytes": "on the disk: bytes per message",
+}
+
+
+def value(found: Figures, key: str) -> float | None:
+    """Return a figure; the median, where there are several."""
+    given = found.get(key)
+    return given["p50"] if isinstance(given, dict) else given
+
+
+def points(found: Figures, key: str) -> list[tuple[float, float]]:
+    """Return a figure at every size."""
+    given = [(float(size), value(each, key)) for size, each in found.items()]
+    return [(size, each) for size, each in given if each is not None]
+
+
+def slope(found: Figures, key: str) -> float | None:
+    """Return how cost grows with size: 0 not at all, 1 in proportion. By least squares, of the logarithms."""
+    given = [(log(size), log(each)) for size, each in points(found, key) if each > 0]
+    if len(given) < 2:
+        return None
+    middle = sum(x for x, _ in given) / len(given)
+    height = sum(y for _, y in given) / len(given)
+    return sum((x - middle) * (y - height) for x, y in given) / sum((x - middle) ** 2 for x, _ in given)
+
+
+def _figure(found: Figures, key: str) -> str:
+    given = value(found, key)
+    if given is None:
+        return "–"
+    if key in {"add", "search", "context"}:
+        return f"{_short(given)} / {_short(found[key]['p99'])}"
+    return _short(given)
+
+
+def _short(given: float) -> str:
+    if given >= 100:
+        return f"{given:,.0f}"
+    return f"{given:.1f}" if given >= 10 else f"{given:.2f}" if given >= 0.1 else f"{given:.3f}"
+
+
+def table(results: Figures) -> str:
+    """Return one table for each way to grow. Where there are two figures, they are p50 and p99."""
+    made = []
+    for way, found in results["ways"].items():
+        sizes = list(found)
+        made += [
+            f"### {WAYS[way][0].upper()}{WAYS[way][1:]}",
+            "",
+            "| stored | " + " | ".join(f"{int(size):,}" for size in sizes) + " | slope |",
+            "|---" * (len(sizes) + 2) + "|",
+        ]
+        for key, name in NAMES.items():
+            grown = slope(found, key)
+            figures = [_figure(found[size], key) for size in sizes]
+            if any(each != "–" for each in figures):
+                made.append(f"| {name} | " + " | ".join(figures) + f" | {'–' if grown is None else f'{grown:+.2f}'} |")
+        made.append("")
+    return "\n".join(made).rstrip()
+
+
+def charts(results: Figures) -> dict[str, str]:
+    """Return every chart by the name of its file."""
+    shown = ("add", "search", "context", "upkeep", "open", "verify")
+    made = {}
+    for way, found in results["ways"].items():
+        series = {}
+        for key in shown:
+            grown = slope(found, key)
+            name = NAMES[key].partition(":")[0]
+            series[name if grown is None else f"{name} ({grown:+.2f})"] = points(found, key)
+        made[f"how-cost-grows-{way}.svg"] = svg.lines(
+            f"How cost grows: {WAYS[way]} (slope)", "messages stored", "milliseconds", series
+        )
+    return made
+
+
+def write_page(page: Path, results: Figures) -> None:
+    """Put the tables and charts into the docs."""
+    pages.write(page, {"setting": sentence(results["machine"]), "table": table(results)}, charts(results))
+    page.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+def write_results(folder: Path, results: Figures) -> None:
+    """Write everything into a folder: figures, table, charts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "how-cost-grows.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (folder / "how-cost-grows.md").write_text(f"{table(results)}\n", encoding="utf-8")
+    for name, chart in charts(results).items():
+        (folder / name).write_text(chart, encoding="utf-8")

@@ -1,0 +1,31 @@
+"""Where something was measured."""
+
+from __future__ import annotations
+
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """Return what is known about this machine."""
+    models = [each for each in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if "model name" in each]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "processor": models[0].partition(": ")[2] if models else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory),
+    }
+
+
+def sentence(known: dict[str, Any]) -> str:
+    """Say it."""
+    return (
+        f"Measured on {known['date']}: {known['processor']}, {known['cores']} cores, {known['memory_gb']} GB, "
+        f"{known['system']}, Python {known['python']}."
+    )
