@@ -1,6 +1,7 @@
-"""`make bench-growth`: what each operation costs with a thousand messages stored, ten thousand, … up to a million.
+"""`make bench-growth`: what each operation costs with a thousand messages stored, ten thousand, … up to millions.
 
-Two ways to grow: one person who says more and more, and more and more people of a thousand messages each.
+Two ways to grow: one person who says more and more, and more and more people of a thousand messages each. Each of them
+twice: as it comes, with everything summarised and learned, and the log alone, which is filled fast enough for millions.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -43,8 +45,32 @@ SESSION = 50
 WARM = 20
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 
+PLAIN = {"summaries": "none", "extract": False}
+
 Floats = NDArray[np.float32]
 Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to grow."""
+
+    alone: bool
+    """One person, or many."""
+    plain: bool
+    """The log alone, or with everything that is derived from it."""
+    meaning: bool
+    """Whether there are vectors."""
+    sizes: tuple[int, ...]
+
+
+WAYS = {
+    "one": Way(alone=True, plain=False, meaning=True, sizes=(1_000, 10_000, 100_000)),
+    "many": Way(alone=False, plain=False, meaning=True, sizes=(1_000, 10_000, 100_000)),
+    "log-one": Way(alone=True, plain=True, meaning=True, sizes=(1_000, 10_000, 100_000, 1_000_000)),
+    "log-many": Way(alone=False, plain=True, meaning=False, sizes=(1_000, 10_000, 100_000, 1_000_000)),
+}
+MOST_VERIFIED = 1_000_000
 
 
 class Scattered:
@@ -72,13 +98,13 @@ def moment(number: int) -> datetime:
     return BEGIN + timedelta(minutes=number, hours=number // SESSION)
 
 
-async def fill(path: Path, size: int, way: str) -> float:
+async def fill(path: Path, size: int, way: Way) -> float:
     """Store so many messages in change sets of a thousand; return how long it took."""
     talk, store = Talk(seed=2), await open_store(path)
     start = time.perf_counter()
     for first in range(0, size, BATCH):
-        scope = Scope.of("user0" if way == "one" else f"user{first // EACH}")
-        begin = first if way == "one" else 0
+        scope = Scope.of("user0" if way.alone else f"user{first // EACH}")
+        begin = first if way.alone else 0
         drafts = [
             draft(scope, "user" if number % 2 == 0 else "assistant", talk.text(), at=moment(begin + number))
             for number in range(min(BATCH, size - first))
@@ -115,13 +141,14 @@ async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
     return await once(memory.upkeep) / len(texts)
 
 
-async def ask(path: Path, size: int, way: str, calls: int) -> Figures:
+async def ask(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure everything on a file that is filled."""
     found: Figures = {"open": await opening(path)}
     talk, asked = Talk(seed=9), questions(calls + WARM)
-    people = 1 if way == "one" else max(size // EACH, 1)
+    people = 1 if way.alone else max(size // EACH, 1)
+    embedder, profile = Scattered() if way.meaning else "none", PLAIN if way.plain else None
     # Upkeep is called, so that nothing works in the background while something else is measured.
-    async with connect(path, embedder=Scattered(), settings={"background": False}) as memory:
+    async with connect(path, embedder=embedder, profile=profile, settings={"background": False}) as memory:
         users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + WARM)]
         start = time.perf_counter()
         await memory.upkeep()
@@ -135,10 +162,11 @@ async def ask(path: Path, size: int, way: str, calls: int) -> Figures:
         found["search"] = _spread(await latencies(lambda n: users[n].search(asked[n]), calls, WARM))
         found["context"] = _spread(await latencies(lambda n: users[n].context(asked[n]), calls, WARM))
         found["memory_mb"] = memory_used()
-        start = time.perf_counter()
-        report = await memory.verify()
-        found["verify"] = (time.perf_counter() - start) * 1000
-        assert report.ok, report
+        if size <= MOST_VERIFIED:
+            start = time.perf_counter()
+            report = await memory.verify()
+            found["verify"] = (time.perf_counter() - start) * 1000
+            assert report.ok, report
     return found
 
 
@@ -146,7 +174,7 @@ def _spread(taken: list[float]) -> dict[str, float]:
     return {"p50": statistics.median(taken), "p99": statistics.quantiles(taken, n=100)[98]}
 
 
-def one(path: Path, size: int, way: str, calls: int) -> Figures:
+def one(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure one size; what is filled already is not filled again."""
     found: Figures = {} if path.exists() else {"fill": asyncio.run(fill(path, size, way)) * 1000 / size}
     found |= asyncio.run(ask(path, size, way, calls))
@@ -156,14 +184,17 @@ def one(path: Path, size: int, way: str, calls: int) -> Figures:
 def run(options: argparse.Namespace) -> Figures:
     """Measure every size, each in a process of its own."""
     heading("How cost grows")
-    results: Figures = {"machine": machine(), "sizes": options.sizes, "ways": {}}
+    results: Figures = {"machine": machine(), "ways": {}}
+    if options.onto is not None:
+        results["ways"] |= json.loads(options.onto.read_text(encoding="utf-8"))["ways"]
     for way in options.ways:
-        found = results["ways"][way] = {}
-        for size in options.sizes:
+        found = results["ways"].setdefault(way, {})
+        for size in options.sizes or WAYS[way].sizes:
             with tempfile.TemporaryDirectory(prefix="recollect-growth-", dir=options.folder) as folder:
                 command = [sys.executable, __file__, "--one", way, str(size), "--calls", str(options.calls)]
+                file = options.file or Path(folder) / "memory.db"
                 ran = subprocess.run(  # noqa: S603 - this program
-                    [*command, "--file", f"{folder}/memory.db"], stdout=subprocess.PIPE, text=True, check=True
+                    [*command, "--file", str(file)], stdout=subprocess.PIPE, text=True, check=True
                 )
             found[str(size)] = json.loads(ran.stdout)
             line(f"{way}, {size:,}", ran.stdout.strip())
@@ -177,15 +208,17 @@ def run(options: argparse.Namespace) -> Figures:
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
-    parser.add_argument("--ways", nargs="+", default=["one", "many"], choices=["one", "many"])
+    parser.add_argument("--sizes", type=int, nargs="+", help="instead of those of each way")
+    parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--onto", type=Path, help="add to the results of this file")
     parser.add_argument("--calls", type=int, default=200, help="adds, searches and contexts that are measured")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")
     parser.add_argument("--results", type=Path, default=Path("bench/results"), help="folder for figures and charts")
     parser.add_argument("--page", type=Path, help="the page of the docs to put the tables and charts into")
     parser.add_argument("--again", type=Path, help="measure nothing: write the results of this file anew")
     parser.add_argument("--one", nargs=2, metavar=("WAY", "SIZE"), help="measure one size and print it")
-    parser.add_argument("--file", type=Path, help="with --one: the file; it is filled when it is not there")
+    parser.add_argument("--file", type=Path, help="measure this file; it is filled when it is not there")
+    parser.add_argument("--fill", action="store_true", help="with --one and --file: fill it, and no more")
     return parser.parse_args()
 
 
@@ -193,8 +226,11 @@ def main() -> None:
     """Measure, and write down what was found."""
     options = arguments()
     if options.one is not None:
-        way, size = options.one
-        print(json.dumps(one(options.file, int(size), way, options.calls)))
+        way, size = WAYS[options.one[0]], int(options.one[1])
+        if options.fill:
+            print(asyncio.run(fill(options.file, size, way)) * 1000 / size, "ms per message")
+        else:
+            print(json.dumps(one(options.file, size, way, options.calls)))
         return
     results = run(options) if options.again is None else json.loads(options.again.read_text(encoding="utf-8"))
     write_results(options.results, results)

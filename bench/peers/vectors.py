@@ -40,7 +40,7 @@ class Vectors:
         if at is not None:
             return self._rows[at]
         self.missed += 1
-        return self.otherwise(text)
+        return self.otherwise(text)[: len(self._rows[0])]
 
     def lists(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the same as plain numbers, for those who take nothing else."""

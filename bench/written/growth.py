@@ -11,7 +11,12 @@ from written import pages, svg
 from written.machine import sentence
 
 Figures = dict[str, Any]
-WAYS = {"one": "one person", "many": "many people of 1,000 messages each"}
+WAYS = {
+    "one": "one person, default profile",
+    "many": "many people of 1,000 messages each, default profile",
+    "log-one": "one person, the log alone",
+    "log-many": "many people of 1,000 messages each, the log alone, found by words",
+}
 NAMES = {
     "fill": "store, in change sets of 1,000: ms per message",
     "add": "one add, synced: ms",

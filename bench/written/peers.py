@@ -84,10 +84,13 @@ def recalled(peer: Results) -> str:
     """Say recall@10, the better of two ways to hand in a turn."""
     if peer.get("no_search"):
         return "no search" if peer["no_run"] is None else "not run"
-    found = {name: each for name, each in (peer.get("recall") or {}).items() if "recall_at_10" in each}
-    if not found:
+    asked = list((peer.get("recall") or {}).values())
+    found = [each["recall_at_10"] for each in asked if "recall_at_10" in each]
+    if found:
+        return f"{max(found):.1%}"
+    if not asked:
         return "left out"
-    return f"{max(each['recall_at_10'] for each in found.values()):.1%}"
+    return f"failed: {asked[0]['failed']}" if "failed" in asked[0] else f"over {asked[0]['over']:.0f} s"
 
 
 def rows(results: Results) -> list[Row]:

@@ -32,9 +32,8 @@ def _document(height: float, title: str, body: Sequence[str]) -> str:
     )
 
 
-def _small(x: float, y: float, text: str, anchor: str = "start", colour: str | None = None) -> str:
-    style = "" if colour is None else f' style="fill:{colour}"'
-    return f'<text class="small" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
+def _small(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text class="small" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def number(value: float) -> str:
@@ -77,7 +76,7 @@ def lines(title: str, across: str, up: str, series: Mapping[str, Points]) -> str
         ]
     body += [
         _small((LEFT + WIDTH - RIGHT) / 2, height - 10, across, "middle"),
-        _small(16, TOP - 4, up),
+        _small(LEFT + 6, TOP - 4, up),
     ]
     ends = []
     for place, (name, given) in enumerate(series.items()):
@@ -90,12 +89,13 @@ def lines(title: str, across: str, up: str, series: Mapping[str, Points]) -> str
         ends.append((y(given[-1][1]), x(given[-1][0]), name, colour))
     last = float("-inf")
     for at, end, name, colour in sorted(ends):
+        if end < WIDTH - RIGHT - 1:
+            # It ends before the others do, and so does its name.
+            body.append(_small(end + 10, at + 4, name))
+            continue
         last = max(at, last + _NEAREST)
-        from_to = f'x1="{end + 5:.1f}" y1="{at:.1f}" x2="{WIDTH - RIGHT + 10}" y2="{last:.1f}"'
-        body += [
-            f'<line {from_to} stroke="{colour}" stroke-dasharray="2 3"/>',
-            _small(WIDTH - RIGHT + 14, last + 4, name, colour=colour),
-        ]
+        from_to = f'x1="{end + 5:.1f}" y1="{at:.1f}" x2="{WIDTH - RIGHT + 14}" y2="{last:.1f}"'
+        body += [f'<line {from_to} stroke="{colour}" stroke-width="2"/>', _small(WIDTH - RIGHT + 18, last + 4, name)]
     return _document(max(height, last + 20), title, body)
 
 
