@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth
+.PHONY: help demo test programs test-llm check format stubs tables rest requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,15 @@ tables: $(READY)  ## write the table of what happens when a model fails anew
 
 rest: $(READY)  ## write the reference of the REST API anew
 	$(BIN)/python tools/rest_reference.py
+
+requirements: $(READY)  ## write the page of promises and their tests anew
+	$(BIN)/python tools/requirements_page.py
+
+prove: $(READY)  ## break the code on purpose, and see the tests of the promise fail (about 5 minutes)
+	$(BIN)/python tools/prove_requirements.py $(ARGS)
+
+mutants: $(READY)  ## break a room in many small ways: make mutants ROOM=context ARGS='--sample 100'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/mutants.py $(ROOM) $(ARGS)
 
 docs: $(READY)  ## write the documentation as a site, to site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean

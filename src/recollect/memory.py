@@ -50,8 +50,9 @@ def connect(
         async with recollect.connect("memory.db") as memory: ...
         memory = await recollect.connect("memory.db")
 
-    `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), or `:memory:`. Without it, memory is
-    kept in the file that RECOLLECT_STORE or `recollect.toml` names, or in the platform's folder for application data.
+    `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), `json:PATH` (one JSON file),
+    `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Without it, memory is kept where
+    RECOLLECT_STORE or `recollect.toml` says, or in the platform's folder for application data.
 
     `embedder` finds messages by their meaning: `local` (the default, offline), `PROVIDER:MODEL` or `MODEL@BASE_URL` for
     any server that speaks OpenAI's API, `none` for words alone; or RECOLLECT_EMBEDDER.

@@ -273,3 +273,15 @@ def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pyte
     assert [(rule["action"], rule["count"]) for rule in report["rules"]] == [("archive", 1), ("purge", 1)]
     assert [message["text"] for message in as_json(run("history", "--json"))] == ["a new thing"]
     assert "messages: archived after 30 days, removed after 365 days" in " ".join(ok(run("status")).split())
+
+
+def test_a_folder_in_place_of_a_file_is_called_a_folder(run: Run, tmp_path: Path) -> None:
+    result = run("add", "hello", "--store", str(tmp_path))
+    assert (result.exit_code, f"{tmp_path} is a folder" in result.stderr) == (1, True)
+
+
+def test_a_message_that_waits_is_said_to_wait(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_FALLBACK", f"files:{tmp_path / 'waiting'}")
+    result = run("add", "hello", "--store", str(tmp_path), "--json")
+    assert "kept in files and stored once it works again" in result.stderr
+    assert as_json(result)["durable"] is True

@@ -50,3 +50,9 @@ def test_what_cannot_be_set_is_told(store: str, words: list[str], said: str) -> 
     code, output = run(*words, "--store", store)
     assert code == 2
     assert said in " ".join(output.split())
+
+
+def test_a_setting_that_nothing_reads_is_stored_and_told(store: str) -> None:
+    code, output = run("favourite_colour", "blue", "--store", store)
+    assert code == 0
+    assert "favourite_colour is a setting of your own" in " ".join(output.split())

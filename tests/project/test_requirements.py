@@ -1,45 +1,32 @@
-"""Every promise has a test, or waits in a list that only shrinks."""
+"""Every promise has a test, and the page that lists them is up to date."""
 
 from __future__ import annotations
 
-import ast
-import tomllib
+import runpy
 from pathlib import Path
+from typing import Any
 
-TESTS = Path(__file__).parent.parent
-LIST = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
-PROMISES: dict[str, str] = LIST["promises"]
-WAITING: list[str] = LIST["waiting"]["ids"]
+import pytest
 
-
-def marked() -> dict[str, list[str]]:
-    """Return which tests are marked with which id, read from the tests themselves."""
-    found: dict[str, list[str]] = {}
-    for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                for mark in node.decorator_list:
-                    if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.req":
-                        for argument in mark.args:
-                            found.setdefault(ast.literal_eval(argument), []).append(f"{path.name}::{node.name}")
-    return found
+ROOT = Path(__file__).parent.parent.parent
 
 
-def test_the_list_is_complete() -> None:
+@pytest.fixture(scope="module")
+def tool() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "tools/requirements_page.py"))
+
+
+def test_the_list_is_complete(tool: dict[str, Any]) -> None:
     counts = {"A": 18, "B": 16, "C": 20, "D": 15, "E": 9}
     expected = [f"{letter}{number}" for letter, count in counts.items() for number in range(1, count + 1)]
-    assert list(PROMISES) == expected
+    assert list(tool["promises"]()) == expected
 
 
-def test_the_waiting_list_only_shrinks() -> None:
-    assert len(WAITING) <= 67
+def test_every_promise_has_a_marked_test_and_every_mark_is_known(tool: dict[str, Any]) -> None:
+    assert set(tool["marked"]()) == set(tool["promises"]())
 
 
-def test_every_promise_has_a_marked_test_or_waits() -> None:
-    tests = marked()
-    assert set(tests) <= set(PROMISES), "a test is marked with an unknown id"
-    assert set(WAITING) <= set(PROMISES)
-    missing = [promise for promise in PROMISES if promise not in tests and promise not in WAITING]
-    assert not missing
-    done = [promise for promise in WAITING if promise in tests]
-    assert not done, "these have tests now: take them off the waiting list"
+def test_the_page_of_promises_is_up_to_date(tool: dict[str, Any]) -> None:
+    assert (ROOT / "docs/reference/requirements.md").read_text(encoding="utf-8") == tool["page"](), (
+        "run: make requirements"
+    )

@@ -23,7 +23,11 @@ def users(
     space: Annotated[str | None, typer.Option("--space", help="Only this space.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List everybody who is remembered."""
+    """List everybody who is remembered.
+
+    Example:
+        recollect users --space default
+    """
     must_exist(store)
     with recollect.open(store) as memory:
         found = memory.users(space)
@@ -85,6 +89,8 @@ def verify(
     """Check everything that is stored: pages, references, index, hashes, counts, archives.
 
     Reads all of it. Exits with 1 when something is wrong, and says what. With --repair nobody else may use the store.
+    Example:
+        recollect verify --store memory.db
     """
     if repairing:
         _repair(store, as_json=as_json)
@@ -152,7 +158,9 @@ def restore(
 ) -> None:
     """Bring a backup back, and check everything in it, as `recollect verify` does.
 
-    Nothing is overwritten: what is in its place is set aside, and only with --replace.
+    Nothing is overwritten: what is in its place is set aside, and only with --replace. Example:
+
+        recollect restore backups/2026-03-01.db --replace
     """
     aside = restore_store(source, store, replace=replace)
     target = locate(store).path

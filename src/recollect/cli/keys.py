@@ -46,7 +46,11 @@ def add_key(
 
 @commands.command("list")
 def list_keys(store: Store = None, as_json: AsJson = False) -> None:
-    """List the keys, without what makes them work."""
+    """List the keys, without what makes them work.
+
+    Example:
+        recollect key list
+    """
     found = _keys(store).all()
     if as_json:
         print_json([_shown(key) for key in found])
@@ -61,7 +65,11 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
 def remove_key(
     key: Annotated[str, typer.Argument(help="Its id, as `recollect key list` shows it.")], store: Store = None
 ) -> None:
-    """Take a key away. Servers that run refuse it at once."""
+    """Take a key away. Servers that run refuse it at once.
+
+    Example:
+        recollect key remove my-app
+    """
     say(f"took away the key {harmless(_keys(store).remove(key).name)}")
 
 

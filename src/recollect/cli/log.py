@@ -10,7 +10,7 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment, must_exist
-from recollect.cli.show import explained, harmless, hit_line, message_line, print_json, progress_bar, say
+from recollect.cli.show import complain, explained, harmless, hit_line, message_line, print_json, progress_bar, say
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.words import HitKind, Role
 from recollect.domain.words import Within as WithinWord
@@ -54,6 +54,8 @@ def add(
     if receipt.notices and not receipt.durable:
         # It was only in the memory of this process, which ends now.
         raise StoreError("the message could not be stored; nothing was kept. Look at: recollect status")
+    for notice in receipt.notices:
+        complain(notice)
     if as_json:
         print_json({"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate})
         return

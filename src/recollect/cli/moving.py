@@ -20,6 +20,16 @@ from recollect.portability import Loaded, Migrated, migrate
 from recollect.store import Progress, locate, open_store
 
 _STREAM = "-"
+_SEVERAL = {
+    "message": "messages",
+    "session": "sessions",
+    "summary": "summaries",
+    "memory": "memories",
+    "setting": "settings",
+    "user": "users",
+    "day": "days",
+    "vector": "vectors",
+}
 
 
 def export(
@@ -195,4 +205,5 @@ def _show(loaded: Loaded) -> None:
 
 
 def _counted(rows: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {kind}" for kind, count in rows.items()) or "nothing"
+    named = ((count, kind if count == 1 else _SEVERAL.get(kind, kind)) for kind, count in rows.items())
+    return ", ".join(f"{count:,} {kind}" for count, kind in named) or "nothing"

@@ -11,7 +11,7 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.options import AsJson, Space, Store, must_exist
-from recollect.cli.show import harmless, print_json, say
+from recollect.cli.show import complain, harmless, print_json, say
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.domain.words import SettingValue
 from recollect.errors import InvalidInput
@@ -49,6 +49,8 @@ def settings(
             else:
                 place.set(name, new)
         found = memory.settings(space) if place is None else place.settings()
+    if value is not None and name is not None and name not in KNOWN:
+        complain(f"{name} is a setting of your own: nothing in Recollect reads it")
     if as_json:
         print_json(found)
     else:

@@ -38,7 +38,9 @@ def status(
 ) -> None:
     """Show how much is remembered and how everything is doing.
 
-    Exits with 1 when a part is failing or an alert stands.
+    Exits with 1 when a part is failing or an alert stands. Example:
+
+        recollect status --user ann
     """
     must_exist(store)
     with _without_the_log(), recollect.open(store) as memory:

@@ -76,7 +76,9 @@ def summaries(
 def upkeep(store: Store = None, as_json: AsJson = False) -> None:
     """Do all that is due, to the end: embed, summarise, learn. Otherwise it happens while a program runs.
 
-    Exits with 1 when something could not be done; it is tried again the next time.
+    Exits with 1 when something could not be done; it is tried again the next time. Example:
+
+        recollect upkeep
     """
     must_exist(store)
     with recollect.open(store) as memory, progress_bar("upkeep", hidden=as_json) as progress:

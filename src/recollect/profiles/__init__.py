@@ -141,8 +141,10 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
         )
     try:
         keys = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"the profile {path} cannot be read: {error}") from error
+    except OSError as error:
+        raise InvalidInput(f"the profile {path} cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidInput(f"the profile {path} is not valid TOML: {error}") from error
     return _extend(keys, f"the profile {path}")
 
 

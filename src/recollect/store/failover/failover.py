@@ -225,7 +225,7 @@ class Failover:
                 self._not_before = 0.0
                 await self._recover()
             if self._failure is not None and (count := await self._meanwhile.count()):
-                _log.error("%d messages could not be stored: %s", count, self._failure)
+                _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
             await self._meanwhile.close()
             if self._store is not None:
                 await self._store.close()

@@ -219,6 +219,8 @@ def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
         case apsw.CorruptError():
             return StoreDamaged(f"{path} is damaged ({error}); restore a backup, or run: recollect verify --repair")
         case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            if path.is_dir():
+                return StoreUnavailable(f"{path} is a folder; name a file, or use files:{path}")
             return StoreUnavailable(f"{path} cannot be opened for writing ({error}); check the folder and its rights")
         case _:
             return StoreError(f"SQLite failed while {doing} {path}: {error}")

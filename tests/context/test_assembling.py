@@ -1,0 +1,237 @@
+"""What gets in and what is left out, item by item, with numbers that can be followed by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from making import add
+from recollect.context.assemble import Assembled, Assembler
+from recollect.context.context import Context
+from recollect.context.items import Item, LeftOut, SectionReport
+from recollect.context.sections import Offers
+from recollect.domain.hit import Hit
+from recollect.domain.scope import Scope
+from recollect.models.tokens import counter_for
+from recollect.profiles import load_profile
+from recollect.profiles.recipe import SectionName
+from recollect.store import open_store
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+SHARES = {"system": 100, "summaries": 100, "snippets": 100, "recent": 100}
+
+Offered = dict[SectionName, list[Item]]
+
+
+def item(section: SectionName, key: str, tokens: int = 10, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
+    return Item(section=section, key=key, text=more.pop("text", key), tokens=tokens, **more)
+
+
+def several(section: SectionName, count: int, tokens: int = 10) -> list[Item]:
+    """Items of a section, the most wanted first."""
+    return [item(section, f"{section} {number}", tokens, place=-number) for number in range(1, count + 1)]
+
+
+def added_up(items: Sequence[Item]) -> int:
+    return sum(each.tokens for each in items)
+
+
+def assemble(
+    offered: Offered,
+    budget: int = 1_000,
+    *,
+    overhead: int = 0,
+    count: Callable[[Sequence[Item]], int] = added_up,
+    **changes: object,
+) -> Assembled:
+    profile = {"extends": "archive", "context": {"budget": 1_000, "tokens": SHARES, **changes}}
+    recipe = load_profile(profile).context
+    assembler = Assembler(recipe, budget, counter_for(), now=NOON, overhead=lambda _: overhead, count=count)
+    return assembler.assemble({"current": [item("current", "now")], **offered})
+
+
+def kept(made: Assembled, section: SectionName) -> list[str]:
+    return [each.key for each in made.items if each.section == section]
+
+
+def reasons(made: Assembled) -> dict[str, str]:
+    return {left.item.key: left.reason for left in made.left_out}
+
+
+@pytest.mark.req("A11")
+def test_what_is_too_much_goes_snippets_first_then_recent_messages_then_the_oldest_summaries() -> None:
+    offered: Offered = {
+        "snippets": several("snippets", 3),
+        "recent": several("recent", 3),
+        "summaries": several("summaries", 3),
+    }
+    for gone in range(10):
+        # Sent, the whole is so much more than its parts that so many of them have to go.
+        made = assemble(offered, count=lambda items, gone=gone: added_up(items) + 900 + 10 * gone)  # type: ignore[misc]
+        trimmed = [left.item.key for left in made.left_out]
+        order = [f"{name} {number}" for name in ("snippets", "recent", "summaries") for number in (3, 2, 1)]
+        assert trimmed == order[:gone]
+        assert set(kept(made, "current")) == {"now"}
+        assert made.tokens <= 1_000
+        assert all(reason.endswith("was trimmed to keep the budget") for reason in reasons(made).values())
+        assert sum(report.tokens for report in made.reports) == added_up(made.items)
+        assert sum(report.left_out for report in made.reports) == gone
+
+
+def test_what_has_a_low_priority_goes_before_what_is_wanted_less() -> None:
+    offered: Offered = {"snippets": [item("snippets", "best", priority=1), *several("snippets", 2)]}
+    made = assemble(offered, count=lambda items: added_up(items) + 961)
+    assert [left.item.key for left in made.left_out] == ["best"]
+
+
+def test_a_section_keeps_to_its_share_and_gets_what_others_do_not_need() -> None:
+    snippets = several("snippets", 15)
+    made = assemble({"snippets": snippets})
+    assert len(kept(made, "snippets")) == 15
+    assert {report.name: (report.budget, report.tokens) for report in made.reports}["snippets"] == (100, 150)
+    # Where all of them want more than their share, the one that is trimmed last is given more.
+    greedy: Offered = {
+        "snippets": several("snippets", 100),
+        "recent": several("recent", 100),
+        "summaries": several("summaries", 100),
+    }
+    made = assemble(greedy)
+    assert (len(kept(made, "snippets")), len(kept(made, "recent")), len(kept(made, "summaries"))) == (10, 10, 79)
+    assert made.tokens == 1_000
+    assert reasons(made)["snippets 11"] == "no room left for snippets"
+    assert sum(report.left_out for report in made.reports) == 300 - 99
+
+
+def test_a_section_without_a_share_gets_nothing() -> None:
+    made = assemble({"snippets": several("snippets", 1)}, tokens={**SHARES, "snippets": 0})
+    assert kept(made, "snippets") == []
+
+
+def test_an_item_that_fills_the_budget_to_the_last_token_gets_in() -> None:
+    exact: Offered = {"snippets": [item("snippets", "exact", 990)]}
+    assert kept(assemble(exact), "snippets") == ["exact"]
+    over: Offered = {"snippets": [item("snippets", "over", 991)]}
+    assert kept(assemble(over), "snippets") == []
+
+
+def test_the_first_item_of_a_section_pays_for_what_is_around_it() -> None:
+    made = assemble({"snippets": several("snippets", 2)}, overhead=7)
+    spent = {report.name: report.tokens for report in made.reports}
+    assert (spent["snippets"], spent["current"]) == (27, 17)
+    made = assemble({"snippets": several("snippets", 2)}, overhead=7, count=lambda items: added_up(items) + 980)
+    assert {report.name: report.tokens for report in made.reports}["snippets"] == 17
+
+
+def test_a_conversation_has_no_holes() -> None:
+    recent = [item("recent", "newest"), item("recent", "long", 2_000), item("recent", "oldest")]
+    assert kept(assemble({"recent": recent}), "recent") == ["newest"]
+    snippets = [item("snippets", "best"), item("snippets", "long", 2_000), item("snippets", "worst")]
+    assert set(kept(assemble({"snippets": snippets}), "snippets")) == {"best", "worst"}
+
+
+def test_the_newest_message_is_cut_rather_than_left_out_and_no_other() -> None:
+    words = "so many words " * 400
+    tokens = counter_for().count(words)
+    made = assemble({"recent": [item("recent", "newest", tokens, text=words), item("recent", "older", 5)]})
+    (newest,) = [each for each in made.items if each.key == "newest"]
+    assert newest.cut
+    assert newest.text.endswith("[…]")
+    assert newest.tokens <= 100
+    made = assemble({"snippets": [item("snippets", "long", tokens, text=words)]})
+    assert kept(made, "snippets") == []
+
+
+def test_what_is_shown_expired_or_stood_for_is_left_out_with_its_reason() -> None:
+    offered: Offered = {
+        "recent": [
+            item("recent", "message 1", shows=frozenset({1})),
+            item("recent", "message 2", shows=frozenset({2})),
+        ],
+        "snippets": [
+            item("snippets", "found 1", shows=frozenset({1})),
+            item("snippets", "found 3", shows=frozenset({1, 3})),
+            item("snippets", "over", expires=NOON),
+            item("snippets", "not over", expires=NOON + timedelta(microseconds=1)),
+            item("snippets", "not over", expires=None),
+        ],
+        "summaries": [
+            item("summaries", "of both", covers=frozenset({1, 2})),
+            item("summaries", "of more", covers=frozenset({1, 2, 9})),
+        ],
+    }
+    made = assemble(offered, trim=["snippets", "summaries", "recent"])
+    assert kept(made, "snippets") == ["found 3", "not over"]
+    assert kept(made, "summaries") == ["of more"]
+    assert reasons(made) == {
+        "found 1": "it is there already",
+        "over": "it has expired",
+        "not over": "it is there already",
+        "of both": "all that it stands for is there word for word",
+    }
+
+
+def test_the_system_prompt_gives_way_before_the_message_and_nothing_can_be_too_little() -> None:
+    counter = counter_for()
+    words = "be kind to everybody " * 20
+    system = item("system", "system prompt", counter.count(words), text=words)
+    made = assemble({"system": [system]}, count=lambda items: added_up(items) + 920)
+    (shorter,) = [each for each in made.items if each.section == "system"]
+    assert shorter.cut
+    assert shorter.text.endswith("[…]")
+    assert made.tokens <= 1_000
+    made = assemble({"system": [system]}, count=lambda items: 1_001 if len(items) > 1 else 1_000)
+    assert kept(made, "system") == []
+    assert reasons(made)["system prompt"] == "there is no room for a system prompt"
+    with pytest.raises(ValueError, match="too small for anything"):
+        assemble({}, count=lambda _: 1_001)
+
+
+def explained(*items: Item, left_out: Sequence[LeftOut] = ()) -> list[str]:
+    sections = tuple(
+        SectionReport(name, 100, added_up([each for each in items if each.section == name]), 1, 1)
+        for name in ("recent", "snippets")
+    )
+    context = Context([], "", 250, 1_000, (*sections, SectionReport("habits", 5, 0, 0, 0)), items, tuple(left_out), "x")
+    return context.explain().splitlines()
+
+
+def test_an_explanation_says_what_is_in_and_what_is_not_and_why() -> None:
+    found = item("snippets", "message #3", 12, score=0.5, priority=5, relevance=0.25, tags=("tea", "cake"), cut=True)
+    lines = explained(
+        item("recent", "message #9", 1_200),
+        found,
+        left_out=[LeftOut(item("recent", "message #1"), "no room left for recent")],
+    )
+    assert lines == [
+        f"250 of 1,000 tokens (x)  {'█' * 10}{'░' * 30}",
+        "",
+        "recent: 1,200 tokens, 1 in, 1 left out (its share: 100)",
+        "  + 1,200  message #9  message #9",
+        "  -    10  message #1  message #1: no room left for recent",
+        "",
+        "snippets: 12 tokens, 1 in, 1 left out (its share: 100)",
+        "  +    12  message #3 score 0.50 priority 5 relevance 0.25 about tea, cake (cut)  message #3",
+    ]
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a" * 60, "a" * 60), ("a" * 61, "a" * 59 + "…"), ("a \n b", "a b")])
+def test_long_texts_are_shortened_in_an_explanation(text: str, shown: str) -> None:
+    lines = explained(item("recent", "m", text=text))
+    assert lines[3] == f"  +    10  m  {shown}"
+
+
+async def test_snippets_are_weighed_against_the_best_of_them() -> None:
+    store = await open_store(":memory:")
+    first, second = await add(store, Scope.of("ann"), "one", "two")
+
+    def relevance(*scores: float) -> list[float]:
+        pairs = zip((first, second), scores, strict=False)
+        hits = [Hit("message", each.id, each.text, score, NOON, (), (), message=each) for each, score in pairs]
+        return [each.relevance for each in Offers(counter_for()).snippets(hits)]
+
+    assert relevance(4.0, 1.0) == [1.0, 0.25]
+    assert relevance(4.0, -1.0) == [1.0, 0.0]
+    assert relevance(0.0) == [0.0]
