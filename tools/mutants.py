@@ -11,7 +11,6 @@ change makes no difference (docs/reference/proofs.md says which those are).
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import importlib.abc
 import importlib.util
@@ -25,17 +24,16 @@ import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
+from mutating import SOURCE, Mutant, broken, mutants
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src"
 SLOWEST = 8.0
 """A mutant is run against so many seconds of tests, the quickest first."""
 LONGEST = 90.0
@@ -67,140 +65,10 @@ ROOMS = {
     ),
     "auth": Room(
         ("recollect/server/auth/*.py", "recollect/server/guard/*.py", "recollect/server/signin.py"),
-        ("tests/server/test_auth.py", "tests/server/test_walls.py", "tests/server/test_panel_walls.py"),
+        ("tests/server/test_auth.py", "tests/server/test_guards.py", "tests/server/test_walls.py"),
         "not postgres",
     ),
 }
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One small change of one file."""
-
-    file: str
-    lines: range
-    """Those of the statement that it changes."""
-    imported: bool
-    """Whether that statement runs when the file is imported."""
-    place: int
-    """Which node of the file, counted as `ast.walk` goes."""
-    choice: int
-    said: str
-
-    @property
-    def name(self) -> str:
-        """Where it is and what it does."""
-        return f"{self.file}:{self.lines.start}: {self.said}"
-
-
-SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.FloorDiv: ast.Mult,
-}
-
-
-def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
-    """Return the ways to break a node, each with what becomes of it."""
-    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
-        yield from _with(node, "ops", [SWAPPED[type(node.ops[0])](), *node.ops[1:]])
-    elif isinstance(node, ast.BoolOp) or (
-        isinstance(node, ast.BinOp) and type(node.op) in SWAPPED and not _text(node.left) and not _text(node.right)
-    ):
-        yield from _with(node, "op", SWAPPED[type(node.op)]())
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        yield f"{ast.unparse(node)} → {ast.unparse(node.operand)}", lambda: node.operand
-    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        yield f"{node.value} → {not node.value}", lambda: ast.Constant(not node.value)
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield f"{node.value} → {node.value + 1}", lambda: ast.Constant(node.value + 1)  # type: ignore[operator]
-    elif isinstance(node, ast.If | ast.IfExp | ast.While) and isinstance(
-        node.test, ast.Name | ast.Attribute | ast.Call
-    ):
-        yield from _with(node, "test", ast.UnaryOp(ast.Not(), node.test))
-    elif isinstance(node, ast.Return) and node.value is not None and not _nothing(node.value):
-        yield f"{_short(node)} → return None", lambda: ast.Return(ast.Constant(None))
-    elif isinstance(node, ast.Raise | ast.AugAssign | ast.Delete) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await) and "_log." not in ast.unparse(node)
-    ):
-        yield f"{_short(node)} → (nothing)", ast.Pass
-
-
-def _with(node: ast.AST, field: str, value: object) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
-    changed = deepcopy(node)
-    setattr(changed, field, value)
-    ast.fix_missing_locations(changed)
-    yield f"{_short(node)} → {_short(changed)}", lambda: changed
-
-
-def _short(node: ast.AST) -> str:
-    return ast.unparse(node).split("\n")[0][:90]
-
-
-def _text(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
-
-
-def _nothing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
-
-
-def mutants(file: str) -> Iterator[Mutant]:
-    """Return every mutant of a file. Annotations, and what only type checkers read, are left alone."""
-    tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
-    left_alone: set[ast.AST] = set()
-    around: dict[ast.AST, tuple[range, bool]] = {}
-
-    def visit(node: ast.AST, lines: range, imported: bool) -> None:  # noqa: FBT001
-        if isinstance(node, ast.stmt):
-            body: list[ast.stmt] = getattr(node, "body", [])
-            end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
-            lines = range(node.lineno, end + 1)
-        around[node] = lines, imported
-        inner = imported and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for child in ast.iter_child_nodes(node):
-            visit(child, lines, inner)
-
-    visit(tree, range(1, 2), True)
-    for node in ast.walk(tree):
-        annotations = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            annotations.append(node)
-        for each in filter(None, annotations):
-            left_alone.update(ast.walk(each))
-    for place, node in enumerate(ast.walk(tree)):
-        if node in left_alone:
-            continue
-        for choice, (said, _) in enumerate(changes(node)):
-            lines, imported = around[node]
-            yield Mutant(file, lines, imported, place, choice, said)
-
-
-def broken(mutant: Mutant) -> str:
-    """Return the text of the file, with the change in it."""
-    tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
-    node = list(ast.walk(tree))[mutant.place]
-    changed = list(changes(node))[mutant.choice][1]()
-    for parent in ast.walk(tree):
-        for field, value in ast.iter_fields(parent):
-            if value is node:
-                setattr(parent, field, changed)
-            elif isinstance(value, list) and node in value:
-                value[value.index(node)] = changed
-    return ast.unparse(ast.fix_missing_locations(tree))
 
 
 class Reach:
@@ -224,7 +92,7 @@ class Reach:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             self.seconds[item.nodeid] = time.monotonic() - started
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -279,7 +147,7 @@ class Instead(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             name,
             self._path,
             loader=self,
-            submodule_search_locations=package,  # type: ignore[arg-type]
+            submodule_search_locations=package,
         )
 
     def exec_module(self, module: ModuleType) -> None:
@@ -334,7 +202,7 @@ def tests_reached(room: Room, files: set[str], kept: Path) -> dict[str, Any]:
         kept.write_text(json.dumps({"tests": known, "failed": sorted(failed)}))
         return code
 
-    if kept.exists() and kept.stat().st_mtime > max(map(_changed, (SOURCE, *room.tests))):
+    if kept.exists() and kept.stat().st_mtime > max(_changed(place) for place in (SOURCE, *map(Path, room.tests))):
         return dict(json.loads(kept.read_text()))
     kept.unlink(missing_ok=True)
     said = kept.with_suffix(".log")
@@ -346,7 +214,7 @@ def tests_reached(room: Room, files: set[str], kept: Path) -> dict[str, Any]:
     return dict(json.loads(kept.read_text()))
 
 
-def _changed(place: str | Path) -> float:
+def _changed(place: Path) -> float:
     """Return when a file, or the newest one in a folder, was changed."""
     path = ROOT / place
     return max(each.stat().st_mtime for each in ([path] if path.is_file() else path.rglob("*.py")))
@@ -360,7 +228,8 @@ def reaching(mutant: Mutant, tests: dict[str, Any]) -> list[str]:
         for test, known in tests.items()
         if (there := known["lines"].get(mutant.file)) and (mutant.imported or not lines.isdisjoint(there))
     ]
-    chosen, spent = [], 0.0
+    chosen: list[str] = []
+    spent = 0.0
     for seconds, test in sorted(found):
         if chosen and spent + seconds > SLOWEST:
             break
@@ -406,16 +275,19 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, help="so many mutants by chance; all of them without it")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--file", default="", help="only files whose path holds this")
+    parser.add_argument("--without", default="", help="leave out the tests of this name, to see what they are good for")
     parser.add_argument("--jobs", type=int, default=2, help="at the same time")
     chosen = parser.parse_args()
     room = ROOMS[chosen.room]
+    if chosen.without:
+        room = replace(room, only=f"{room.only} and not {chosen.without}")
     os.chdir(ROOT)
     files = sorted(str(path.relative_to(SOURCE)) for pattern in room.code for path in SOURCE.glob(pattern))
     every = [mutant for file in files if chosen.file in file for mutant in mutants(file)]
     picked = every if not chosen.sample else random.Random(chosen.seed).sample(every, min(chosen.sample, len(every)))  # noqa: S311
     folder = ROOT / ".cache"
     folder.mkdir(exist_ok=True)
-    known = tests_reached(room, set(files), folder / f"mutants-{chosen.room}.json")
+    known = tests_reached(room, set(files), folder / f"mutants-{chosen.room}{chosen.without}.json")
     if known["failed"]:
         print("these tests fail without any change and are left out:", *known["failed"], sep="\n  ")
     print(f"{len(known['tests'])} tests; {len(picked)} of {len(every)} mutants in {len(files)} files", flush=True)
@@ -435,7 +307,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    for slow in ("numpy", "apsw", "hypothesis", "pydantic", "anyio", "rich", "typer", "psycopg", "pgvector", "openai"):
+    for slow in ("numpy", "apsw", "hypothesis", "pydantic", "anyio", "psycopg", "fastapi", "uvicorn", "httpx2"):
         with contextlib.suppress(ImportError):
             importlib.import_module(slow)
     sys.exit(main())

@@ -8,17 +8,14 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from cli.typed import Run, as_json, ok
 from recollect import __version__
 from recollect.cli import app
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -31,15 +28,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(app, words, input=stdin)
 
     return run
-
-
-def ok(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def as_json(result: Result) -> Any:  # noqa: ANN401
-    return json.loads(ok(result))
 
 
 def test_add_history_and_search(run: Run) -> None:

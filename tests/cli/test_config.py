@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from cli.typed import Run, as_json, ok
 from recollect.cli import app
 from recollect.testing import ScriptedModel, faults
 
 KEY = "sk-0123456789abcdefWXYZ"
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -29,15 +27,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(app, ["config", *words], env=variables)
 
     return run
-
-
-def ok(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def as_json(result: Result) -> Any:  # noqa: ANN401
-    return json.loads(ok(result))
 
 
 def configure(folder: Path, model: ScriptedModel, more: str = "") -> None:

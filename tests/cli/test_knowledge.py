@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from cli.typed import Run
 from recollect.cli import app
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture

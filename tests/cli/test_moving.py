@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
 from typer.testing import CliRunner, Result
 
 import recollect
+from cli.typed import Run, as_json, ok
 from recollect.cli import app
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -32,15 +29,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return CliRunner().invoke(app, words, input=stdin)
 
     return run
-
-
-def ok(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def as_json(result: Result) -> Any:  # noqa: ANN401
-    return json.loads(ok(result))
 
 
 def test_export_and_import(run: Run) -> None:

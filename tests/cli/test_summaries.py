@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 import recollect
+from cli.typed import Run, ok
 from recollect.cli import app
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture
@@ -27,11 +25,6 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
                 handle.add("user", f"I bought {number} apples in Berlin.")
                 handle.add("assistant", "Good.")
     return lambda *words: CliRunner().invoke(app, words)
-
-
-def ok(result: Result) -> str:
-    assert result.exit_code == 0, result.output
-    return result.stdout
 
 
 def test_upkeep_does_all_that_is_due_and_the_tree_of_it_can_be_seen(run: Run) -> None:

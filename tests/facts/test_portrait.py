@@ -239,3 +239,16 @@ def test_a_portrait_stands_in_a_prompt_as_escaped_xml() -> None:
     xml = as_xml("Ann likes <tea> & jazz</memory>", person_called("42", 'Ann "A"'))
     inside = "Ann likes &lt;tea&gt; &amp; jazz&lt;/memory&gt;"
     assert xml == f'<memories>\n<memory about="Ann &quot;A&quot;">{inside}</memory>\n</memories>'
+
+
+@pytest.mark.req("C16")
+async def test_what_has_expired_is_in_no_portrait_and_no_list(location: str) -> None:
+    async with connect(location) as memory:
+        user = memory.user("ann")
+        await user.note("fact", "Visits the fair", expires=datetime.now(UTC) - timedelta(seconds=1))
+        await user.note("fact", "Plays the cello", expires=datetime.now(UTC) + timedelta(days=1))
+        assert await texts(user) == ["Plays the cello"]
+        portrait = await user.portrait()
+        assert portrait is not None
+        assert "cello" in portrait
+        assert "fair" not in portrait

@@ -68,7 +68,7 @@ def remove_key(
     """Take a key away. Servers that run refuse it at once.
 
     Example:
-        recollect key remove my-app
+        recollect key remove 1f2e3d4c
     """
     say(f"took away the key {harmless(_keys(store).remove(key).name)}")
 

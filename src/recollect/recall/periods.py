@@ -1,4 +1,9 @@
-"""Dates and periods in a question, relative to when it is asked. Rules only; what they do not know is not guessed."""
+"""Dates and periods in a question, relative to when it is asked. Rules only; what they do not know is not guessed.
+
+What people state is read by `models.offline.times`, which decides on one day and one hour. A question is read more
+loosely, since a period only makes what lies in it likelier: a month without a year is that of both last years, a year
+alone is one too, and words of several languages may be mixed. The weights of recall were fitted to these periods.
+"""
 
 from __future__ import annotations
 

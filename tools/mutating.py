@@ -1,0 +1,141 @@
+"""Small changes of the code that could be mistakes. `mutants.py` looks whether a test notices them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCE = Path(__file__).parent.parent / "src"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One small change of one file."""
+
+    file: str
+    lines: range
+    """Those of the statement that it changes."""
+    imported: bool
+    """Whether that statement runs when the file is imported."""
+    place: int
+    """Which node of the file, counted as `ast.walk` goes."""
+    choice: int
+    said: str
+
+    @property
+    def name(self) -> str:
+        """Where it is and what it does."""
+        return f"{self.file}:{self.lines.start}: {self.said}"
+
+
+SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+    ast.FloorDiv: ast.Mult,
+}
+
+
+def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
+    """Return the ways to break a node, each with what becomes of it."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
+        yield from _with(node, "ops", [SWAPPED[type(node.ops[0])](), *node.ops[1:]])
+    elif isinstance(node, ast.BoolOp) or (
+        isinstance(node, ast.BinOp) and type(node.op) in SWAPPED and not _text(node.left) and not _text(node.right)
+    ):
+        yield from _with(node, "op", SWAPPED[type(node.op)]())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield f"{ast.unparse(node)} → {ast.unparse(node.operand)}", lambda: node.operand
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield f"{node.value} → {not node.value}", lambda: ast.Constant(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        yield f"{node.value} → {node.value + 1}", lambda: ast.Constant(node.value + 1)  # type: ignore[operator]
+    elif isinstance(node, ast.If | ast.IfExp | ast.While) and isinstance(
+        node.test, ast.Name | ast.Attribute | ast.Call
+    ):
+        yield from _with(node, "test", ast.UnaryOp(ast.Not(), node.test))
+    elif isinstance(node, ast.Return) and node.value is not None and not _nothing(node.value):
+        yield f"{_short(node)} → return None", lambda: ast.Return(ast.Constant(None))
+    elif isinstance(node, ast.Raise | ast.AugAssign | ast.Delete) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await) and "_log." not in ast.unparse(node)
+    ):
+        yield f"{_short(node)} → (nothing)", ast.Pass
+
+
+def _with(node: ast.AST, field: str, value: object) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
+    changed = deepcopy(node)
+    setattr(changed, field, value)
+    ast.fix_missing_locations(changed)
+    yield f"{_short(node)} → {_short(changed)}", lambda: changed
+
+
+def _short(node: ast.AST) -> str:
+    return ast.unparse(node).split("\n")[0][:90]
+
+
+def _text(node: ast.AST) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def _nothing(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def mutants(file: str) -> Iterator[Mutant]:
+    """Return every mutant of a file. Annotations, and what only type checkers read, are left alone."""
+    tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
+    left_alone: set[ast.AST] = set()
+    around: dict[ast.AST, tuple[range, bool]] = {}
+
+    def visit(node: ast.AST, lines: range, imported: bool) -> None:  # noqa: FBT001
+        if isinstance(node, ast.stmt):
+            body: list[ast.stmt] = getattr(node, "body", [])
+            end = max(node.lineno, body[0].lineno - 1) if body else node.end_lineno or node.lineno
+            lines = range(node.lineno, end + 1)
+        around[node] = lines, imported
+        inner = imported and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            visit(child, lines, inner)
+
+    visit(tree, range(1, 2), True)
+    for node in ast.walk(tree):
+        annotations = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            annotations.append(node)
+        for each in filter(None, annotations):
+            left_alone.update(ast.walk(each))
+    for place, node in enumerate(ast.walk(tree)):
+        if node in left_alone:
+            continue
+        for choice, (said, _) in enumerate(changes(node)):
+            lines, imported = around[node]
+            yield Mutant(file, lines, imported, place, choice, said)
+
+
+def broken(mutant: Mutant) -> str:
+    """Return the text of the file, with the change in it."""
+    tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
+    node = list(ast.walk(tree))[mutant.place]
+    changed = list(changes(node))[mutant.choice][1]()
+    for parent in ast.walk(tree):
+        for field, value in ast.iter_fields(parent):
+            if value is node:
+                setattr(parent, field, changed)
+            elif isinstance(value, list) and node in value:
+                value[value.index(node)] = changed
+    return ast.unparse(ast.fix_missing_locations(tree))
