@@ -292,7 +292,7 @@ async def test_a_body_may_have_as_many_bytes_as_are_allowed_and_not_one_more() -
     ],
 )
 async def test_only_our_own_name_and_pages_get_through(headers: dict[str, str], expected: int) -> None:
-    assert status(await answered(Hosts(inner(), frozenset({"mine"})), **headers)) == expected
+    assert status(await answered(Hosts(inner(), frozenset({"mine"})), **headers)) == expected  # type: ignore[arg-type]
 
 
 async def test_an_answer_keeps_what_it_says_about_caches_itself() -> None:
