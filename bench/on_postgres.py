@@ -1,115 +1,217 @@
-"""The PostgreSQL store at 100,000 and 1,000,000 messages of many users, beside raw inserts of the same rows.
+"""The PostgreSQL store with 100,000 and 1,000,000 messages of 10,000 users in 100 spaces, beside raw psycopg.
 
-    python bench/on_postgres.py [MESSAGES …]
+    python bench/on_postgres.py [--messages 100000 1000000] [--keep FOLDER] [--json FILE]
 
-Starts a server of its own with fsync on, or uses RECOLLECT_TEST_DSN (an empty database).
+Starts a server of its own with fsync on and its settings as they come, or uses RECOLLECT_TEST_DSN (an empty database).
+With `--keep`, the server's folder stays, and a later run fills up only what is missing: so a million messages can be
+filled and measured in several runs.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
 import os
+import platform
 import random
+import statistics
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import psycopg
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+import psycopg
+import raw_postgres
+from filled_postgres import Population, fill
+
+from measuring import heading, latencies, percentiles, row
 from pg import Server
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
+from recollect.memory import Memory, connect
+from recollect.models.embed import LocalEmbedder
 from recollect.store.postgres import PostgresStore
 
-WORDS = [f"word{number}" for number in range(5_000)]
-SPACES = 100
-CALLERS = 256
+CALLERS = (1, 64, 256)
+ROUNDS = 3
 
 
-def text(source: random.Random) -> str:
-    return " ".join(source.choices(WORDS, k=source.randint(4, 24)))
+@dataclass
+class Measured:
+    """All that one size has to say."""
+
+    messages: int
+    figures: dict[str, float] = field(default_factory=dict)
+
+    def times(self, name: str, taken: list[float]) -> None:
+        """Keep and print the latencies of a kind of call."""
+        self.figures[f"{name} p50 ms"] = statistics.median(taken)
+        self.figures[f"{name} p99 ms"] = statistics.quantiles(taken, n=100)[98]
+        row(name, percentiles(taken))
+
+    def rate(self, name: str, rounds: list[float]) -> float:
+        """Keep and print how many a second were stored."""
+        middle = statistics.median(rounds)
+        self.figures[f"{name} /s"] = middle
+        row(name, f"{middle:10,.0f} /s   (rounds: {', '.join(f'{each:,.0f}' for each in rounds)})")
+        return middle
 
 
-def scope(number: int, users: int) -> Scope:
-    user = number % users
-    return Scope.of(f"user{user}", space=f"space{user % SPACES}")
-
-
-async def fill(store: PostgresStore, first: int, last: int, users: int) -> float:
-    """Store messages from many callers at once; return how many a second were acknowledged."""
-    source = random.Random(first)
-    numbers = iter(range(first, last))
+async def add(memory: Memory, people: Population, callers: int, texts: list[str]) -> float:
+    """Add messages through the public API, from so many callers at once; return how many a second."""
+    waiting = iter(texts)
+    chance = random.Random(callers)
 
     async def call() -> None:
-        for number in numbers:
-            await store.apply([AddMessage(draft(scope(number, users), "user", text(source)))])
+        for text in waiting:
+            await people.user(memory, chance.randrange(people.users)).add("user", text)
 
     started = time.perf_counter()
-    await asyncio.gather(*[call() for _ in range(CALLERS)])
-    return (last - first) / (time.perf_counter() - started)
+    await asyncio.gather(*[call() for _ in range(callers)])
+    return len(texts) / (time.perf_counter() - started)
 
 
-async def latencies(store: PostgresStore, users: int, count: int = 300) -> tuple[list[float], list[float]]:
-    """Search as users who were not searched before do, and then once more."""
-    source = random.Random(5)
-    cold: list[float] = []
-    warm: list[float] = []
-    for _ in range(count):
-        where, words = scope(source.randrange(users), users), " ".join(source.choices(WORDS, k=3))
-        for times in (cold, warm):
-            started = time.perf_counter()
-            await store.search_text(where, words)
-            times.append(time.perf_counter() - started)
-    return cold, warm
+async def adds(memory: Memory, people: Population, measured: Measured, dsn: str, size: int) -> None:
+    """Measure durable adds and raw inserts in turns, so that a busy moment of the machine hits everybody."""
+    rates: dict[str, list[float]] = {}
+    for _ in range(ROUNDS):
+        texts = list(people.talk.texts(size))
+        for callers in CALLERS:
+            some = texts[: max(size // 20, 50)] if callers == 1 else texts
+            rates.setdefault(f"durable adds, {callers} callers", []).append(await add(memory, people, callers, some))
+        for name, rate in raw_postgres.rates(dsn, texts).items():
+            rates.setdefault(name, []).append(rate)
+    middle = {name: measured.rate(name, rounds) for name, rounds in rates.items()}
+    best = middle["durable adds, 256 callers"]
+    for name in raw_postgres.NAMES:
+        share = best / middle[name]
+        measured.figures[f"256 callers, share of {name}"] = share
+        row(f"256 callers, share of {name}", f"{share:10.0%}")
 
 
-def raw(dsn: str, count: int) -> float:
-    """Insert the same texts with psycopg alone, 256 in a transaction, into a table with one key."""
-    source = random.Random(1)
-    with psycopg.connect(dsn) as connection:
-        connection.execute(
-            "CREATE TABLE raw_rows (space text, seq bigint, owner text, text text, PRIMARY KEY (space, seq))"
-        )
-        connection.commit()
-        started = time.perf_counter()
-        for start in range(0, count, CALLERS):
-            rows = [(f"space{n % SPACES}", n, f"user{n}", text(source)) for n in range(start, start + CALLERS)]
-            with connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO raw_rows VALUES (%s, %s, %s, %s)", rows)
-            connection.commit()
-        return count / (time.perf_counter() - started)
+async def reads(memory: Memory, people: Population, measured: Measured, count: int) -> None:
+    """Measure searches and contexts of users who were not asked about before, and of the same ones again."""
+    chosen = random.Random(5).sample(range(people.users), count)
+    questions = [people.question() for _ in range(count)]
+
+    async def search(number: int) -> object:
+        return await people.user(memory, chosen[number]).search(questions[number])
+
+    async def context(number: int) -> object:
+        return await people.user(memory, chosen[number]).context(questions[number])
+
+    warm = min(20, count // 10)
+    measured.times("search, first of a user", await latencies(search, count - warm, warm))
+    measured.times("search, again", await latencies(search, count - warm, warm))
+    measured.times("context of 8,000 tokens", await latencies(context, count - warm, warm))
 
 
-def shown(times: list[float]) -> str:
-    ordered = sorted(times)
-    return f"p50 {ordered[len(ordered) // 2] * 1000:.1f} ms, p99 {ordered[int(len(ordered) * 0.99)] * 1000:.1f} ms"
-
-
-async def main(sizes: list[int]) -> None:
-    given = os.environ.get("RECOLLECT_TEST_DSN")
-    server = None if given else Server(durable=True)
-    dsn = given or (server.create("bench") if server else "")
-    print(f"raw psycopg inserts, {CALLERS} a transaction: {raw(dsn, 20_000):,.0f} rows/s")
+async def measure(dsn: str, messages: int, options: argparse.Namespace) -> Measured:
+    """Fill the database up to a size, and measure."""
+    heading(f"{messages:,} messages of {options.users:,} users in {options.spaces} spaces")
+    people, measured, embedder = Population(options.users, options.spaces), Measured(messages), LocalEmbedder()
     store = await PostgresStore.open(dsn)
-    stored = 0
-    for size in sizes:
-        users = max(SPACES, size // 100)
-        rate = await fill(store, stored, size, users)
-        stored = size
-        cold, warm = await latencies(store, users)
-        stats = await store.stats()
-        print(
-            f"{size:,} messages, {users:,} users in {SPACES} spaces: {rate:,.0f} durable adds/s from {CALLERS} callers"
-        )
-        print(f"  search, first of a user: {shown(cold)}; again: {shown(warm)}")
-        print(f"  {stats.bytes / max(stats.messages, 1):,.0f} bytes a message in the database")
+    filled = await fill(store, people, messages, embedder)
+    if filled is not None:
+        measured.rate("filled, with vectors, 1,000 in a change set", [filled])
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")  # as autovacuum does in time
+    stats = await store.stats()
     await store.close()
-    if server is not None:
-        server.remove()
+    measured.figures["bytes a message, with its vector"] = stats.bytes / max(stats.messages, 1)
+    row("bytes a message, with its vector", f"{stats.bytes / max(stats.messages, 1):10,.0f}")
+    profile = {"summaries": "none", "extract": False}  # nothing is summarised or learned meanwhile
+    async with connect(dsn, embedder=embedder, profile=profile, settings={"background": False}) as memory:
+        await reads(memory, people, measured, options.calls)
+    async with connect(dsn, embedder="none", profile=profile, settings={"background": False}) as memory:
+        await adds(memory, people, measured, dsn, options.adds)
+    await embedder.close()
+    return measured
+
+
+def growth(small: Measured, large: Measured) -> None:
+    """Print how each figure changes with the size."""
+    heading(f"from {small.messages:,} to {large.messages:,} messages")
+    for name, before in small.figures.items():
+        if (after := large.figures.get(name)) is not None:
+            row(name, f"{before:12,.2f} -> {after:12,.2f}   x {after / before:.2f}")
+
+
+def table(measured: list[Measured]) -> str:
+    """Return all figures as a table in Markdown."""
+    names = list(dict.fromkeys(name for each in measured for name in each.figures))
+    lines = [
+        f"| | {' | '.join(f'{each.messages:,} messages' for each in measured)} |",
+        "|---" * (len(measured) + 1) + "|",
+    ]
+    for name in names:
+        found = [each.figures.get(name) for each in measured]
+        cells = ["" if value is None else f"{value:,.2f}" if value < 100 else f"{value:,.0f}" for value in found]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def conditions() -> dict[str, Any]:
+    """Say on what it was measured."""
+    return {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load at the start": os.getloadavg()[0],
+        "psycopg": psycopg.__version__,
+    }
+
+
+def main() -> None:
+    """Measure all sizes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--messages", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--users", type=int, default=10_000)
+    parser.add_argument("--spaces", type=int, default=100)
+    parser.add_argument("--adds", type=int, default=10_000, help="messages per round of durable adds")
+    parser.add_argument("--calls", type=int, default=400, help="searches, and contexts")
+    parser.add_argument("--keep", type=Path, help="a folder for the server that stays")
+    parser.add_argument("--fill-only", action="store_true", help="fill up to the largest size, and measure nothing")
+    parser.add_argument("--json", type=Path, help="where to write the figures; what is there of other sizes stays")
+    options = parser.parse_args()
+    given, about = os.environ.get("RECOLLECT_TEST_DSN"), conditions()
+    server = None if given else Server(durable=True, folder=options.keep)
+    dsn = given or (server.ensure("bench") if server else "")
+    print(", ".join(f"{name} {value}" for name, value in about.items()))
+    try:
+        if options.fill_only:
+            asyncio.run(only_fill(dsn, options))
+            return
+        measured = [asyncio.run(measure(dsn, size, options)) for size in sorted(options.messages)]
+    finally:
+        if server is not None:
+            server.stop() if options.keep else server.remove()
+    measured = merged(measured, options.json, about)
+    if len(measured) > 1:
+        growth(measured[0], measured[-1])
+    print(f"\n{table(measured)}")
+
+
+async def only_fill(dsn: str, options: argparse.Namespace) -> None:
+    """Fill the database, for a later run that measures."""
+    store, embedder = await PostgresStore.open(dsn), LocalEmbedder()
+    rate = await fill(store, Population(options.users, options.spaces), max(options.messages), embedder)
+    print("nothing was missing" if rate is None else f"filled at {rate:,.0f} messages a second")
+    await store.close()
+    await embedder.close()
+
+
+def merged(measured: list[Measured], path: Path | None, about: dict[str, Any]) -> list[Measured]:
+    """Write the figures down beside those of other sizes, and return all of them."""
+    if path is None:
+        return measured
+    sizes = json.loads(path.read_text(encoding="utf-8"))["sizes"] if path.exists() else {}
+    sizes.update({str(each.messages): each.figures for each in measured})
+    path.write_text(json.dumps({"conditions": about, "sizes": sizes}, indent=2), encoding="utf-8")
+    return [Measured(int(size), figures) for size, figures in sorted(sizes.items(), key=lambda each: int(each[0]))]
 
 
 if __name__ == "__main__":
-    asyncio.run(main([int(size) for size in sys.argv[1:]] or [100_000, 1_000_000]))
+    main()

@@ -40,17 +40,23 @@ $$
 class Server:
     """A server that was started for tests and goes away with them."""
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, folder: Path | None = None) -> None:
+        """Start one with a new folder, or with one that is given: there it goes on where the last one stopped."""
         # Not in pytest's own folder: the server may run as another user, who cannot look into that.
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-")) if folder is None else folder.absolute()
+        self.folder.mkdir(parents=True, exist_ok=True)
         self.data = self.folder / "data"
         # PostgreSQL does not run as root.
         self._user = "nobody" if os.geteuid() == 0 else None
         if self._user is not None:
             shutil.chown(self.folder, self._user)
         self._process: subprocess.Popen[bytes]
-        atexit.register(self.remove)
+        if folder is None:
+            atexit.register(self.remove)
         self._programs = self._reachable_programs()
+        if (self.data / "PG_VERSION").exists():
+            self.start()
+            return
         self._run("initdb", "--auth=trust", "--encoding=utf8", "--locale=C", "-U", "postgres", "-D", str(self.data))
         if not durable:
             with (self.data / "postgresql.conf").open("a") as configuration:
@@ -75,6 +81,12 @@ class Server:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
             admin.execute(f"CREATE DATABASE {name} OWNER recollect")
         return self.dsn(name)
+
+    def ensure(self, name: str) -> str:
+        """Return where a database is, and make it if it is not there."""
+        with self.admin() as admin:
+            there = admin.execute("SELECT 1 FROM pg_database WHERE datname = %s", (name,)).fetchone()
+        return self.dsn(name) if there else self.create(name)
 
     def start(self) -> None:
         """Start it, also after it was killed."""
@@ -127,7 +139,7 @@ class Server:
         try:
             self._run("postgres", "--version")
         except (PermissionError, subprocess.CalledProcessError):
-            shutil.copytree(programs.parent, self.folder / "programs", symlinks=True)
+            shutil.copytree(programs.parent, self.folder / "programs", symlinks=True, dirs_exist_ok=True)
             return self.folder / "programs" / "bin"
         return programs
 

@@ -1,15 +1,29 @@
-"""A database server, reached through the front door."""
+"""A database server that is not there, or goes away and comes back."""
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
+from functools import partial
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 import recollect
+from making import adding
+from pg import Server, shared_server
+from recollect.domain.scope import Scope
 from recollect.errors import StoreError
 from recollect.store import open_store
+from recollect.store.contract import Store
+from recollect.store.failover.failover import Failover
+from recollect.store.failover.meanwhile import FIRST, Meanwhile
+from recollect.store.locate import Location, open_layout
+from recollect.store.postgres import Options, PostgresStore
 
+WRITERS = 6
+SPACES = 2
 NOBODY_THERE = "postgresql://nobody@127.0.0.1:9/nothing?connect_timeout=2"
 
 
@@ -27,4 +41,82 @@ async def test_a_database_that_is_not_there_is_taken_over_from_by_files(
         assert [message.text for message in await memory.user("ann").history()] == ["is anybody there?"]
     store = await open_store(place)
     assert [user.id for user in await store.users()] == ["ann"]
+    await store.close()
+
+
+class Writers:
+    """Several who write without a pause, each one message after the other, and note what they were told."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._going_on = True
+        self.acknowledged: list[tuple[str, str, bool]] = []
+        """The space, the text, and whether it waits somewhere else for now."""
+        self._tasks = [asyncio.create_task(self._write(number)) for number in range(WRITERS)]
+
+    async def _write(self, writer: int) -> None:
+        scope = Scope.of(f"user{writer}", space=f"space{writer % SPACES}")
+        number = 0
+        while self._going_on:
+            text = f"{writer} {number}"
+            receipt = await self._store.apply([adding(scope, text)])
+            assert receipt.durable, "on the disk of this machine at least"
+            self.acknowledged.append((scope.space, text, bool(receipt.notices)))
+            number += 1
+
+    async def until(self, count: int, *, elsewhere: bool) -> None:
+        """Wait until so many more were acknowledged, by the database or by what takes over."""
+        seen = len(self.acknowledged)
+        while sum(waits == elsewhere for _, _, waits in self.acknowledged[seen:]) < count:
+            for task in self._tasks:
+                if task.done():
+                    task.result()
+            await asyncio.sleep(0.01)
+
+    async def stop(self) -> None:
+        self._going_on = False
+        await asyncio.gather(*self._tasks)
+
+
+@pytest.mark.req("C7", "D11")
+@pytest.mark.timeout(110)
+async def test_a_database_that_goes_away_under_writers_gets_everything_once_and_in_order_when_it_returns(
+    tmp_path: Path,
+) -> None:
+    shared_server()  # leaves the test out where no server can be had
+    server = Server(durable=True)
+    try:
+        options = Options(patience=0.2)
+        reopen = partial(PostgresStore.open, server.create("leaving"), options)
+        behind = partial(open_layout, Location("files", tmp_path / "waiting"), first=FIRST)
+        store = cast("Store", Failover(cast("Store", await reopen()), reopen, Meanwhile(behind, None)))
+        writers = Writers(store)
+        for _ in range(3):
+            await writers.until(30, elsewhere=False)
+            await asyncio.to_thread(server.stop)
+            await writers.until(30, elsewhere=True)
+            assert (await store.health()).status == "failing"
+            await asyncio.to_thread(server.start)
+        await writers.until(30, elsewhere=False)
+        await writers.stop()
+        health = await store.health()
+        assert health.status == "active"
+        assert dict(health.facts)["backend"] == "postgresql"
+        await store.close()
+        await compare(cast("Store", await reopen()), writers.acknowledged)
+    finally:
+        server.remove()
+
+
+async def compare(store: Store, acknowledged: list[tuple[str, str, bool]]) -> None:
+    """Check that the database has what was acknowledged, each once, and each writer's in order."""
+    assert (await store.verify()).ok
+    for number in range(SPACES):
+        space = f"space{number}"
+        stored = [message.text for message in await store.said_between(space, 0, 2**62)]
+        expected = Counter(text for where, text, _ in acknowledged if where == space)
+        assert Counter(stored) == expected, "nothing lost, nothing twice"
+        for writer in range(number, WRITERS, SPACES):
+            mine = [int(text.split()[1]) for text in stored if text.startswith(f"{writer} ")]
+            assert mine == list(range(len(mine))), "in order, without a gap"
     await store.close()

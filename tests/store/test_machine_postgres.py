@@ -20,6 +20,7 @@ from recollect.domain.memory import Memory, Unextracted
 from recollect.domain.moving import Row
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import Stats, User
+from recollect.domain.retention import Discard, Discardable, Discarded
 from recollect.domain.summary_change import Walk
 from recollect.domain.words import Timely
 from recollect.store import Store
@@ -48,6 +49,15 @@ def in_one_space(changes: Sequence[Change]) -> tuple[str, list[Change]]:
     return chosen or "home", kept
 
 
+async def discarded(change: Discard, *stores: Store) -> Receipt:
+    """Remove all that is old enough: one change removes some of it, in one of the spaces."""
+    count = 0
+    for store in stores:
+        while (removed := cast("Discarded", (await store.apply([change])).results[0])).count:
+            count += removed.count
+    return Receipt(True, (Discarded(count),))
+
+
 class OneSpaceAtATime:
     """The PostgreSQL store, given changes of one space at a time."""
 
@@ -55,6 +65,9 @@ class OneSpaceAtATime:
         self._store = store
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
+        match changes:
+            case [Discard()]:
+                return await discarded(changes[0], self._store)
         return await self._store.apply(in_one_space(changes)[1])
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
@@ -68,6 +81,9 @@ class PlainSpaces:
         self._stores = {space: EphemeralStore() for space in ("home", "work")}
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
+        match changes:
+            case [Discard()]:
+                return await discarded(changes[0], *self._stores.values())
         space, kept = in_one_space(changes)
         return await self._stores[space].apply(kept)
 
@@ -77,6 +93,9 @@ class PlainSpaces:
             return getattr(self._stores[space], name)(where, *others, **options)
 
         return routed
+
+    async def discardable(self, what: Discardable, before: int) -> int:
+        return sum([await store.discardable(what, before) for store in self._stores.values()])
 
     async def users(self) -> list[User]:
         return [user for store in self._stores.values() for user in await store.users()]
@@ -139,8 +158,8 @@ class BothKinds(BothStores):
 
     @initialize()
     def open(self) -> None:
-        # One lane, so that callers who come at once are served in the order in which they came.
-        opened = self.loop.run_until_complete(PostgresStore.open(self.dsn, Options(lanes=1)))
+        # One transaction at a time, so that callers who come at once are served in the order in which they came.
+        opened = self.loop.run_until_complete(PostgresStore.open(self.dsn, Options(transactions=1)))
         self.tested = cast("Store", OneSpaceAtATime(opened))
 
 

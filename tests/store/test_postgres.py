@@ -161,8 +161,63 @@ async def test_all_tables_can_be_spread_by_space(store: PostgresStore) -> None:
     )
     ours = {row["relname"] for row in tables if not row["relname"].startswith(("procrastinate", "recollect_schema"))}
     assert ours == set(citus.TABLES)
-    ran = CliRunner().invoke(app, ["migrate", "--citus", store.dsn])
+    ran = CliRunner().invoke(app, ["migrate", "--citus", "--dry-run", store.dsn])
+    assert ran.exit_code == 0
     assert ran.output.splitlines() == citus.statements()
+
+
+CITUS_STAND_IN = """
+CREATE TABLE recorded (number serial, relation regclass, columns text, beside text);
+CREATE FUNCTION create_distributed_table(
+    relation regclass, distribution_column text, colocate_with text DEFAULT 'default')
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = relation AND attname = distribution_column) THEN
+        RAISE EXCEPTION 'column % of % does not exist', distribution_column, relation;
+    END IF;
+    IF relation = 'mark'::regclass AND EXISTS (SELECT 1 FROM pg_class WHERE relname = 'breaks_at_the_end') THEN
+        RAISE EXCEPTION 'a machine cannot be reached';
+    END IF;
+    INSERT INTO recorded (relation, columns, beside) VALUES (relation, distribution_column, colocate_with);
+END
+$$
+"""
+"""What Citus brings, as far as this project calls it: it writes down what it was asked for."""
+
+
+async def test_the_tables_are_distributed_by_citus_or_none_of_them_is() -> None:
+    dsn = shared_server().create("distributed")
+
+    def distribute() -> tuple[int, str]:
+        ran = CliRunner().invoke(app, ["migrate", "--citus", dsn])
+        return ran.exit_code, " ".join(ran.output.split())
+
+    def recorded() -> list[tuple[str, str, str]]:
+        with psycopg.connect(dsn) as connection:
+            return connection.execute("SELECT relation::text, columns, beside FROM recorded ORDER BY number").fetchall()
+
+    async def ran_and_said(what: str) -> None:
+        code, output = await asyncio.to_thread(distribute)
+        assert code != 0
+        assert what in output, output
+
+    await ran_and_said("has no Citus")
+    with psycopg.connect(dsn) as connection:
+        connection.execute(CITUS_STAND_IN)
+        connection.execute("CREATE TABLE breaks_at_the_end ()")
+    await ran_and_said("has no tables yet")
+    opened = await PostgresStore.open(dsn)
+    await ran_and_said("a machine cannot be reached")
+    assert recorded() == [], "those before the one that failed were taken back"
+    with psycopg.connect(dsn) as connection:
+        connection.execute("DROP TABLE breaks_at_the_end")
+    code, output = await asyncio.to_thread(distribute)
+    assert code == 0, output
+    assert "distributed 23 tables by space" in output
+    assert recorded() == [(table, "space", "default" if table == "space" else "space") for table in citus.TABLES]
+    await opened.apply([adding(ANN, "hello")])
+    await opened.close()
+    await ran_and_said("holds messages already")
 
 
 async def test_a_change_set_over_several_spaces_is_stored_as_a_whole_or_not_at_all(store: PostgresStore) -> None:

@@ -129,7 +129,10 @@ def migrate_command(
     ] = None,
     as_json: AsJson = False,
     citus: Annotated[
-        bool, typer.Option("--citus", help="Print what spreads the PostgreSQL database FROM over machines with Citus.")
+        bool, typer.Option("--citus", help="Distribute the empty PostgreSQL database FROM over machines with Citus.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --citus: only print the statements; run nothing.")
     ] = False,
 ) -> None:
     """Copy everything from one store to another, of any kind, and compare counts and hashes afterwards.
@@ -139,9 +142,10 @@ def migrate_command(
         recollect migrate memory.db sqlite:other.db
     """
     if citus:
-        for statement in _spreading(source):
-            typer.echo(statement)
+        _distribute(source, dry_run=dry_run)
         return
+    if dry_run:
+        raise InvalidInput("--dry-run goes with --citus alone; to look at a store: recollect status --store FROM")
     if target is None:
         raise InvalidInput("name where to move: recollect migrate FROM TO")
     must_exist(source)
@@ -154,12 +158,16 @@ def migrate_command(
     say(f"moved {_counted(done.rows)}; {checked}")
 
 
-def _spreading(source: str) -> list[str]:
+def _distribute(source: str, *, dry_run: bool) -> None:
     if locate(source).kind != "postgres":
         raise InvalidInput("only a PostgreSQL database can be spread over machines: postgresql://…")
-    from recollect.store.postgres.citus import statements  # noqa: PLC0415 - an extra
+    from recollect.store.postgres.citus import distribute, statements  # noqa: PLC0415 - an extra
 
-    return statements()
+    for statement in statements():
+        typer.echo(statement)
+    if dry_run:
+        return
+    say(f"distributed {asyncio.run(distribute(source))} tables by space")
 
 
 async def _migrate(source: str, target: str, progress: Progress) -> Migrated:

@@ -24,6 +24,7 @@ try:
     import psycopg
     from procrastinate import App, PsycopgConnector, RetryStrategy
     from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
+    from procrastinate.jobs import Status
 except ImportError as missing:
     raise StoreUnavailable("workers need more packages: pip install 'recollect[postgres]'") from missing
 
@@ -143,10 +144,14 @@ class Workers:
             await asyncio.sleep(self._scan_seconds)
 
     async def _scan(self, app: App) -> None:
-        """Put what is due in the queue, and take back what a worker that died was doing."""
+        """Put what is due in the queue, after what workers that died were doing was taken out of it.
+
+        A job that was left behind is not tried again itself: one for the same subject may wait already, and two cannot.
+        """
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
             _log.warning("job %s was left behind by a worker that died; it is given to another", job.id)
-            await app.job_manager.retry_job(job)
+            if job.id is not None:
+                await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
         shop = self._shop
         for part in shop.others:
             await _enqueue(app, "whole", part.name, name=part.name)

@@ -42,11 +42,11 @@ from recollect.store.postgres import (
 )
 from recollect.store.postgres.connection import Options, shown, translated
 from recollect.store.postgres.database import Database
-from recollect.store.postgres.lanes import Lanes
 from recollect.store.postgres.migrate import migrate
 from recollect.store.postgres.queries import Queries
 from recollect.store.postgres.search import Search
 from recollect.store.postgres.transaction import prepared
+from recollect.store.postgres.writer import Writer
 from recollect.store.ranking import TextMatches
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PostgresStore:
         """Use `PostgresStore.open`."""
         self.dsn = dsn
         self._database = Database(dsn, options)
-        self._lanes = Lanes(self._database, options.lanes)
+        self._writer = Writer(self._database, options.transactions)
         self._search = Search()
         self._purging = asyncio.Lock()
         self._closed = False
@@ -91,7 +91,7 @@ class PostgresStore:
         for place, step in enumerate(steps):
             if isinstance(step, retention.Discarding):
                 steps[place] = await self._read(None, lambda queries, step=step: retention.locate(queries, step.step))  # type: ignore[misc]
-        return await self._lanes.submit(steps)
+        return await self._writer.submit(steps)
 
     async def messages(
         self,
@@ -298,21 +298,21 @@ class PostgresStore:
 
     async def health(self) -> Component:
         """Say how the store is doing."""
-        lanes, breaker = self._lanes, self._database.breaker
+        writer, breaker = self._writer, self._database.breaker
         issues = tuple(
-            issue for issue in (breaker.error or lanes.last_error, "closed" if self._closed else None) if issue
+            issue for issue in (breaker.error or writer.last_error, "closed" if self._closed else None) if issue
         )
         return Component(
             name="store",
             status="failing" if issues else "active",
-            last_update=None if lanes.last_commit is None else moment(lanes.last_commit),
+            last_update=None if writer.last_commit is None else moment(writer.last_commit),
             issues=issues,
             facts=(
                 ("backend", "postgresql"),
                 ("location", shown(self.dsn)),
                 ("breaker", breaker.state),
                 ("connections", str(self._database.pool.open)),
-                ("waiting writes", str(lanes.waiting)),
+                ("waiting writes", str(writer.waiting)),
             ),
         )
 
@@ -339,9 +339,7 @@ class PostgresStore:
         """Erase a user from every table. What lies in freed pages and old logs is up to the database's own care."""
         self._check_open()
         async with self._purging:
-            return await self._database.write(
-                [scope.space], self._lanes.count, lambda unit: purging.erase(unit, scope, actor)
-            )
+            return await self._database.write([scope.space], "eraser", lambda unit: purging.erase(unit, scope, actor))
 
     async def discardable(self, what: Discardable, before: int) -> int:
         """Return how much could be removed."""
@@ -355,7 +353,7 @@ class PostgresStore:
         """Finish what was handed in, then let go of everything."""
         if not self._closed:
             self._closed = True
-            await self._lanes.close()
+            await self._writer.close()
             await self._database.close()
 
     async def _read(self, space: str | None, work: Callable[[Queries], Awaitable[T]]) -> T:

@@ -14,7 +14,7 @@ from recollect.domain.session import automatic_name, opening_message
 from recollect.store import records
 from recollect.store.hashed import hashed
 from recollect.store.postgres import rows
-from recollect.store.postgres.queries import Row, Statement
+from recollect.store.postgres.queries import Row, Statement, columns
 from recollect.store.postgres.sessions import Sessions, latest_sessions
 from recollect.store.postgres.unit import Unit
 from recollect.store.terms import terms
@@ -122,10 +122,10 @@ class Appender:
         threads = {(step.draft.scope.space, step.draft.scope.thread) for step in self._steps}
         statements: list[Statement] = []
         if ids:
-            statements.append((_BY_GIVEN_ID, _columns([(*_place(each), each.id) for each in ids])))
+            statements.append((_BY_GIVEN_ID, columns([(*_place(each), each.id) for each in ids])))
         if timed:
             wanted = {(*_place(each), each.at) for each in timed}
-            statements.append((_BY_TIME, _columns(sorted(wanted))))
+            statements.append((_BY_TIME, columns(sorted(wanted))))
         if threads:
             statements.append(latest_sessions(sorted(threads)))
         answers = await self._unit.begin(*statements)
@@ -201,13 +201,13 @@ class Appender:
     def _table(self, counted: dict[Place, tuple[int, ...]]) -> tuple[list[Any], ...]:
         """Return people or threads with their counts, and the revision that they start with where they are new."""
         numbers = self._unit.numbers
-        return _columns(
+        return columns(
             [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
         )
 
     def _write_messages(self) -> None:
         if self._messages:
-            self._unit.later(_NEW_MESSAGES, *_columns(self._messages))
+            self._unit.later(_NEW_MESSAGES, *columns(self._messages))
             self._messages = []
 
     def _delivered_before(self, draft: Draft) -> Message | None:
@@ -249,8 +249,3 @@ class Appender:
 
 def _place(draft: Draft) -> Place:
     return draft.scope.space, draft.scope.thread
-
-
-def _columns(table: Sequence[Sequence[Any]]) -> tuple[list[Any], ...]:
-    """Turn rows into columns, as `unnest` wants them."""
-    return tuple([list(column) for column in zip(*table, strict=True)])

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+import psycopg
+
+from recollect.errors import InvalidInput, StoreUnavailable
+from recollect.store.postgres.connection import shown, translated
+
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
     *("memory_version", "facts", "forgotten", "derived", "setting", "audit", "spending", "walk", "agenda", "embedder"),
@@ -11,12 +16,48 @@ TABLES: Final = (
 )
 """All tables, those that others refer to before these."""
 
+_SEE_ALL: Final = "SELECT set_config('recollect.reach', 'all', true)"
+_HAS_CITUS: Final = "SELECT to_regproc('create_distributed_table') IS NOT NULL"
+_HAS_TABLES: Final = "SELECT to_regclass('recollect_schema') IS NOT NULL"
+_HAS_SPACES: Final = "SELECT EXISTS (SELECT 1 FROM space)"
+
 
 def statements() -> list[str]:
-    """Return what an administrator runs once, in an open database on a coordinator of Citus."""
+    """Return what is run once, in a database on a coordinator of Citus that Recollect has opened before."""
     first, *others = TABLES
     return [
-        "CREATE EXTENSION IF NOT EXISTS citus;",
         f"SELECT create_distributed_table('{first}', 'space');",
         *(f"SELECT create_distributed_table('{table}', 'space', colocate_with => '{first}');" for table in others),
     ]
+
+
+async def distribute(dsn: str) -> int:
+    """Run the statements, all or none of them, and return how many tables were distributed.
+
+    The tables must be there and empty: what they hold is seen by Recollect alone, because of the walls between spaces,
+    so moving it is left to `recollect migrate` from another store.
+    """
+    where = shown(dsn)
+    with translated(where, "distributing"):
+        async with await psycopg.AsyncConnection.connect(dsn) as connection, connection.transaction():
+
+            async def says(question: str) -> bool:
+                row = await (await connection.execute(question.encode())).fetchone()
+                return bool(row and row[0])
+
+            await connection.execute(_SEE_ALL)
+            if not await says(_HAS_CITUS):
+                raise StoreUnavailable(
+                    f"{where} has no Citus: nothing was distributed. An administrator must install it on all machines, "
+                    "run CREATE EXTENSION citus in this database, and name the machines with citus_add_node"
+                )
+            if not await says(_HAS_TABLES):
+                raise InvalidInput(f"{where} has no tables yet: open it once, with: recollect status --store {where}")
+            if await says(_HAS_SPACES):
+                raise InvalidInput(
+                    f"{where} holds messages already: distribute an empty database, then copy into it with "
+                    "recollect migrate FROM TO"
+                )
+            for statement in statements():
+                await connection.execute(statement.encode())
+    return len(TABLES)

@@ -26,6 +26,8 @@ try:
     from pgvector.psycopg.vector import register_vector_info
     from psycopg import conninfo, errors
     from psycopg.types import TypeInfo
+
+    from recollect.store.postgres.arrays import ListDumper
 except ImportError as missing:  # pragma: no cover - tested in a process that cannot import it
     raise StoreUnavailable("PostgreSQL needs more packages: pip install 'recollect[postgres]'") from missing
 
@@ -41,7 +43,7 @@ class Options:
 
     connections: int = 12
     """At most so many are open at a time, by this store."""
-    lanes: int = 4
+    transactions: int = 4
     """So many transactions may write at a time. What is written to one space is always written in order."""
     patience: float = 30.0
     """So many seconds a call waits for a database that has gone away, before it gives up."""
@@ -113,6 +115,7 @@ class Pool:
             application_name=application_name(self._dsn),
         )
         self.open += 1
+        held.adapters.register_dumper(list, ListDumper)
         try:
             await held.execute(
                 "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "

@@ -87,14 +87,15 @@ class Database:
             finally:
                 await queries.finish(keep=False)
 
-    async def write(self, spaces: Sequence[str], lane: int, work: Callable[[Unit], Awaitable[T]]) -> T:
+    async def write(self, spaces: Sequence[str], who: str, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Run a change that holds the rows of its spaces, once, whatever happens to the connection meanwhile.
 
         A transaction whose commit was not answered may have happened or not. Whoever asks again waits for the same
-        rows, so it is over by then, and its mark says what became of it.
+        rows, so it is over by then, and its mark says what became of it. Two that write to the same space at the same
+        time have different names (`who`), because each leaves one mark.
         """
         ordered = sorted(set(spaces))
-        writer = f"{self._name}/{lane}"
+        writer = f"{self._name}/{who}"
         self._batches += 1
         batch = self._batches
         made: list[T] = []

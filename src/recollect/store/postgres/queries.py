@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.errors import StoreDamaged
@@ -23,6 +24,11 @@ WRITING: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 def opening(begin: str, space: str | None) -> list[Statement]:
     """Return what a transaction starts with: it can see one space, or all of them."""
     return [(begin, ()), (_SPACE, ("" if space is None else space, "all" if space is None else "one"))]
+
+
+def columns(table: Sequence[Sequence[Any]]) -> tuple[list[Any], ...]:
+    """Turn rows into columns, as `unnest` wants them."""
+    return tuple([list(column) for column in zip(*table, strict=True)])
 
 
 class Queries:

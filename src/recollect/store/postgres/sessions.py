@@ -10,7 +10,7 @@ from recollect.domain.message import Draft
 from recollect.domain.scope import Scope
 from recollect.domain.session import Stretch, automatic_name, opening_message, place
 from recollect.errors import InvalidInput
-from recollect.store.postgres.queries import Row, Statement
+from recollect.store.postgres.queries import Row, Statement, columns
 from recollect.store.postgres.unit import Unit
 
 _LATEST: Final = """
@@ -33,11 +33,15 @@ SELECT s.id, s.name FROM log JOIN session s ON s.space = log.space AND s.id = lo
 """
 _NEW: Final = """
 INSERT INTO session (space, id, thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::bigint[], $8::bigint[],
+                     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
 """
 _GROW: Final = """
-UPDATE session SET started_at = least(started_at, $3), last_at = greatest(last_at, $4), last_seq = $5,
-       messages = messages + $6 WHERE space = $1 AND id = $2
+UPDATE session SET started_at = least(session.started_at, new.started_at), last_at = greatest(session.last_at, new.last_at),
+       last_seq = new.last_seq, messages = session.messages + new.messages
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+       AS new (space, id, started_at, last_at, last_seq, messages)
+ WHERE session.space = new.space AND session.id = new.id
 """
 _BY_HAND: Final = "UPDATE session SET automatic = false WHERE space = $1 AND id = $2 AND automatic"
 _MOVE: Final = """
@@ -64,7 +68,7 @@ _GONE: Final = "DELETE FROM session WHERE space = $1 AND id = $2"
 
 @dataclass(slots=True)
 class _Latest:
-    """The newest automatic session of a thread, and by how much it grew since that was written down."""
+    """The newest automatic session of a thread."""
 
     key: int
     name: str
@@ -72,8 +76,16 @@ class _Latest:
     last: int
     earlier_last: int | None
     """When the session before it ended."""
-    last_seq: int = 0
-    grown_by: int = 0
+
+
+@dataclass(slots=True)
+class _Growth:
+    """What has been added to a session, and is still to be written down."""
+
+    started: int
+    last: int
+    last_seq: int
+    messages: int
 
 
 def latest_sessions(threads: Sequence[tuple[str, str]]) -> Statement:
@@ -89,7 +101,8 @@ class Sessions:
         self._unit = unit
         self._before_change = before_change
         self._latest: dict[tuple[str, str], _Latest | None] = {}
-        self._grown: dict[tuple[str, int], _Latest] = {}
+        self._new_rows: list[Row] = []
+        self._grown: dict[tuple[str, int], _Growth] = {}
         self._entered: dict[tuple[str, str, str], int] = {}
         """The sessions of messages that came back from a dump."""
 
@@ -113,9 +126,7 @@ class Sessions:
             return self._open(draft, silence, seq, None if latest is None else latest.last)
         if latest.started <= draft.at and (latest.earlier_last is None or draft.at >= latest.earlier_last + silence):
             latest.last = max(latest.last, draft.at)
-            latest.last_seq = seq
-            latest.grown_by += 1
-            self._grown[scope.space, latest.key] = latest
+            self._grow(scope.space, latest.key, draft.at, seq)
             return latest.key, latest.name
         return await self._between(draft, silence, seq)
 
@@ -123,10 +134,10 @@ class Sessions:
         """Put a message into the session of its thread that has a name, whatever the silences say."""
         scope = draft.scope
         here = scope.space, scope.thread
-        self.write()
         self._latest.pop(here, None)
         key = self._entered.get((*here, name))
         if key is None:
+            self.write()
             found = await self._unit.first(_NAMED, *here, name)
             if found is None:
                 automatic = opening_message(name) is not None
@@ -134,15 +145,30 @@ class Sessions:
                 self._entered[*here, name] = key
                 return key
             key = self._entered[*here, name] = found[0]
-        self._unit.later(_GROW, scope.space, key, draft.at, draft.at, seq, 1)
+        self._grow(scope.space, key, draft.at, seq)
         return key
 
     def write(self) -> None:
         """Bring the stored sessions up to date."""
-        for (space, key), latest in self._grown.items():
-            self._unit.later(_GROW, space, key, latest.started, latest.last, latest.last_seq, latest.grown_by)
-            latest.grown_by = 0
-        self._grown.clear()
+        if self._new_rows:
+            self._unit.later(_NEW, *columns(self._new_rows))
+            self._new_rows = []
+        if self._grown:
+            rows = [
+                (*session, each.started, each.last, each.last_seq, each.messages)
+                for session, each in self._grown.items()
+            ]
+            self._unit.later(_GROW, *columns(rows))
+            self._grown.clear()
+
+    def _grow(self, space: str, key: int, at: int, seq: int) -> None:
+        grown = self._grown.get((space, key))
+        if grown is None:
+            self._grown[space, key] = _Growth(at, at, seq, 1)
+        else:
+            grown.started, grown.last = min(grown.started, at), max(grown.last, at)
+            grown.last_seq = seq
+            grown.messages += 1
 
     def _open(self, draft: Draft, silence: int, seq: int, earlier_last: int | None) -> tuple[int, str]:
         name = automatic_name(seq)
@@ -154,7 +180,7 @@ class Sessions:
         numbers = self._unit.numbers[scope.space]
         numbers.session += 1
         names = (scope.space, numbers.session, scope.thread, name, automatic, scope.user)
-        self._unit.later(_NEW, *names, at, at, seq, seq, 1, silence)
+        self._new_rows.append((*names, at, at, seq, seq, 1, silence))
         return numbers.session
 
     def _settle(self) -> None:
@@ -163,6 +189,7 @@ class Sessions:
         self.write()
 
     async def _remember_again(self, scope: Scope) -> None:
+        self.write()
         thread = (scope.space, scope.thread)
         query, values = latest_sessions([thread])
         self.remember([thread], await self._unit.rows(query, *values))
@@ -183,7 +210,7 @@ class Sessions:
         key, current = found
         # Whoever continues a session by name decides how long it lasts; the silences no longer do.
         unit.later(_BY_HAND, scope.space, key)
-        unit.later(_GROW, scope.space, key, draft.at, draft.at, seq, 1)
+        self._grow(scope.space, key, draft.at, seq)
         await self._remember_again(scope)
         return key, current
 
@@ -206,6 +233,6 @@ class Sessions:
                 unit.later(_REGROUPED_PEOPLE, scope.space, key)
                 unit.later(_REGROUPED_THREAD, scope.space, scope.thread)
                 unit.later(_GONE, scope.space, gone)
-            unit.later(_GROW, scope.space, key, draft.at, draft.at, seq, 1)
+            self._grow(scope.space, key, draft.at, seq)
         await self._remember_again(scope)
         return key, name

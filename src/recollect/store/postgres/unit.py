@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from recollect.domain.clock import now
 from recollect.domain.scope import Scope
 from recollect.errors import NotFound
-from recollect.store.postgres.queries import Queries, Row, Statement
+from recollect.store.postgres.queries import Queries, Row, Statement, columns
 
 _HOLD: Final = """
 SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
@@ -17,8 +17,11 @@ SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten,
 """
 _NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
 _COUNT: Final = """
-UPDATE space SET last_seq = $2, last_session = $3, last_summary = $4, last_memory = $5, last_forgotten = $6, last_audit = $7, purges = $8
- WHERE space = $1
+UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary, last_memory = new.memory,
+       last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+       AS new (space, seq, session, summary, memory, forgotten, audit, purges)
+ WHERE space.space = new.space
 """
 _OWNER: Final = "SELECT owner FROM person WHERE space = $1 AND name = $2"
 _OWNS: Final = """
@@ -75,11 +78,16 @@ class Unit:
     def settle(self) -> None:
         """Write down the numbers that were given, and the audit rows."""
         if self._audit:
-            self.later(_AUDIT, *[list(column) for column in zip(*self._audit, strict=True)])
-        for space, numbers in self.numbers.items():
-            last = astuple(numbers)
-            if last != self._before[space]:
-                self.later(_COUNT, space, *last)
+            self.later(_AUDIT, *columns(self._audit))
+        counted = [(space, *last) for space, last in self._last().items() if last != self._before[space]]
+        if counted:
+            self.later(_COUNT, *columns(counted))
+
+    def _last(self) -> dict[str, Row]:
+        return {
+            space: (last.seq, last.session, last.summary, last.memory, last.forgotten, last.audit, last.purges)
+            for space, last in self.numbers.items()
+        }
 
     def later(self, query: str, *values: Any) -> None:  # noqa: ANN401
         """Let something be done before the next question is asked, or at the end."""

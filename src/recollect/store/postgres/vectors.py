@@ -12,7 +12,7 @@ from recollect.domain.change import AddVectors
 from recollect.domain.scope import Scope
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
-from recollect.store.postgres.queries import Queries
+from recollect.store.postgres.queries import Queries, columns
 from recollect.store.postgres.reads import inside
 from recollect.store.postgres.unit import Unit
 
@@ -23,12 +23,14 @@ _MANY: Final = 4_000
 """Up to so many similarities, all are answered; beyond, only the best."""
 
 _SEEN: Final = """
-INSERT INTO embedder (space, name, up_to) VALUES ($1, $2, $3)
+INSERT INTO embedder (space, name, up_to) SELECT space, $1, up_to FROM unnest($2::text[], $3::bigint[]) AS new (space, up_to)
 ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)
 """
 _ADD: Final = """
 INSERT INTO meaning (space, seq, embedder, owner, content, value)
-SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
+SELECT log.space, log.seq, $1, log.owner, new.content, new.value
+  FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::halfvec[]) AS new (space, seq, content, value)
+  JOIN log ON log.space = new.space AND log.seq = new.seq
 ON CONFLICT DO NOTHING
 """
 _DUE: Final = """
@@ -66,13 +68,16 @@ def add(unit: Unit, step: AddVectors) -> None:
     """Store vectors, and how far the embedder has come in each space."""
     import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
+    if not step.rows:
+        return
     marks: dict[str, int] = {}
+    new = []
     for row in step.rows:
         value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-        unit.later(_ADD, row.space, row.seq, step.embedder, content_hash(row.text), value)
+        new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
-    for space, up_to in marks.items():
-        unit.later(_SEEN, space, step.embedder, up_to)
+    unit.later(_ADD, step.embedder, *columns(new))
+    unit.later(_SEEN, step.embedder, [*marks], [*marks.values()])
 
 
 async def unembedded(queries: Queries, embedder: str, limit: int) -> list[Unembedded]:
@@ -81,8 +86,8 @@ async def unembedded(queries: Queries, embedder: str, limit: int) -> list[Unembe
     if not due:
         return []
     contents = {(space, content_hash(text)) for space, _, text in due}
-    columns = ([space for space, _ in contents], [content for _, content in contents])
-    known = {(space, text): halves(value) for space, text, value in await queries.rows(_KNOWN, embedder, *columns)}
+    found = await queries.rows(_KNOWN, embedder, *columns([*contents]))
+    known = {(space, text): halves(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
 
 

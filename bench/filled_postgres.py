@@ -1,0 +1,95 @@
+"""Many users in many spaces, and filling a database with what they said."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import cast
+
+import numpy as np
+from conversation import Talk
+
+from recollect.domain.change import AddMessage, AddVectors
+from recollect.domain.message import draft
+from recollect.domain.receipt import Stored
+from recollect.domain.scope import Scope
+from recollect.domain.vector import VectorRow
+from recollect.memory import Memory, UserMemory
+from recollect.models.embed import LocalEmbedder
+from recollect.store.postgres import PostgresStore
+
+BATCH = 1_000
+"""So many messages are stored together, as an import does it."""
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+AT_ONCE = 3
+CENTRES = 1_000
+"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+A_SESSION = 10
+"""So many messages of a user are a minute apart; the next ones come a day later."""
+
+
+class Population:
+    """Users, each in one space, all with the same number of messages."""
+
+    def __init__(self, users: int, spaces: int) -> None:
+        self.users = users
+        self.spaces = spaces
+        self.talk = Talk(seed=7)
+        self._chance = random.Random(8)
+
+    def scope(self, number: int) -> Scope:
+        """Return where the messages of a user are."""
+        return Scope.of(f"user{number}", space=f"space{number % self.spaces}")
+
+    def user(self, memory: Memory, number: int) -> UserMemory:
+        """Return a user of an open memory."""
+        return memory.user(f"user{number}", space=f"space{number % self.spaces}")
+
+    def question(self) -> str:
+        """Ask as people ask: a word or two that are said often, and one or two that tell what is meant."""
+        words = [*self.talk.text().split()[:2], *self.talk.question().split()]
+        form = self._chance.choice(("When did I tell you about {} and {}?", "What was {} with the {}?"))
+        return form.format(*self._chance.sample(words, 2))
+
+
+def changes(people: Population, first: int, last: int) -> Iterator[AddMessage]:
+    """Give out the messages from one number to another, one of each user of a space after the other, space by space."""
+    texts = Talk(seed=first)
+    in_a_space = people.users // people.spaces
+    for space in range(people.spaces):
+        mine = [people.scope(space + each * people.spaces) for each in range(in_a_space)]
+        for number in range(first // people.spaces, last // people.spaces):
+            turn, who = divmod(number, in_a_space)
+            said = BEGAN + timedelta(days=turn // A_SESSION, minutes=turn % A_SESSION, milliseconds=who)
+            yield AddMessage(draft(mine[who], "user" if turn % 2 == 0 else "assistant", texts.text(), at=said))
+
+
+async def fill(store: PostgresStore, people: Population, messages: int, embedder: LocalEmbedder) -> float | None:
+    """Bring the store to so many messages with vectors; return how many a second, or None where none was missing."""
+    stored = (await store.stats()).messages
+    # What was measured before has left messages of its own; fewer than that is not worth a round.
+    if messages - stored < messages // 2:
+        return None
+    chance = np.random.default_rng(9)
+    centres = await embedder.embed([people.talk.text() for _ in range(CENTRES)])
+    missing = changes(people, stored - stored % people.users, messages)
+
+    async def work() -> None:
+        while batch := list(islice(missing, BATCH)):
+            added = [cast("Stored", result).message for result in (await store.apply(batch)).results]
+            noise = chance.standard_normal((len(added), centres.shape[1])).astype(np.float32) * 0.03
+            vectors = centres[chance.integers(0, CENTRES, len(added))] + noise
+            halves = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
+            rows = tuple(
+                VectorRow(message.seq, message.text, vector.tobytes(), message.space)
+                for message, vector in zip(added, halves, strict=True)
+            )
+            await store.apply([AddVectors(embedder.name, rows, rows[-1].seq)])
+
+    started = time.perf_counter()
+    await asyncio.gather(*[work() for _ in range(AT_ONCE)])
+    return (messages - stored) / (time.perf_counter() - started)

@@ -1,0 +1,67 @@
+"""What psycopg alone stores in the same database: the limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+
+from recollect.domain.change import AddMessage
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.store.postgres.append import prepare
+
+COMMIT = 256
+SPACES = 100
+BARE = f"raw psycopg, text and one key, {COMMIT} a commit"
+SAME = f"raw psycopg, the same rows and indexes, {COMMIT} a commit"
+NAMES = (BARE, SAME)
+_COLUMNS = "space, seq, owner, thread, shared, session, author, role, text, at, stored_at, words, terms, hash"
+_TABLES = """
+DROP TABLE IF EXISTS raw_text, raw_log;
+CREATE TABLE raw_text (space text COLLATE "C", seq bigint, owner text, text text, PRIMARY KEY (space, seq));
+CREATE TABLE raw_log (LIKE log INCLUDING ALL);
+"""
+
+Row = tuple[Any, ...]
+
+
+def rates(dsn: str, texts: Sequence[str]) -> dict[str, float]:
+    """Return how many rows a second each way of storing these texts stores."""
+    with psycopg.connect(dsn) as connection:
+        connection.execute(_TABLES)
+        connection.commit()
+        found = {BARE: _rate(connection, "raw_text (space, seq, owner, text)", texts, _bare)}
+        found[SAME] = _rate(connection, f"raw_log ({_COLUMNS})", texts, _whole)
+        connection.execute("DROP TABLE raw_text, raw_log")
+    return found
+
+
+def _rate(connection: psycopg.Connection, table: str, texts: Sequence[str], row: Callable[[int, str], Row]) -> float:
+    started = time.perf_counter()
+    for start in range(0, len(texts), COMMIT):
+        # What a row holds is made on the way, like anybody has to who writes these rows.
+        rows = [row(start + number, text) for number, text in enumerate(texts[start : start + COMMIT])]
+        with connection.cursor() as cursor:
+            cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
+        connection.commit()
+    return len(texts) / (time.perf_counter() - started)
+
+
+def _bare(number: int, text: str) -> Row:
+    return f"space{number % SPACES}", number, f"user{number % 10_000}", text
+
+
+def _whole(number: int, text: str) -> Row:
+    scope = Scope.of(f"user{number % 10_000}", space=f"space{number % SPACES}")
+    made = prepare(AddMessage(draft(scope, "user", text)))
+    new = made.draft
+    return (scope.space, number, scope.user, scope.thread, False, 1, new.author, new.role, new.text) + (
+        new.at,
+        new.stored_at,
+        made.words,
+        made.terms,
+        made.hash,
+    )
