@@ -65,8 +65,8 @@ class Way:
 
 
 WAYS = {
-    "one": Way(alone=True, plain=False, meaning=True, sizes=(1_000, 10_000, 100_000)),
-    "many": Way(alone=False, plain=False, meaning=True, sizes=(1_000, 10_000, 100_000)),
+    "one": Way(alone=True, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
+    "many": Way(alone=False, plain=False, meaning=True, sizes=(1_000, 10_000, 30_000)),
     "log-one": Way(alone=True, plain=True, meaning=True, sizes=(1_000, 10_000, 100_000, 1_000_000)),
     "log-many": Way(alone=False, plain=True, meaning=False, sizes=(1_000, 10_000, 100_000, 1_000_000)),
 }

@@ -87,7 +87,7 @@ def test_growth_is_measured(tmp_path: Path) -> None:
     ET.parse(tmp_path / "results/how-cost-grows-one.svg")  # noqa: S314
 
 
-@pytest.mark.parametrize(("page", "writer"), [("beside-others", "peers")])
+@pytest.mark.parametrize(("page", "writer"), [("beside-others", "peers"), ("how-cost-grows", "growth")])
 def test_the_docs_show_what_was_measured(
     page: str, writer: str, written: dict[str, ModuleType], tmp_path: Path
 ) -> None:

@@ -28,8 +28,14 @@ _UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('de
 _NOTES: Final = """
 SELECT (SELECT count(*) FROM summary WHERE owner = ?1) + (SELECT count(*) FROM memory WHERE owner = ?1)
 """
-_VECTORS: Final = """
-SELECT note, value FROM note_vector WHERE embedder = (SELECT id FROM embedder WHERE name = ?) AND owner = ?
+# Few are active, however many there were: summaries of summaries archive their sources.
+_ACTIVE: Final = """
+SELECT 2 * id FROM summary WHERE owner = ?1 AND active = 1
+UNION ALL SELECT 2 * id + 1 FROM memory WHERE owner = ?1 AND active = 1
+"""
+_VECTORS: Final = f"""
+SELECT note, value FROM note_vector
+ WHERE embedder = (SELECT id FROM embedder WHERE name = ?2) AND owner = ?1 AND note IN ({_ACTIVE})
 """
 _SUMMARY: Final = """
 SELECT y.id, y.text, y.created_at,
@@ -135,10 +141,11 @@ def search(
     having = {word: list(dict.fromkeys(found)) for word, found in having.items()}
     vectors: dict[int, bytes] = {}
     if vector is not None:
-        vectors.update(rows.every(connection.execute(_VECTORS, (embedder, owner))))
+        vectors.update(rows.every(connection.execute(_VECTORS, (owner, embedder))))
+    active = {note for (note,) in connection.execute(_ACTIVE, (owner,))}
     matches: list[NoteMatch] = []
     for ranked in rank_notes(having, similarities(vectors, vector), count):
-        match = _read(connection, owner, ranked)
+        match = _read(connection, owner, ranked) if ranked.note in active else None
         if match is not None:
             matches.append(match)
             if len(matches) == limit:
