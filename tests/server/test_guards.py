@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -163,6 +165,22 @@ def test_a_file_of_keys_that_cannot_be_written_stays_as_it_was(tmp_path: Path, m
     assert path.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["keys.json", "keys.json.lock"]
     assert [key.name for key in keys.all()] == ["app"]
+
+
+def test_keys_that_are_added_at_the_same_moment_are_all_there(tmp_path: Path) -> None:
+    path, start = tmp_path / "keys.json", threading.Barrier(4)
+
+    def add(name: str) -> None:
+        ring = Keys(path)
+        start.wait()
+        for number in range(5):
+            ring.add(f"{name} {number}", "reader")
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(add, "abcd"))
+    assert sorted(key.name for key in Keys(path).all()) == [
+        f"{name} {number}" for name in "abcd" for number in range(5)
+    ]
 
 
 def test_keys_of_folders_and_databases_have_a_place_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
