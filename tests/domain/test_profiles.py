@@ -64,5 +64,5 @@ def test_what_is_wrong_with_a_profile_is_said(wrong: object, said: str) -> None:
 def test_a_profile_file_with_a_syntax_error_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_text("session_minutes = = 5")
-    with pytest.raises(InvalidInput, match="cannot be read"):
+    with pytest.raises(InvalidInput, match="not valid TOML"):
         load_profile(path)

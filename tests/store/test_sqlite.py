@@ -427,7 +427,7 @@ async def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnavailable, match="cannot be opened"):
         await open_store(tmp_path / "file" / "memory.db")
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+    with pytest.raises(StoreUnavailable, match="is a folder"):
         await open_store(tmp_path)
 
 
