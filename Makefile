@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth
+.PHONY: help demo test programs test-llm check format stubs tables rest requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth pictures
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -62,6 +62,9 @@ bench-postgres: $(READY)  ## measure the PostgreSQL store beside raw inserts (lo
 
 bench: $(READY)  ## measure, side by side with the limit (about 10 minutes)
 	$(BIN)/python bench/run.py
+
+pictures: $(READY)  ## take the pictures of the README anew, in Chromium
+	$(BIN)/python tools/screenshots.py
 
 bench-server: $(READY)  ## measure the server beside a route that does nothing (about 2 minutes)
 	$(BIN)/python bench/serving.py

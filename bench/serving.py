@@ -34,6 +34,8 @@ from recollect.settings import Choice, Provider, Route, Serving, Settings
 from recollect.testing import ScriptedModel
 
 HISTORY = 500
+TALKERS = {"few": 300, "many": 10_000}
+"""Whose chats go through the proxy, and how many messages are remembered of them."""
 WORDS = ("Berlin", "tea", "dentist", "garden", "train", "parrot", "violin", "Monday", "island", "soup")
 
 
@@ -69,8 +71,11 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
             routes={"chat": Route((Choice("scripted", "scripted"),))},
         )
         async with recollect.connect(Path(folder) / "memory.db", settings=settings) as memory:
-            ann = memory.user("ann")
-            await asyncio.gather(*(ann.add("user", text(number)) for number in range(HISTORY)))
+            for user, size in {"ann": HISTORY, **TALKERS}.items():
+                person = memory.user(user)
+                for first in range(0, size, 1_000):
+                    numbers = range(first, min(first + 1_000, size))
+                    await asyncio.gather(*(person.add(("user", "assistant")[n % 2], text(n)) for n in numbers))
             await memory.upkeep()
             options = ServerOptions(Serving(requests_per_second=1e6, burst=1_000_000), settings=settings)
             app = create_app(memory, options)
@@ -104,10 +109,10 @@ def process(target: Callable[..., None], *arguments: str) -> Iterator[Any]:
 class Caller:
     """One connection that is kept open."""
 
-    def __init__(self, port: int, token: str = "") -> None:
+    def __init__(self, port: int, token: str = "", more: str = "") -> None:
         self._port = port
         key = f"Authorization: Bearer {token}\r\n" if token else ""
-        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{key}Content-Type: application/json\r\n"
+        self._head = f" HTTP/1.1\r\nHost: 127.0.0.1\r\n{key}{more}Content-Type: application/json\r\n"
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
@@ -138,13 +143,14 @@ async def load(
     seconds: float,
     callers: int,
     pause: float = 0.0,
+    more: str = "",
 ) -> tuple[float, list[float]]:
     """Ask as fast as it goes, or after pauses. Return answers per second, and milliseconds that each took."""
     taken: list[float] = []
     numbers = iter(range(10**9))
 
     async def keep_asking(until: float) -> None:
-        async with Caller(port, token) as caller:
+        async with Caller(port, token, more) as caller:
             while time.perf_counter() < until:
                 start = time.perf_counter()
                 await caller.call(*ask(next(numbers)))
@@ -158,10 +164,36 @@ async def load(
     return len(taken) / (time.perf_counter() - began), taken
 
 
-def chat(number: int) -> tuple[str, dict[str, Any]]:
-    question = {"role": "user", "content": f"Question {number}: what about the {WORDS[number % 10]}?"}
-    messages = [{"role": "system", "content": "Be brief."}, question]
-    return "POST /v1/chat/completions", {"model": "scripted", "user": "bob", "messages": messages}
+def chat(user: str) -> Callable[[int], tuple[str, dict[str, Any]]]:
+    """Return what asks questions of a user, each a new one."""
+
+    def ask(number: int) -> tuple[str, dict[str, Any]]:
+        question = {"role": "user", "content": f"Question {number}: what about the {WORDS[number % 10]}?"}
+        messages = [{"role": "system", "content": "Be brief."}, question]
+        return "POST /v1/chat/completions", {"model": "scripted", "user": user, "messages": messages}
+
+    return ask
+
+
+async def measure_proxy(seconds: float, port: int, token: str, model_port: int) -> None:
+    """Measure what the proxy adds to a direct call of the model."""
+    heading(
+        "The proxy, one caller: what it adds to a direct call of the model (at most 15 ms at the median are wanted)"
+    )
+    _, direct = await load(model_port, chat("few"), "", seconds, 1)
+    usual = statistics.median(direct)
+    row("direct", percentiles(direct))
+
+    async def through(label: str, user: str, pause: float, more: str = "") -> None:
+        _, taken = await load(port, chat(user), token, seconds * (4 if pause else 1), 1, pause, more)
+        added = statistics.median(taken) - usual
+        row(label, f"{percentiles(taken)}   added, p50 {added:7.3f} ms ({added / usual:4.0f} times a direct call)")
+
+    await through("through the proxy, memory off", "few", 0.0, "X-Recollect-Memory: off\r\n")
+    for user, size in TALKERS.items():
+        # People and models take their time between two requests, in which what was said is embedded and learned from.
+        await through(f"with {size:,} messages, requests half a second apart", user, 0.5)
+        await through(f"with {size:,} messages, requests without a pause", user, 0.0)
 
 
 async def measure(seconds: float, bare_port: int, port: int, token: str, model_port: int) -> None:
@@ -185,15 +217,7 @@ async def measure(seconds: float, bare_port: int, port: int, token: str, model_p
             lambda n: ("POST /api/messages", {"user": f"u{n % 50}", "role": "user", "text": text(n)}),
         ),
     }
-    heading("The proxy, one caller: what it adds to a direct call of the model")
-    _, direct = await load(model_port, chat, "", seconds, 1)
-    row("direct", percentiles(direct))
-    # People and models take their time between two requests, in which what was said is embedded and learned from.
-    for pause, label in ((0.5, "half a second apart"), (0.0, "without a pause")):
-        _, through = await load(port, chat, token, seconds * (4 if pause else 1), 1, pause)
-        row(f"through the proxy, requests {label}", percentiles(through))
-        added = statistics.median(through) - statistics.median(direct)
-        row("  added, p50", f"{added:7.3f} ms (at most 15 wanted)")
+    await measure_proxy(seconds, port, token, model_port)
     for callers in (1, 16):
         heading(f"{callers} caller{'s' * (callers > 1)} at a time, {seconds:g} s each")
         for label, (where, ask) in routes.items():

@@ -127,8 +127,13 @@ class BlockingMemory:
     def activity(self, days: int = 30, *, space: str | int = ..., user: str | int | None = None) -> list[Activity]:
         """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
 
-        It reads what it counts, newest days first, and stops after a day with which it has read many thousands of
-        messages: then there are fewer days than were asked for.
+        A message counts for whom it belongs to.
+        """
+
+    def audit(self, limit: int = 100, *, space: str | int = ...) -> list[AuditEntry]:
+        """Return the newest changes that were made to the settings of a space, oldest first.
+
+        What was done with a user's memory is in `memory.user(…).audit()`.
         """
 
     def health(self) -> Health:
@@ -418,13 +423,15 @@ class BlockingUserMemory:
         at: datetime | None = None,
         model: str | None = None,
         answers: Message | None = None,
+        most: int | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
-        stored after it. The profile decides what a context holds.
+        stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
+        more than `most`.
         """
 
     def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:

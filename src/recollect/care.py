@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 MOST_AT_ONCE = 10_000
 """One call returns at most so many messages or hits."""
 MOST_DAYS = 366
-MOST_COUNTED = 50_000
-"""Counting days stops once it has read so many messages."""
 _DAY = 24 * 60 * 60 * 1_000_000
 
 
@@ -97,28 +95,25 @@ class AllCare:
     ) -> list[Activity]:
         """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
 
-        It reads what it counts, newest days first, and stops after a day with which it has read many thousands of
-        messages: then there are fewer days than were asked for.
+        A message counts for whom it belongs to.
         """
         where = checks.identifier(space, "the space")
         whose = None if user is None else checks.identifier(user, "the user id")
         wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
-        few = sum(user.messages for user in await self._store.users(where)) <= MOST_COUNTED
-        at_once, read = wanted if few else 1, 0
         last = datetime.now(UTC).date()
-        found: list[Activity] = []
-        while len(found) < wanted and read < MOST_COUNTED:
-            days_now = [last - timedelta(days=len(found) + more) for more in range(at_once)]
-            since, until = _start(days_now[-1]), _start(days_now[0]) + _DAY
-            said = await self._store.said_between(where, since, until)
-            read += len(said)
-            roles: dict[date, list[str]] = {}
-            for message in said:
-                if whose in (None, message.user):
-                    roles.setdefault(message.at.astimezone(UTC).date(), []).append(message.role)
-            there = [(day, roles.get(day, [])) for day in days_now]
-            found += [Activity(day, len(some), some.count("user")) for day, some in there]
-        return found[::-1]
+        days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
+        found = await self._store.said_per_day(where, _start(days_now[0]), _start(last) + _DAY, whose)
+        counted = {each.day: each for each in found}
+        return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
+
+    @timed("audit")
+    async def audit(self, limit: int = 100, *, space: str | int = DEFAULT_SPACE) -> list[AuditEntry]:
+        """Return the newest changes that were made to the settings of a space, oldest first.
+
+        What was done with a user's memory is in `memory.user(…).audit()`.
+        """
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
+        return await self._store.audit(Scope.of(EVERYBODY, checks.identifier(space, "the space")), limit=most)
 
     async def health(self) -> Health:
         """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""

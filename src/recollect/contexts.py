@@ -70,13 +70,15 @@ class UserContexts:
         at: datetime | None = None,
         model: str | None = None,
         answers: Message | None = None,
+        most: int | None = None,
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
-        stored after it. The profile decides what a context holds.
+        stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
+        more than `most`.
         """
         from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
         from recollect.models.tokens import counter_for  # noqa: PLC0415
@@ -84,6 +86,8 @@ class UserContexts:
         standing = await self._contexts.standing.of(self.scope)
         profile = tuned(self._contexts.profile, standing)
         usual = standing.get(BUDGET) or profile.context.budget
+        if most is not None:
+            usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
         tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
         if at is not None:
             checks.microseconds(at, "at")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recollect.domain import checks
-from recollect.domain.memory import Facts
+from recollect.domain.memory import Facts, Memory
 from recollect.domain.memory_change import NoteAccess
 from recollect.domain.scope import Scope
+from recollect.domain.summary import Summary
 from recollect.errors import InvalidInput
 from recollect.profiles import Profile
 from recollect.store import Store
@@ -71,9 +73,11 @@ class Knowledge:
 
         return Observer(self.store, self.profile)
 
-    async def portrait(self, scope: Scope) -> str | None:
-        """Return the portrait that is at hand: no model is asked."""
-        return await self.portraitist.at_hand(scope)
+    async def portrait(
+        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+    ) -> str | None:
+        """Return the portrait that is at hand: no model is asked, and what is passed is not read again."""
+        return await self.portraitist.at_hand(scope, memories, summaries)
 
     async def habits(self, scope: Scope) -> str:
         """Return how a user likes to talk, as far as it was counted."""

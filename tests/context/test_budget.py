@@ -33,7 +33,7 @@ class Facts:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def portrait(self, scope: Scope) -> str | None:
+    async def portrait(self, scope: Scope, *_: object) -> str | None:
         facts = await self._store.facts(scope)
         return None if facts is None else facts.text
 

@@ -288,6 +288,8 @@ def test_settings_act_at_once_and_are_stored(browser: Browser, filled: Path) -> 
         expect(memories).to_have_count(1)
         expect(page.locator("#section-recent li")).to_have_count(4)
         expect(page.locator("#section-persona")).to_contain_text("You are a butler.")
+        page = looker.open("/audit?action=setting.put")
+        expect(page.get_by_role("row", name=re.compile("everybody here")).first).to_be_visible()
         page = looker.open("/person/settings?user=ann")
         expect(page.get_by_label("Memories", exact=True)).to_have_attribute("placeholder", "1")
         page.get_by_label("Memories", exact=True).fill("2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -87,11 +88,18 @@ def open_everything(page: Page) -> None:
         expect(page.locator(QUIET)).to_have_count(0)
 
 
-@needs_chromium
-def test_nothing_that_people_write_runs_or_changes_a_page(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
+@pytest.fixture(scope="module")
+def poisoned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The ready link of a server over it."""
+    path = tmp_path_factory.mktemp("poisoned") / "memory.db"
     poison(path)
-    with served(path) as link, looking(browser, link) as looker:
+    with served(path) as link:
+        yield link
+
+
+@needs_chromium
+def test_nothing_that_people_write_runs_or_changes_a_page(browser: Browser, poisoned: str) -> None:
+    with looking(browser, poisoned) as looker:
         asked = []
         looker.page.on("request", lambda request: asked.append(request.url))
         looker.page.on("dialog", lambda dialog: looker.complaints.append(f"dialog: {dialog.message}"))
@@ -107,10 +115,8 @@ def test_nothing_that_people_write_runs_or_changes_a_page(browser: Browser, tmp_
 
 
 @needs_chromium
-def test_what_people_write_is_shown_as_they_wrote_it(browser: Browser, tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    poison(path)
-    with served(path) as link, looking(browser, link) as looker:
+def test_what_people_write_is_shown_as_they_wrote_it(browser: Browser, poisoned: str) -> None:
+    with looking(browser, poisoned) as looker:
         page = looker.open(f"/person/timeline?{urlencode({'space': SPACE, 'user': WHO})}")
         shown = page.locator("li.turn .text").all_text_contents()
         expect(page.locator("h1")).to_have_text(WHO)

@@ -322,6 +322,7 @@ class BothStores(RuleBasedStateMachine):
         self.both(lambda store: store.agenda("test", 10, 5, failing=True))
         self.both(lambda store: store.backlog("test", 10))
         self.both(lambda store: store.said_between("home", 0, LATEST))
+        self.both(lambda store: store.said_per_day("home", 0, LATEST))
         self.both(lambda store: store.memories_due("reminder", minutes(10), 5))
         self.both(lambda store: store.memories_due("expiry", minutes(90), 5))
         for scope in (SCOPES[0], SCOPES[-1]):

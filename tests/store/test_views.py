@@ -13,6 +13,7 @@ from making import add, adding, archive, minutes
 from recollect.domain.agenda import Subject, Touch
 from recollect.domain.change import Archive, RollBack
 from recollect.domain.checks import microseconds
+from recollect.domain.report import Activity
 from recollect.domain.scope import Scope
 from recollect.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
 from recollect.domain.summary_change import AddView, Revise, Settle, Walk
@@ -111,6 +112,8 @@ async def test_a_day_has_what_was_said_on_it_whenever_that_was_stored(store: Sto
     assert [each.kind for each in await store.above(ANN, 4)] == ["day", "week"]
     assert [each.text for each in await store.said_between("default", since, until)] == ["morning", "evening", "late"]
     assert await store.said_between("elsewhere", since, until) == []
+    assert await store.said_per_day("default", since, until) == [Activity(day, 3, 3)]
+    assert await store.said_per_day("default", since, until, "nobody") == []
     await store.apply([RollBack(ANN, made_week.id)])
     await store.apply([RollBack(ANN, again.id)])
     assert [each.text for each in await store.summaries(ANN)] == ["A day."]

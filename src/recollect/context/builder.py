@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +12,7 @@ from typing import Final, Protocol, TypedDict
 from recollect.context.assemble import Assembler
 from recollect.context.context import Context
 from recollect.context.items import Item
+from recollect.context.reading import Near, Reading
 from recollect.context.render import as_messages, as_text, block
 from recollect.context.sections import Offers, speaker
 from recollect.domain.hit import Hit
@@ -26,15 +27,22 @@ from recollect.recall import Asking, Recall
 from recollect.store import Store
 
 _PER_BLOCK: Final = 4
-_LEAST_SNIPPET: Final = 20
-"""The tokens of a short message with its date and speaker."""
+_SMALL_BUDGET: Final = 16_000
+"""So many tokens are chosen sooner than a thread is woken up for it: they were counted before."""
+_USUAL_SNIPPET: Final = 40
+"""The tokens of a message of twenty words with its date and speaker."""
 
 
 class People(Protocol):
     """What is known about people, without asking a model."""
 
-    async def portrait(self, scope: Scope) -> str | None:
-        """Return all that should be known about a user, in lines, the most important first."""
+    async def portrait(
+        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+    ) -> str | None:
+        """Return all that should be known about a user, in lines, the most important first.
+
+        Active memories and summaries are passed: others need them too.
+        """
 
     async def habits(self, scope: Scope) -> str:
         """Return how a user likes to talk."""
@@ -78,15 +86,21 @@ class Builder:
     async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
         """Read what the recipe asks for, and fill the budget."""
         at = wanted.at or datetime.now(UTC)
-        summaries, recent, current = await self._near(scope, wanted, recipe)
-        shown = frozenset(message.seq for message in (*recent, *current))
+        reading = Reading(self._store, scope)
+        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
+        try:
+            # Side by side; what takes longest, the search, stands first.
+            hits, memories, portrait, habits, (summaries, recent, current) = await asyncio.gather(
+                self._hits(scope, wanted, recipe, nearing),
+                self._memories(recipe, reading),
+                self._about(scope, recipe, reading),
+                self._habits(scope, recipe),
+                nearing,
+            )
+        finally:
+            nearing.cancel()
+            reading.close()
         person = _called(scope.user, (*recent, *current))
-        hits, memories, portrait, habits = await asyncio.gather(
-            self._hits(scope, wanted, recipe, shown),
-            self._memories(scope, recipe),
-            self._about(scope, recipe),
-            self._habits(scope, recipe),
-        )
         offers = Offers(counter)
         several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
         offered: dict[SectionName, list[Item]] = {
@@ -109,7 +123,8 @@ class Builder:
             overhead=partial(_overhead, counter, person),
             count=partial(_count, counter, person),
         )
-        made = await asyncio.to_thread(assembler.assemble, offered)
+        small = wanted.budget <= _SMALL_BUDGET
+        made = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
         return Context(
             messages=as_messages(made.items, person),
             text=as_text(made.items, person, recipe.layout),
@@ -123,27 +138,25 @@ class Builder:
 
     async def account(self, scope: Scope, wanted: Wanted, recipe: Recipe) -> AccountContext:
         """Return the parts of a context as they are, without a budget."""
-        summaries, recent, current = await self._near(scope, wanted, recipe)
-        shown = frozenset(message.seq for message in (*recent, *current))
+        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, Reading(self._store, scope)))
+        summaries, recent, _ = await nearing
         newest = max(summaries, key=lambda summary: summary.id, default=None)
         return {
             "recent": recent,
             "history_summary": None if newest is None else newest.text,
-            "relevant_mid_term": await self._hits(scope, wanted, recipe, shown),
+            "relevant_mid_term": await self._hits(scope, wanted, recipe, nearing),
         }
 
-    async def _near(
-        self, scope: Scope, wanted: Wanted, recipe: Recipe
-    ) -> tuple[list[Summary], list[Message], list[Message]]:
+    async def _near(self, scope: Scope, wanted: Wanted, recipe: Recipe, reading: Reading) -> Near:
         """Return what is at hand: summaries first, then the newest messages, and the current one if it is stored."""
-        summaries = await self._summaries(scope, recipe)
-        return summaries, *(await self._recent(scope, wanted, recipe, summaries))
+        summaries = await self._summaries(scope, recipe, reading)
+        return Near(summaries, *(await self._recent(scope, wanted, recipe, summaries)))
 
-    async def _summaries(self, scope: Scope, recipe: Recipe) -> list[Summary]:
+    async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
         if "summaries" not in recipe.order:
             return []
         # What stands for a part of a thread is of no use in another.
-        found = await self._store.summaries(scope, here=recipe.uncovered)
+        found = await (self._store.summaries(scope, here=True) if recipe.uncovered else reading.summaries)
         return [
             summary
             for summary in found
@@ -168,39 +181,45 @@ class Builder:
         ]
         return kept[-recipe.recent :], current
 
-    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, shown: frozenset[int]) -> list[Hit]:
+    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near]) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
-        if recipe.window and len(shown) < recipe.recent:
+        if recipe.window and len((await nearing).shown) < recipe.recent:
             return []  # there is nothing before the recent messages
         asking = Asking(
             query=wanted.text,
-            # No more than could ever fit.
-            limit=min(recipe.snippets, max(wanted.budget // _LEAST_SNIPPET, 1)),
+            # Not many more than can fit: each that is found is read, written down and counted.
+            limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
             within=_within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
             around=recipe.around,
             similarity=recipe.similarity or None,
-            beside=shown,
+            explained=False,
         )
-        hits = await self._recall.search(scope, asking)
+
+        async def beside() -> frozenset[int]:
+            return (await nearing).shown
+
+        hits = await self._recall.search(scope, asking, beside)
         if not recipe.window:
             return hits
         older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
         first = older[0].seq if older else 0
         return [hit for hit in hits if hit.message is not None and hit.message.seq >= first]
 
-    async def _memories(self, scope: Scope, recipe: Recipe) -> list[Memory]:
+    async def _memories(self, recipe: Recipe, reading: Reading) -> list[Memory]:
         if "memories" not in recipe.order or not recipe.memories:
             return []
-        return (await self._store.memories(scope))[: recipe.memories]
+        return (await reading.memories)[: recipe.memories]
 
     async def _habits(self, scope: Scope, recipe: Recipe) -> str:
         return await self._people.habits(scope) if "habits" in recipe.order else ""
 
-    async def _about(self, scope: Scope, recipe: Recipe) -> str | None:
-        return await self._people.portrait(scope) if "portrait" in recipe.order else None
+    async def _about(self, scope: Scope, recipe: Recipe, reading: Reading) -> str | None:
+        if "portrait" not in recipe.order:
+            return None
+        return await self._people.portrait(scope, reading.memories, reading.summaries)
 
 
 def _called(user: str, messages: Sequence[Message]) -> str:

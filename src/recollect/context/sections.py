@@ -103,15 +103,17 @@ class Offers:
         return list(items.values())
 
     def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
-        return self._item(
+        text = _row(message, names)
+        return Item(
             "snippets",
             f"message {message.id}",
-            _row(message, names),
+            text,
+            self.counter.count(f"{text}\n"),
             place=message.seq,
             relevance=relevance,
             score=hit.score if hit.message is message else None,
             at=message.at,
-            shows=frozenset({message.seq}),
+            shows=frozenset((message.seq,)),
         )
 
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:

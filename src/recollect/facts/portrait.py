@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from datetime import date, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -104,20 +104,34 @@ class Portraitist:
         """Drop what is at hand: somebody was erased."""
         self._cache = None
 
-    async def at_hand(self, scope: Scope) -> str | None:
-        """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source."""
-        sources = await self.sources(scope)
+    async def at_hand(
+        self,
+        scope: Scope,
+        memories: Awaitable[list[Memory]] | None = None,
+        summaries: Awaitable[list[Summary]] | None = None,
+    ) -> str | None:
+        """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source.
+
+        Active memories and summaries that are being read already can be passed.
+        """
+        sources = await self.sources(scope, memories, summaries)
         if sources.first is None or sum(map(bool, sources)) == 1:
             return sources.first
         return await self._kept(scope, (scope.space, scope.user, *sources.hashes)) or sources.first
 
-    async def sources(self, scope: Scope) -> Sources:
+    async def sources(
+        self,
+        scope: Scope,
+        remembered: Awaitable[list[Memory]] | None = None,
+        summaries: Awaitable[list[Summary]] | None = None,
+    ) -> Sources:
         """Return facts, today and history of a user, without what they asked to forget."""
         stones = await self._store.forgotten(scope)
         stored = await self._store.facts(scope)
         facts, at = "" if stored is None else stored.text, moment(now())
-        memories = [memory for memory in await self._store.memories(scope) if not memory.over_at(at)]
-        today, history = await self._observed(scope)
+        found = await (remembered or self._store.memories(scope))
+        memories = [memory for memory in found if not memory.over_at(at)]
+        today, history = await self._observed(scope, await (summaries or self._store.summaries(scope)))
         if not stones and not memories:
             return Sources(facts, today, history)
         person = await self._teller.person(scope)
@@ -127,8 +141,8 @@ class Portraitist:
             without(history, stones, person.names),
         )
 
-    async def _observed(self, scope: Scope) -> tuple[str, str]:
-        found = [summary for summary in await self._store.summaries(scope) if summary.kind in {"day", "week"}]
+    async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
+        found = [summary for summary in summaries if summary.kind in {"day", "week"}]
         if not found:
             return "", ""
         zone = await zone_of(self._store, self._profile, scope)

@@ -78,6 +78,9 @@ class TokenCounter:
         """Return how many tokens a text has. Counts are remembered."""
         if self._encoding is None or len(text) > _MOST_BY_LINES:
             return self._counted(text)
+        first = text.find("\n")
+        if first in (-1, len(text) - 1):
+            return self._counted(text)
         return sum(map(self._counted, _LINES.split(text)))
 
     def _counted(self, text: str) -> int:

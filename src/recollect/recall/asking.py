@@ -27,6 +27,8 @@ class Asking:
     """When it is asked; None: now."""
     arms: Arms = "all"
     kinds: tuple[HitKind, ...] = USUAL_KINDS
+    explained: bool = True
+    """Whether hits say which words were found in them, and what each feature added."""
     around: int = 0
     """So many messages around each hit."""
     similarity: float | None = None

@@ -65,6 +65,8 @@ def message_hits(
     parts: Mapping[str, Numbers],
     messages: Mapping[int, Message],
     around: Mapping[int, Sequence[Message]],
+    *,
+    explained: bool = True,
 ) -> list[Hit]:
     """Make hits of groups of messages that say the same, best first in each; without what is gone meanwhile."""
     import numpy as np  # noqa: PLC0415
@@ -72,25 +74,27 @@ def message_hits(
     best = [group[0] for group in groups]
     rows, names = candidates.rows[best], tuple(parts)
     # Looked up for all hits at once: numbers one by one are what costs.
-    added = np.stack([parts[name][best] for name in names], axis=1).tolist() if best else []
-    words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
+    added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
+    scores, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
+    words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
     dense, seqs = candidates.dense[rows].tolist(), candidates.columns.seq[candidates.rows].tolist()
     hits = []
     for place, group in enumerate(groups):
         said = [messages[seqs[each]] for each in group if seqs[each] in messages]
         if not said or said[0].seq != seqs[group[0]]:
             continue
+        first = said[0]
         hits.append(
             Hit(
                 kind="message",
-                id=said[0].id,
-                text=said[0].text,
-                score=sum(added[place]),
-                at=said[0].at,
-                sources=tuple(message.id for message in said),
-                terms=tuple(word for word, found in words if found[place]),
-                message=said[0],
-                parts=tuple(zip(names, added[place], strict=True)),
+                id=first.id,
+                text=first.text,
+                score=scores[place],
+                at=first.at,
+                sources=(first.id,) if len(said) == 1 else tuple([message.id for message in said]),
+                terms=tuple([word for word, found in words if found[place]]),
+                message=first,
+                parts=tuple(zip(names, each_added[place], strict=True)) if explained else (),
                 similarity=candidates.usual.cosine(dense[place]),
                 around=tuple(around.get(group[0], ())),
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -36,14 +36,21 @@ class Recall:
         """Drop what is at hand: somebody was erased."""
         self._gatherer.forget_all()
 
-    async def search(self, scope: Scope, asking: Asking) -> list[Hit]:
-        """Return the best hits, best first, newer first among equals."""
+    async def search(
+        self, scope: Scope, asking: Asking, beside: Callable[[], Awaitable[frozenset[int]]] | None = None
+    ) -> list[Hit]:
+        """Return the best hits, best first, newer first among equals.
+
+        `beside` is asked for more that is not wanted once the search cannot go on without knowing it.
+        """
         if asking.arms == "keyword":
             hits = await self._store.search_text(
                 scope, asking.query, within=asking.within, limit=asking.limit + asking.unwanted
             )
             return _wanted(hits, asking)
         gathered = await self._gatherer.gather(scope, asking)
+        if beside is not None:
+            asking = replace(asking, beside=asking.beside | await beside())
         kind = kind_of(gathered.candidates)
         hits = []
         if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
@@ -78,7 +85,7 @@ class Recall:
         if "message" in asking.kinds:
             groups = without_repetitions(ranked, candidates.texts, many)
             around = await self._around(scope, asking, candidates, groups)
-            hits += message_hits(candidates, groups, parts, messages, around)
+            hits += message_hits(candidates, groups, parts, messages, around, explained=asking.explained)
         if "session" in asking.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
             around = await self._around(scope, asking, candidates, groups)

@@ -52,7 +52,7 @@ class Served:
     def __post_init__(self) -> None:
         """Prepare the proxy."""
         self.upstream = Upstream(self.options.settings)
-        self.remembering = Remembering(self.memory, self.options.serving.window)
+        self.remembering = Remembering(self.memory, self.options.serving)
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something to the end, whatever becomes of the request that began it. The server stops after it."""

@@ -19,6 +19,8 @@ Key: TypeAlias = tuple[str, ...]
 Table: TypeAlias = "Mapping[str, Kind | Table | Each]"
 
 _LARGEST: Final = 10**12
+_LEAST_BUDGET: Final = 256
+"""No context can have less."""
 _DAY: Final = 24 * 60 * 60
 _PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -128,6 +130,7 @@ TREE: Final[Table] = {
         "requests_per_second": kinds.number(0.01, 1_000_000),
         "burst": kinds.whole(1, 1_000_000),
         "body_bytes": kinds.whole(1_000, _LARGEST),
+        "budget": kinds.whole(_LEAST_BUDGET, _LARGEST),
         "window": kinds.whole(0, _LARGEST),
     },
 }

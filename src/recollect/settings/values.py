@@ -107,6 +107,8 @@ class Serving:
     """… and how much at once."""
     body_bytes: int = 32 * 1024 * 1024
     """The largest request."""
+    budget: int = 3_000
+    """How many tokens the proxy adds to a request at most; less, where less is set for a user or a space."""
     window: int = 32_768
     """How many tokens the models behind the proxy can take: what is remembered is added only as far as it fits."""
 

@@ -28,7 +28,7 @@ from recollect.domain.message import Message
 from recollect.domain.moving import Purged, Row
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
@@ -95,6 +95,12 @@ class Store(Protocol):
 
     async def said_between(self, space: str, since: int, until: int) -> list[Message]:
         """Return what was said in a space from one moment to before another (microseconds), in the order of the log."""
+
+    async def said_per_day(self, space: str, since: int, until: int, user: str | None = None) -> list[Activity]:
+        """Return how much was said on each day (of UTC) of such a time on which something was, by all or for one user.
+
+        Counted where it is stored: it takes no more memory for a million messages than for ten.
+        """
 
     async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of those of the messages that are the user's and that an embedder has seen."""

@@ -26,6 +26,7 @@ MEMORY: Final = (
 
 def message(row: Row) -> Message:
     """Read a row of a store's MESSAGE."""
+    at = moment(row[10])
     return Message(
         seq=row[0],
         id=message_id(row[0], row[1]),
@@ -37,8 +38,8 @@ def message(row: Row) -> Message:
         author=row[7],
         name=row[8],
         text=row[9],
-        at=moment(row[10]),
-        stored_at=moment(row[11]),
+        at=at,
+        stored_at=at if row[11] == row[10] else moment(row[11]),
         active=bool(row[12]),
         chunk=row[13],
         hash=row[14],

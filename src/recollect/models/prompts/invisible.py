@@ -37,6 +37,8 @@ _NEEDED: Final = re.compile(
 _INVISIBLE: Final = re.compile(f"[{_IGNORABLE}{_CONTROLS}{_NONCHARACTERS}]")
 _LINE_ENDS: Final = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_PLAIN_SPACES: Final = {ord("\n"): " ", ord("\t"): " "}
+"""What stays although Python does not count it as printable."""
 
 
 def strip_invisible(text: str) -> str:
@@ -48,7 +50,7 @@ def strip_invisible(text: str) -> str:
     and between two letters of scripts that need them. Flags of regions (England, Texas) are spelled in tag characters
     and become plain flags.
     """
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.translate(_PLAIN_SPACES).isprintable():
         return text
     text = _SURROGATE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
     return _INVISIBLE.sub(_kept, text)

@@ -15,7 +15,7 @@ router = APIRouter()
 
 _ROWS: Final = 200
 _PEOPLE: Final = 50
-"""Without a person, the newest entries about so many of those who were active last are shown."""
+"""Without a person: the newest entries about so many of those who were active last, and about the space itself."""
 
 
 @router.get("/audit")
@@ -49,4 +49,6 @@ async def of_person(person: Person, who: Admin) -> Response:
 async def _entries(view: View, user: str) -> list[AuditEntry]:
     people = [user] if user else [each.id for each in (await view.people())[:_PEOPLE]]
     found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
+    if not user and view.who.user is None:
+        found += await view.memory.audit(_ROWS, space=view.space)
     return sorted(found, key=lambda entry: entry.id, reverse=True)

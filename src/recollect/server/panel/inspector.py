@@ -23,7 +23,7 @@ WHY: Final[Mapping[SectionName, str]] = {
     "habits": "what the person seems to like, counted in what they said",
     "memories": "the most important memories that hold now",
     "summaries": "what stands for older talk, highest level first",
-    "snippets": "what the search found for this message",
+    "snippets": "what the search found for this message: best first here, sent in the order of time",
     "recent": "the newest messages, word for word",
     "current": "the message itself; always in",
 }
@@ -77,7 +77,10 @@ def sections(context: Context) -> Iterator[Section]:
         yield Section(
             report,
             WHY[report.name],
-            [item for item in context.items if item.section == report.name],
+            sorted(
+                (item for item in context.items if item.section == report.name),
+                key=lambda item: -(item.score or 0.0) if report.name == "snippets" else 0.0,
+            ),
             [left for left in context.left_out if left.item.section == report.name],
             round(start, 3),
             round(length, 3),

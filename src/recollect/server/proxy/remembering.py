@@ -18,6 +18,7 @@ from recollect.models.prompts import Line, fence
 from recollect.models.tokens import TokenCounter, counter_for
 from recollect.profiles.recipe import LEAST_BUDGET, SectionName
 from recollect.server.proxy.turns import Recognised, recognise, replaced, text_of, turns_of
+from recollect.settings import Serving
 
 _log: Final = logging.getLogger("recollect.server.proxy")
 
@@ -47,9 +48,10 @@ class Remembered:
 class Remembering:
     """The memory's part in requests of one server."""
 
-    def __init__(self, memory: Memory, window: int) -> None:
+    def __init__(self, memory: Memory, serving: Serving) -> None:
         self._memory = memory
-        self._window = window
+        self._window = serving.window
+        self._most = serving.budget
         self._one_at_a_time: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def before(self, person: UserMemory, body: dict[str, Any], model: str | None) -> Remembered:
@@ -83,24 +85,33 @@ class Remembering:
         counter = counter_for(model)
         room = self._window - _size(counter, messages) - _asked_for(body)
         async with self._turn(person):
-            found = await self._recognised(person, messages)
             if not asked.strip() or room < LEAST_BUDGET:
                 _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
-                await _store(person, found)
+                await _store(person, await self._recognised(person, messages))
                 return
-            if len(found.new) == 1:
-                # Beside one another: the store syncs both at once, and the message is told from others by its text.
-                stored, context = await asyncio.gather(_store(person, found), person.context(asked, model=model))
-            else:
+            # Beside one another: mostly it is the last message alone that is new, and that is told from others by its
+            # text, whether it is stored already or not.
+            guess = asyncio.ensure_future(person.context(asked, model=model, most=self._most))
+            try:
+                found = await self._recognised(person, messages)
                 stored = await _store(person, found)
-                last = next((each for each in reversed(stored) if each.role == "user"), None)
-                context = await person.context(asked, model=model, answers=last)
+                if len(found.new) == 1:
+                    context = await guess
+                else:
+                    last = next((each for each in reversed(stored) if each.role == "user"), None)
+                    context = await person.context(asked, model=model, answers=last, most=self._most)
+            finally:
+                guess.cancel()
         shown = frozenset(each.seq for each in stored)
         text = written(context, shown, person.scope.user)
         if text:
-            text = counter.cut(text, min(room, context.budget))
+            most = min(room, context.budget)
+            tokens = counter.count(text)
+            if tokens > most:
+                text = counter.cut(text, most)
+                tokens = counter.count(text)
             done.messages = replaced(messages, text)
-            done.tokens = counter.count(text)
+            done.tokens = tokens
 
     async def _recognised(self, person: UserMemory, messages: Sequence[object]) -> Recognised:
         """Tell what is new in a request."""

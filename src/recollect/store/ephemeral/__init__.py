@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from recollect.domain.hit import Hit
 from recollect.domain.message import Message, message_hash
 from recollect.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.report import Activity, AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
@@ -136,6 +136,15 @@ class EphemeralStore(Moving):
         first, last = moment(max(since, EARLIEST)), moment(min(until - 1, LATEST))
         every = (entry.message for entry in self._open.log.values())
         return [each for each in every if each.space == space and first <= each.at <= last]
+
+    async def said_per_day(self, space: str, since: int, until: int, user: str | None = None) -> list[Activity]:
+        """Return how much was said on each day."""
+        said = await self.said_between(space, since, until)
+        roles: dict[date, list[str]] = {}
+        for message in said:
+            if user in (None, message.user):
+                roles.setdefault(message.at.astimezone(UTC).date(), []).append(message.role)
+        return [Activity(day, len(some), some.count("user")) for day, some in sorted(roles.items())]
 
     @locked
     async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:

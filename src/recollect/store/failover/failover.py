@@ -34,7 +34,17 @@ IN_MEMORY: Final = (
 
 _NEEDS_THE_STORE: Final = frozenset(
     ("ahead", "agenda", "planned", "backlog", "unembedded", "unembedded_notes", "unextracted", "memories_due")
-    + ("without_model", "said_between", "vectors", "covered", "above", "memories_in", "discardable", "marks")
+    + (
+        "without_model",
+        "said_between",
+        "said_per_day",
+        "vectors",
+        "covered",
+        "above",
+        "memories_in",
+        "discardable",
+        "marks",
+    )
 )
 """Reads of those who work on what is stored: they wait until it works again."""
 

@@ -18,7 +18,7 @@ from recollect.domain.moving import Purged
 from recollect.domain.moving import Row as MovingRow
 from recollect.domain.note import NoteMatch, UnembeddedNote
 from recollect.domain.receipt import Receipt
-from recollect.domain.report import AuditEntry, Component, Ledger, Setting, Stats, User, Verification
+from recollect.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
 from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
@@ -144,6 +144,10 @@ class PostgresStore:
     async def said_between(self, space: str, since: int, until: int) -> list[Message]:
         """Return what was said in a space."""
         return await self._read(space, lambda queries: reads.said_between(queries, space, since, until))
+
+    async def said_per_day(self, space: str, since: int, until: int, user: str | None = None) -> list[Activity]:
+        """Return how much was said on each day."""
+        return await self._read(space, lambda queries: reads.said_per_day(queries, space, since, until, user))
 
     async def vectors(self, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
         """Return the vectors of messages."""

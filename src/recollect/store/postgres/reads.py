@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 from recollect.domain.checks import LARGEST, moment
 from recollect.domain.message import Message, sequence_number
-from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
+from recollect.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
 from recollect.domain.summary import Summary
@@ -55,6 +55,11 @@ _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
  WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.seq
 """
+_SAID_PER_DAY: Final = """
+SELECT log.at / 86400000000, count(*), count(*) FILTER (WHERE log.role = 'user') FROM log
+ WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 AND ($4::text IS NULL OR log.owner = $4) GROUP BY 1 ORDER BY 1
+"""
+_FIRST_DAY: Final = date(1970, 1, 1)
 _WITHOUT_MODEL: Final = f"""
 {rows.SUMMARY} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
  ORDER BY y.id FETCH FIRST $4 ROWS WITH TIES
@@ -152,6 +157,12 @@ async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]
 async def said_between(queries: Queries, space: str, since: int, until: int) -> list[Message]:
     """Return what was said in a space, from one moment to before another, in the order of the log."""
     return records.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
+
+
+async def said_per_day(queries: Queries, space: str, since: int, until: int, user: str | None) -> list[Activity]:
+    """Return how much was said in a space on each day of UTC, oldest first."""
+    found = await queries.rows(_SAID_PER_DAY, space, since, until, user)
+    return [Activity(_FIRST_DAY + timedelta(days=day), messages, turns) for day, messages, turns in found]
 
 
 async def summaries(

@@ -12,6 +12,7 @@ import apsw
 from recollect.domain.clock import now
 from recollect.domain.message import Message
 from recollect.domain.note import NoteKey
+from recollect.domain.report import Activity
 from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary, ViewDraft
 from recollect.domain.summary_change import AddView, Revise
@@ -178,6 +179,19 @@ def said_between(connection: apsw.Connection, space: str, since: int, until: int
     ) ORDER BY log.seq
     """
     return records.messages(connection.execute(query, (space, since, until)))
+
+
+def said_per_day(connection: apsw.Connection, space: str, since: int, until: int, user: str | None) -> list[Activity]:
+    """Return how much was said in a space on each day of UTC, oldest first."""
+    query = """
+    SELECT date(l.at / 1000000, 'unixepoch'), count(*), count(*) FILTER (WHERE l.role = 'user')
+      FROM thread h CROSS JOIN log l ON l.thread = h.id
+     WHERE h.space = ?1 AND l.at >= ?2 AND l.at < ?3 AND (?4 IS NULL OR l.owner = ?4)
+     GROUP BY 1 ORDER BY 1
+    """
+    owner = None if user is None else _number(find_person(connection, space, user))
+    found = connection.execute(query, (space, since, until, owner))
+    return [Activity(date.fromisoformat(day), messages, turns) for day, messages, turns in rows.every(found)]
 
 
 def vectors(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:

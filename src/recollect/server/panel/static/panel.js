@@ -97,6 +97,7 @@
   function faint(value) {
     return value.replace(/^rgb\((.*)\)$/, "rgba($1, .14)").replace(/^(color\(.*)\)$/, "$1 / .14)");
   }
+  const total = (values) => values.reduce((sum, one) => sum + one, 0);
   function options(data, width) {
     const text = colour("--quiet");
     const grid = { stroke: colour("--line"), width: 1 };
@@ -114,7 +115,8 @@
         fill: bars ? stroke : one.scale ? undefined : faint(stroke),
         paths: bars ? uPlot.paths.bars({ size: [0.72, 26], radius: 0.15 }) : uPlot.paths.linear(),
         points: { show: false },
-        value: (_, value, index, at) => (at === null || value === null ? "–" : one.values[at].toLocaleString()),
+        // Away from the chart: what all bars are together, or where the line has got to.
+        value: (_, __, ___, at) => (at === null ? (bars ? total(one.values) : one.values.at(-1)) : one.values[at]).toLocaleString(),
       };
     });
     const range = (_, __, most) => [0, Math.max(most * 1.08, 1)];
@@ -127,7 +129,7 @@
     return {
       width,
       height: 210,
-      series: [{ label: "day", value: (_, value) => (value === null ? "–" : new Date(value * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })) }, ...series],
+      series: [{ label: "day", value: (_, value) => (value === null ? (bars ? "all" : "last") : new Date(value * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })) }, ...series],
       axes,
       scales: { x: { time: true, range: (_, least, most) => [least - day * 0.6, most + day * 0.6] }, y: { range }, ...(right && { right: { range } }) },
       cursor: { y: false, points: { show: !bars } },
