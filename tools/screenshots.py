@@ -34,7 +34,7 @@ _SHOTS: Final = {
     "context": (f"/context?{urlencode(_ASKED)}", "#section-snippets > ol > li:nth-of-type(3)"),
 }
 """What is shown: the address of a page, and what it is shown up to."""
-_FOLDED: Final = ("portrait", "summaries", "recent")
+_FOLDED: Final = ("portrait", "habits", "summaries", "recent")
 """Sections of a context that are longer than they are telling in a picture."""
 _MARGIN: Final = 14
 
