@@ -94,7 +94,7 @@ class BlockingMemory:
         """Close it."""
 
     def reminders(self, *, at: datetime | None = None) -> list[Memory]:
-        """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
+        """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
 
     def memories(
         self,
@@ -363,8 +363,15 @@ class BlockingUserMemory:
         Those without a time stand last, and are never due.
         """
 
+    def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
+        """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
+
+        Until then it is put off: whoever is killed in between, or cannot send it, leaves it due again at `until`.
+        `at` is when it is asked (default: now).
+        """
+
     def delivered(self, memory: int) -> bool:
-        """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
+        """Say that a reminder was delivered. True for the first caller alone."""
 
     def read_memory(self, memory: int) -> Memory:
         """Return one memory of the user, in whatever state it is."""

@@ -17,7 +17,7 @@ from recollect.domain.memory import (
 from recollect.domain.memory_change import NoteAccess
 from recollect.domain.scope import DEFAULT_SPACE, Scope
 from recollect.domain.words import Category, MemoryState
-from recollect.errors import NotFound
+from recollect.errors import InvalidInput, NotFound
 from recollect.knowledge import Handle, Knowledge
 from recollect.telemetry import Metrics, timed
 
@@ -39,7 +39,7 @@ class AllMemories:
 
     @timed("reminders")
     async def reminders(self, *, at: datetime | None = None) -> list[Memory]:
-        """Return the reminders of all users whose time has come, oldest first. `user(…).delivered(…)` takes one."""
+        """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
         moment = at or datetime.now(UTC)
         checks.microseconds(moment, "at")
         return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
@@ -253,9 +253,23 @@ class UserMemories(Handle):
             found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
         return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
 
+    @timed("claim")
+    async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
+        """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
+
+        Until then it is put off: whoever is killed in between, or cannot send it, leaves it due again at `until`.
+        `at` is when it is asked (default: now).
+        """
+        moment = at or datetime.now(UTC)
+        for each, what in ((until, "until"), (moment, "at")):
+            checks.microseconds(each, what)
+        if until <= moment:
+            raise InvalidInput("until must be later than now")
+        return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
+
     @timed("delivered")
     async def delivered(self, memory: int) -> bool:
-        """Say that a reminder is being delivered. True for one caller alone: that one delivers it."""
+        """Say that a reminder was delivered. True for the first caller alone."""
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
     @timed("read_memory")

@@ -113,6 +113,11 @@ class FakeDiscord:
             "type": 0,
         }
 
+    def _general(self) -> dict[str, Any]:
+        last = self.messages[CHANNEL][-1]["id"] if self.messages[CHANNEL] else None
+        channel = {"id": str(CHANNEL), "type": 0, "name": "general", "position": 0, "last_message_id": last}
+        return {**channel, "permission_overwrites": []}
+
     async def rest(self, request: web.Request) -> web.Response:
         """Answer a call of the API."""
         if request.headers.get("Authorization") != f"Bot {TOKEN}":
@@ -138,6 +143,8 @@ class FakeDiscord:
             return _json(person)
         if path.endswith("/typing"):
             return web.Response(status=204)
+        if path == f"/channels/{CHANNEL}":
+            return _json({**self._general(), "guild_id": str(GUILD)})
         if path.endswith("/messages"):
             return await self._channel(request, int(path.split("/")[2]), me)
         return _json({"message": "Unknown", "code": 0}, status=404)
@@ -148,6 +155,11 @@ class FakeDiscord:
             given = await request.json()
             if len(given["content"]) > 2000:
                 return _json({"message": "Invalid Form Body", "code": 50035}, status=400)
+            if given.get("enforce_nonce"):
+                # As the real one: what it was sent before under this number is shown again, and not made anew.
+                again = [each for each in here if each.get("sent_with", {}).get("nonce") == given["nonce"]]
+                if again:
+                    return _json(again[0])
             message = {**self._message(channel, me, given["content"]), "sent_with": given}
             here.append(message)
             return _json(message)
@@ -189,15 +201,13 @@ class FakeDiscord:
             "resume_gateway_url": f"ws://{self.base}/gateway",
             "application": {"id": str(BOT), "flags": 0},
         }
-        last = self.messages[CHANNEL][-1]["id"] if self.messages[CHANNEL] else None
-        channel = {"id": str(CHANNEL), "type": 0, "name": "general", "position": 0, "last_message_id": last}
         guild = {
             "id": str(GUILD),
             "name": "Home",
             "owner_id": "1",
             "member_count": 3,
             "roles": [ROLE],
-            "channels": [{**channel, "permission_overwrites": []}],
+            "channels": [self._general()],
             "members": [{"user": me, "roles": [], "joined_at": None, "deaf": False, "mute": False, "flags": 0}],
             "emojis": [],
             "stickers": [],

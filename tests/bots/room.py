@@ -41,8 +41,16 @@ class Room:
         del desk
         await asyncio.Event().wait()
 
-    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
-        del answers
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,
+    ) -> None:
+        del answers, once
         if self.failures:
             raise self.failures.pop(0)
         self.sent.append((to, text))

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
 from bots.room import NOON, Room, heard
 from recollect.bots import Address, Deleted, Desk, Edited, Pressed, run
+from recollect.bots.reminding import LEASE
+from recollect.bots.sending import TRIES
+from recollect.domain.change import AddMessage
+from recollect.domain.receipt import Receipt
 from recollect.errors import PlatformRefused, PlatformUnavailable, StoreFull
 from recollect.memory import Connecting
 from recollect.testing import ScriptedModel, faults
@@ -76,18 +81,6 @@ async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp
     assert room.texts == ["First."]
 
 
-async def test_what_was_stored_before_a_crash_and_not_answered_is_answered_when_it_comes_again(
-    tmp_path: Path, room: Room
-) -> None:
-    with ScriptedModel(["Late."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory:
-            await memory.user("ann", space="room").add("user", "Hi", id="7", at=NOON)
-            async with Desk(memory, room) as desk:
-                await desk.hear(heard("Hi", id="7"))
-                await desk.idle()
-    assert room.texts == ["Late."]
-
-
 @dataclass(frozen=True, slots=True)
 class Waits(faults.Fault):
     """Answers when it is let."""
@@ -97,6 +90,101 @@ class Waits(faults.Fault):
     async def send(self, answer: Answer, wire: Wire) -> None:
         await asyncio.to_thread(self.gate.wait, 60)
         await wire.send(answer)
+
+
+async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_runs_again(
+    tmp_path: Path, room: Room
+) -> None:
+    gate = threading.Event()
+    with ScriptedModel(lambda request: Waits(gate) if request.asked == "slow" else "Late.") as model:
+        async with with_model(model, tmp_path / "memory.db") as memory:
+            async with Desk(memory, room, patience=0.0) as desk:
+                for text in ("slow", "then this", "/help"):
+                    await desk.hear(heard(text))
+            gate.set()
+            assert room.texts == []
+            async with Desk(memory, room) as desk:
+                await desk.resume()
+                await desk.resume()
+                await desk.idle()
+            assert room.texts[1] == "Late."
+            assert "stopped before I had answered /help" in room.texts[2]
+            assert [role for role, _ in await texts(memory)] == ["user", "user", "assistant", "assistant"]
+            async with Desk(memory, room) as desk:
+                await desk.resume()
+                await desk.idle()
+    assert len(room.texts) == 3
+
+
+async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_back(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["Once."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
+            await desk.hear(heard("Hi"))
+            await desk.idle()
+            assert room.texts == []
+            assert "could not be sent" in str(desk.health().issues)
+            await desk.resume()
+            await desk.idle()
+            assert room.texts == ["Once."]
+            assert len(model.requests) == 1
+
+
+async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: Path, room: Room) -> None:
+    parts = [letter * 1900 for letter in "abc"]
+    with ScriptedModel(["\n\n".join(parts)]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            send, sent = room.send, list[object]()
+
+            async def once(*given: Any, **more: Any) -> None:  # noqa: ANN401
+                if len(sent) == 2:
+                    room.failures = [PlatformUnavailable("down", retry_after=0.0)]
+                await send(*given, **more)
+                sent.append(given)
+
+            room.send = once  # type: ignore[method-assign]
+            await desk.hear(heard("Hi"))
+            await desk.idle()
+            assert room.texts == parts[:2]
+            room.send = send  # type: ignore[method-assign]
+            await desk.resume()
+            await desk.idle()
+    assert room.texts == parts
+
+
+async def test_without_a_model_the_log_holds_what_people_said_alone(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        for _ in range(2):
+            await desk.hear(heard("I like tea.", id="1"))
+            await desk.hear(heard("What do I like?", id="2"))
+            await desk.hear(heard("remember that I play chess", id="3"))
+            await desk.idle()
+    assert len(room.texts) == 3
+    assert "Noted." in room.texts[0]
+    assert "this is what I remember" in room.texts[1]
+    assert await texts(memory) == [
+        ("user", "I like tea."),
+        ("user", "What do I like?"),
+        ("user", "remember that I play chess"),
+        ("assistant", "I will remember that."),
+    ]
+
+
+async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["You like tea."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            apply = memory._store.apply
+
+            async def full(changes: Sequence[Any]) -> Receipt:
+                if isinstance(changes[0], AddMessage) and changes[0].draft.role == "assistant":
+                    raise StoreFull("no room is left on the device")
+                return await apply(changes)
+
+            memory._store.apply = full  # type: ignore[method-assign]
+            await desk.hear(heard("What do I like?"))
+            await desk.idle()
+    assert room.texts[0].startswith("You like tea.")
+    assert "could not store" in room.texts[0]
 
 
 async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: Path, room: Room) -> None:
@@ -318,10 +406,13 @@ async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: recollect.M
     ann = memory.user("ann", space="room:1", thread="general")
     await ann.add("user", "hello")
     await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
-    room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 6
-    desk = Desk(memory, room, clock=lambda: NOON)
-    assert await desk.remind() == 0
+    room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 3
+    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
     assert room.sent == []
+    assert room.failures == []
+    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
+    assert room.sent == [], "somebody may still be at it"
+    desk = Desk(memory, room, clock=lambda: NOON + LEASE)
     # Who cannot be reached in private is reminded where they spoke last.
     room.failures = [PlatformRefused("cannot write to this user")]
     assert await desk.remind() == 1

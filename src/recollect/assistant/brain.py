@@ -35,6 +35,11 @@ class Assistant:
         self._free_form = FreeForm(memory)
         self.router = Router(memory)
 
+    @property
+    def speaks(self) -> bool:
+        """Whether a model answers. What is said without one is no part of the conversation, and is not stored."""
+        return self._memory.models is not None and self._memory.models.has("chat")
+
     async def command(self, user: UserMemory, text: str, *, name: str | None = None) -> Answer | None:
         """Answer a command, or a request in free form, which is stored like all that is said; None if it is neither."""
         answer = await self.router.answer(user, text)
@@ -64,7 +69,7 @@ class Assistant:
                     yield piece
         except ModelError as error:
             yield f"(the model could not answer: {error}; what you said is stored)"
-        if pieces:
+        if pieces and self.speaks:
             await user.add("assistant", "".join(pieces))
 
     async def requested(self, turn: Turn) -> Answer | None:
@@ -78,7 +83,7 @@ class Assistant:
         Raises ModelError when the model fails, perhaps after some pieces. Without a model it says what it remembers.
         """
         chat = self._memory.models
-        if chat is None or not chat.has("chat"):
+        if chat is None or not self.speaks:
             yield await self._without_a_model(turn)
             return
         from recollect.models.chat import Said  # noqa: PLC0415 - brings the libraries of models

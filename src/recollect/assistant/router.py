@@ -94,6 +94,11 @@ class Router:
             return Answer("Everything is kept.")
         return await privacy.erase(self._memory, user) if text.casefold() == privacy.ERASE else None
 
+    @staticmethod
+    async def is_open(user: UserMemory) -> bool:
+        """Tell whether a two-step command has asked something that is not answered."""
+        return _STEP in await user.settings()
+
     async def leave(self, user: UserMemory) -> None:
         """End a two-step command that is open."""
         await _leave_setup(user)

@@ -79,6 +79,8 @@ class Pressed:
 
     address: Address
     word: str
+    id: str | None = None
+    """The platform's id of the pressing, where the platform may hand it in again."""
 
 
 class Platform(Protocol):
@@ -104,8 +106,19 @@ class Platform(Protocol):
         Raises PlatformUnavailable when the connection is lost: then it is called again after a pause.
         """
 
-    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
-        """Send a text that is not too long. `answers` is the message that it is a reply to."""
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,
+    ) -> None:
+        """Send a text that is not too long. `answers` is the message that it is a reply to.
+
+        `once` names this very message: a platform that can shows it once, however often it is asked to send it.
+        """
 
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
+from time import time
 from types import TracebackType
 from typing import Final, Self
 from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from recollect.assistant import NOT_DURABLE, Answer, Assistant, Turn, is_command
+from recollect.assistant import NOT_DURABLE, Answer, Assistant, is_command
 from recollect.bots.contract import Address, Deleted, Edited, Equipped, Heard, Platform, Pressed
 from recollect.bots.lanes import Lanes
+from recollect.bots.owed import Debts, Owed
 from recollect.bots.reminding import Reminding
+from recollect.bots.replying import Replying, found
 from recollect.bots.sending import Sender
-from recollect.bots.splitting import split
 from recollect.bots.tally import Tally
 from recollect.domain.message import Message
 from recollect.domain.receipt import Receipt
 from recollect.domain.report import Component
-from recollect.errors import ModelError, NotFound, RecollectError, StoreError
+from recollect.errors import RecollectError, StoreError
 from recollect.memory import Memory, UserMemory
 
 _log: Final = logging.getLogger("recollect.bots")
@@ -35,19 +37,15 @@ MOST_WAITING: Final = 20
 PATIENCE: Final = 10.0
 """When a bot stops, what it is about to say gets so many seconds."""
 _TOLD: Final = 10_000
-_STORED_AT_ONCE: Final = 16_000
-"""A reply of more units is stored in parts: four bytes for each fit into what a message may be."""
 _SHORT: Final = 20
 """What a two-step command asks for is not longer."""
-_ANSWER: Final = "re:"
-"""Before the id of a message: the id of the reply to it."""
 
 
 class Desk:
     """Takes in what a platform hands in, and answers through it. Use it with `async with`.
 
     When `hear` returns, the message is stored. Whatever is handed in again, as after a crash, is recognised by its id:
-    stored once, and answered once.
+    stored once, and answered once. What could not be answered before the bot stopped is answered when it runs again.
     """
 
     def __init__(
@@ -70,7 +68,9 @@ class Desk:
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
-        self._answering: set[tuple[str, str, str]] = set()
+        self._replying = Replying(platform, self.assistant, self.tally)
+        self._debts = Debts(memory, platform.name)
+        self._answering: set[str] = set()
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
@@ -82,7 +82,7 @@ class Desk:
         await self._reminding.stop()
         left = await self._lanes.finish(self._patience)
         if left:
-            _log.warning("%d messages were not answered, because the bot stopped; all of them are stored", left)
+            _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
 
     async def hear(self, heard: Heard) -> None:
         """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
@@ -94,16 +94,33 @@ class Desk:
         async with self._turn(lane):
             user = self._user(heard.address)
             try:
-                if await self._route(user, heard, text):
+                if await self._route(user, heard, text) or await found(user, heard.id) is not None:
                     return
-                receipt = await user.add("user", text, id=heard.id, at=heard.at, name=_clean(heard.name))
+                await self._store(user, heard, text)
             except RecollectError as error:
                 self._not_stored(heard, error)
-                return
-            self.tally.stored += not receipt.duplicate
-            self._tell(heard.address, receipt)
-            if heard.wanted and await self._unanswered(user, heard, receipt):
-                self._answer(heard, receipt.message)
+
+    async def resume(self) -> None:
+        """Answer what was taken in and not answered, because the bot was stopped or could not send."""
+        try:
+            left = await self._debts.left()
+        except StoreError as error:
+            _log.warning("what was not answered before is answered when the store works again: %s", error)
+            return
+        for owed in left:
+            if owed.key in self._answering:
+                continue
+            if owed.command is not None:
+                told = f"(I was stopped before I had answered {owed.command}. Send it again if you still want it.)"
+                self._say(owed.address, Answer(told), owed.id, owed=owed)
+                continue
+            message = await found(self._user(owed.address), owed.id)
+            if message is None:
+                # It was erased meanwhile, or never stored: then it comes again.
+                await self._debts.settle(owed)
+                continue
+            heard = Heard(owed.address, owed.id, message.text, message.at, message.name, called=owed.called)
+            self._do(owed.address, partial(self._reply, heard, message, owed), owed)
 
     async def edited(self, edit: Edited) -> None:
         """Store the new words of a message behind the old ones, which stay in the log."""
@@ -113,7 +130,7 @@ class Desk:
         stamp = edit.at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
         async with self._turn(_lane(edit.address)):
             user = self._user(edit.address)
-            before = await self._message(user, edit.id)
+            before = await found(user, edit.id)
             if before is None or before.text == text:
                 # What was never stored, as a command, or was not changed, as a link that got its preview.
                 return
@@ -124,7 +141,7 @@ class Desk:
     async def deleted(self, deletion: Deleted) -> None:
         """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase."""
         async with self._turn(_lane(deletion.address)):
-            before = await self._message(self._user(deletion.address), deletion.id)
+            before = await found(self._user(deletion.address), deletion.id)
             if before is None:
                 return
             # Whoever deletes it, it belongs to the person who said it.
@@ -142,7 +159,13 @@ class Desk:
 
     async def pressed(self, pressed: Pressed) -> None:
         """Take a button for the word that it stands for, and send the answer."""
-        self._say(pressed.address, await self.press(pressed))
+        owed = None
+        if pressed.id is not None:
+            owed = Owed(pressed.address, pressed.id, time(), command="a button")
+            if self._debts.knows(owed):
+                return
+            await self._debts.note(owed)
+        self._say(pressed.address, await self.press(pressed), owed=owed)
 
     async def press(self, pressed: Pressed) -> Answer:
         """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
@@ -195,92 +218,100 @@ class Desk:
         """Take care of commands and of what they asked for; False for everything else."""
         router = self.assistant.router
         if heard.wanted and is_command(text):
+            owed = Owed(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
+            if self._debts.knows(owed):
+                return True
             self.tally.commands += 1
+            await self._debts.note(owed)
             if router.asks_back(text):
                 # At once: the next message may be what it asks for.
                 answer = await router.answer(user, text)
-                self._say(heard.address, answer or Answer(""), heard.id)
+                self._say(heard.address, answer or Answer(""), heard.id, owed=owed)
             else:
                 await router.leave(user)
-                self._lanes.add(_lane(heard.address), lambda: self._command(user, heard, text))
+                self._do(heard.address, lambda: self._command(user, heard, text), owed)
             return True
         if not heard.wanted and len(text) > _SHORT:
             return False
-        answer = await router.step(user, text)
-        if answer is not None:
-            self._say(heard.address, answer, heard.id)
-        return answer is not None
+        return await self._step(user, heard, text)
 
-    async def _command(self, user: UserMemory, heard: Heard, text: str) -> None:
+    async def _step(self, user: UserMemory, heard: Heard, text: str) -> bool:
+        """Take what a two-step command asked for; False where nothing was asked, or the text does not fit."""
+        router = self.assistant.router
+        owed = Owed(heard.address, heard.id, time(), command="that")
+        if self._debts.knows(owed):
+            return True
+        if not await router.is_open(user):
+            return False
+        await self._debts.note(owed)
+        answer = await router.step(user, text)
+        if answer is None:
+            await self._debts.settle(owed)
+            return False
+        self._say(heard.address, answer, heard.id, owed=owed)
+        return True
+
+    async def _command(self, user: UserMemory, heard: Heard, text: str) -> bool:
         async with self._platform.typing(heard.address):
             answer = await self.assistant.router.answer(user, text)
-        if answer is not None:
-            await self._sender.send(heard.address, answer, heard.id)
+        return answer is None or await self._sender.send(heard.address, answer, heard.id)
 
-    def _say(self, to: Address, answer: Answer, answers: str | None = None) -> None:
-        self._lanes.add(_lane(to), lambda: self._sender.send(to, answer, answers))
+    def _say(self, to: Address, answer: Answer, answers: str | None = None, *, owed: Owed | None = None) -> None:
+        self._do(to, lambda: self._sender.send(to, answer, answers), owed)
 
-    def _answer(self, heard: Heard, message: Message) -> None:
-        lane = _lane(heard.address)
-        if self._lanes.waiting(lane) >= MOST_WAITING:
-            self.tally.skipped += 1
-            if self._lanes.waiting(lane) == MOST_WAITING:
-                self._say(
-                    heard.address, Answer("(that is a lot at once: I keep all of it, and answer what came first)")
-                )
-            return
-        key = (*lane, heard.id)
-        self._answering.add(key)
+    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: Owed | None) -> None:
+        """Have something done when it is its turn. What was owed is settled if that says so."""
 
         async def job() -> None:
             try:
-                await self._reply(heard, message)
+                if await answer() and owed is not None:
+                    await self._debts.settle(owed)
             finally:
-                self._answering.discard(key)
+                if owed is not None:
+                    self._answering.discard(owed.key)
 
-        self._lanes.add(lane, job)
+        if owed is not None:
+            self._answering.add(owed.key)
+        self._lanes.add(_lane(to), job)
 
-    async def _reply(self, heard: Heard, message: Message) -> None:
-        """Answer a message that is stored; store the reply, then send it."""
-        user = self._user(heard.address)
-        turn = Turn(user, message.text, message, heard.name, heard.people, heard.called, heard.quoted)
-        answer, failure = None, None
-        async with self._platform.typing(heard.address):
+    async def _store(self, user: UserMemory, heard: Heard, text: str) -> None:
+        """Store a message, and have it answered."""
+        lane = _lane(heard.address)
+        answered = heard.wanted and self._lanes.waiting(lane) < MOST_WAITING
+        owed = Owed(heard.address, heard.id, time(), called=heard.called)
+        adding = user.add("user", text, id=heard.id, at=heard.at, name=_clean(heard.name))
+        if answered:
+            # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
             try:
-                answer = await self.assistant.requested(turn)
-                if answer is None:
-                    answer = Answer(await self._written(turn))
-            except ModelError as error:
-                failure = Answer(f"(the model could not answer: {error}; what you said is stored)")
-        if answer is not None and answer.text.strip():
-            for number, part in enumerate(split(answer.text, _STORED_AT_ONCE), 1):
-                tail = "" if number == 1 else f":{number}"
-                self._tell(heard.address, await user.add("assistant", part, id=f"{_ANSWER}{heard.id}{tail}"))
-            self.tally.answered += 1
+                _, receipt = await asyncio.gather(self._debts.note(owed), adding)
+            except RecollectError:
+                await self._debts.settle(owed)
+                raise
         else:
-            self.tally.unanswered += 1
-            failure = failure or Answer("(the model wrote nothing; what you said is stored)")
-        await self._sender.send(heard.address, failure or answer or Answer(""), heard.id)
+            receipt = await adding
+        self.tally.stored += not receipt.duplicate
+        self._tell(heard.address, receipt)
+        if answered:
+            self._do(heard.address, lambda: self._reply(heard, receipt.message, owed), owed)
+        elif heard.wanted:
+            self.tally.skipped += 1
+            if self._lanes.waiting(lane) == MOST_WAITING:
+                told = "(that is a lot at once: I keep all of it, and answer what came first)"
+                self._say(heard.address, Answer(told))
 
-    async def _written(self, turn: Turn) -> str:
-        async with aclosing(self.assistant.answer(turn)) as pieces:
-            return "".join([piece async for piece in pieces])
-
-    async def _unanswered(self, user: UserMemory, heard: Heard, receipt: Receipt) -> bool:
-        """Tell whether a message still has to be answered. One that was handed in before may have been."""
-        if not receipt.duplicate:
-            return True
-        if (*_lane(heard.address), heard.id) in self._answering:
-            return False
-        return await self._message(user, f"{_ANSWER}{heard.id}") is None
-
-    @staticmethod
-    async def _message(user: UserMemory, message: str) -> Message | None:
-        """Return a message of the user's thread by its id."""
-        try:
-            return await user.message(message, within="thread")
-        except NotFound:
-            return None
+    async def _reply(self, heard: Heard, message: Message, owed: Owed) -> bool:
+        """Answer a message that is stored; store the reply, then send it. False if it could not be sent."""
+        answer, name = await self._replying.reply(
+            self._user(heard.address), heard, message, lambda receipt: self._tell(heard.address, receipt)
+        )
+        return await self._sender.send(
+            heard.address,
+            answer,
+            heard.id,
+            once=name,
+            skip=owed.sent,
+            sent=lambda parts: self._debts.sent(owed, parts),
+        )
 
     def _tell(self, to: Address, receipt: Receipt) -> None:
         """Say what a person should know about how their words are kept: once, and again when it is over."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.assistant import Answer
@@ -15,22 +15,32 @@ from recollect.bots.sending import Sender
 from recollect.bots.tally import Tally
 from recollect.domain.memory import Memory as Remembered
 from recollect.domain.scope import is_direct
-from recollect.errors import PlatformError, PlatformRefused, RecollectError
+from recollect.errors import NotFound, PlatformError, PlatformRefused, RecollectError
+from recollect.facts import claims_of
 
 if TYPE_CHECKING:
-    from recollect.memory import Memory
+    from recollect.memory import Memory, UserMemory
 
 _log: Final = logging.getLogger("recollect.bots")
 
 EVERY: Final = 5.0
 """So many seconds lie between two looks at what is due."""
+LEASE: Final = timedelta(minutes=2)
+"""Whoever takes a reminder has so long to deliver it. Discord knows again what it was sent for some minutes."""
+_SENDING: Final = 90.0
+"""Sending one may take so many seconds: less than the lease, so that nobody else begins meanwhile."""
+_TRIES: Final = 3
+_SOON: Final = 10
+"""So many times it is tried again at once when the lease ends; then it is tried less often."""
+_LATER: Final = timedelta(hours=1)
 
 
 class Reminding:
     """Looks for reminders whose time has come.
 
-    One process alone takes a reminder; it is given back when it could not be sent, and tried again. A bot that is
-    killed between taking one and sending it has not sent it: `recollect memories --state expired` shows it.
+    One process alone takes a reminder, sends it, stores that it was sent, and marks it as delivered. Whoever comes to
+    an end in between leaves it due again when the lease is over; if it was stored by then, it is not sent again. Only a
+    kill between the platform's taking it and the storing can make it come twice, where the platform does not notice.
     """
 
     def __init__(
@@ -81,30 +91,48 @@ class Reminding:
 
     async def _deliver(self, memory: Remembered) -> bool:
         user = self._memory.user(memory.user, space=memory.space, actor=f"{self._platform.name} bot")
-        if not await user.delivered(memory.id):
+        versions = await user.memory_history(memory.id)
+        lease = LEASE if len(claims_of(versions)) < _SOON else _LATER
+        now = self._clock()
+        if not await user.claim(memory.id, until=now + lease, at=now):
             return False
-        text = f"⏰ Reminder: {memory.text}"
-        try:
-            thread = await self._reach(Address(memory.space, memory.user), text)
-        except PlatformError as error:
-            # It is not lost: whoever looks next finds it again.
-            await user.undo(memory.id)
-            self._tally.failed(f"a reminder could not be delivered: {error}")
-            _log.error("the reminder %d of %s could not be delivered: %s", memory.id, memory.user, error)
-            return False
-        there = self._memory.user(memory.user, space=memory.space, thread=thread)
-        await there.add("assistant", text, id=f"reminder:{memory.id}")
+        # One that was delivered and brought back by hand is another one.
+        before = sum(version.action == "deliver" for version in versions)
+        name = f"reminder:{memory.id}" if not before else f"reminder:{memory.id}:{before + 1}"
+        if not await self._was_sent(user, name):
+            text = f"⏰ Reminder: {memory.text}"
+            try:
+                async with asyncio.timeout(_SENDING):
+                    thread = await self._reach(Address(memory.space, memory.user), text, name)
+            except (PlatformError, TimeoutError) as error:
+                # It is not lost: when the lease is over, it is due again.
+                self._tally.failed(f"a reminder could not be delivered: {error}")
+                _log.error("the reminder %d of %s could not be delivered: %s", memory.id, memory.user, error)
+                return False
+            there = self._memory.user(memory.user, space=memory.space, thread=thread)
+            await there.add("assistant", text, id=name)
+        await user.delivered(memory.id)
         self._tally.reminders += 1
         return True
 
-    async def _reach(self, to: Address, text: str) -> str | None:
+    @staticmethod
+    async def _was_sent(user: UserMemory, name: str) -> bool:
+        """Tell whether an earlier run sent it and was killed before it could say so."""
+        try:
+            await user.message(name)
+        except NotFound:
+            return False
+        return True
+
+    async def _reach(self, to: Address, text: str, name: str) -> str | None:
         """Send it to the person alone, or where they last spoke if that cannot be done. Return the thread."""
         try:
-            await self._sender.deliver(to, Answer(text))
+            await self._sender.deliver(to, Answer(text), once=name, tries=_TRIES)
         except PlatformRefused:
             newest = await self._memory.user(to.user, space=to.space).history(1)
             if not newest or is_direct(newest[-1].thread):
                 raise
-            await self._sender.deliver(to._replace(thread=newest[-1].thread), Answer(text))
+            there = to._replace(thread=newest[-1].thread)
+            await self._sender.deliver(there, Answer(text), once=name, tries=_TRIES)
             return newest[-1].thread
         return None

@@ -63,6 +63,8 @@ async def _listen(platform: Platform, desk: Desk, ready: Callable[[str], None], 
             desk.tally.well()
             ready(name)
             failures = 0
+            # Before anything new comes in: it was asked earlier.
+            await desk.resume()
             await platform.listen(desk)
         except PlatformUnavailable as error:
             desk.tally.connected = False

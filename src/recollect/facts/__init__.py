@@ -1,7 +1,7 @@
 """What is known about people: learned, told, changed, forgotten, and put into words."""
 
 from recollect.facts.agenda import happening
-from recollect.facts.curating import Curator
+from recollect.facts.curating import Curator, claims_of
 from recollect.facts.extractor import Extractor, Learned
 from recollect.facts.habits import Observer, Preferences
 from recollect.facts.ical import calendar
@@ -21,6 +21,7 @@ __all__ = [
     "Teller",
     "as_xml",
     "calendar",
+    "claims_of",
     "happening",
     "zone_of",
 ]

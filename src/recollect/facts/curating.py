@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
-from recollect.domain.memory import Event, Memory, MemoryDraft
+from recollect.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
 from recollect.domain.memory_change import AddMemory, ChangeMemory
 from recollect.domain.scope import Scope
 from recollect.domain.words import Category
@@ -21,6 +21,8 @@ from recollect.facts.zones import zone_of
 from recollect.profiles import Profile
 from recollect.store import Store
 
+CLAIM = "claim"
+"""What is written down where somebody takes a reminder to deliver it."""
 _HOUR = timedelta(hours=1)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
@@ -128,20 +130,46 @@ class Curator:
         changes += [ChangeMemory(_active(old), "undo", actor) for old in replaced]
         return (await self._store.apply(changes)).memory
 
+    async def claim(self, scope: Scope, memory: int, until: datetime, at: datetime, actor: str) -> bool:
+        """Put a reminder that is due off until a moment. True for the one call that did it."""
+        before = await self._reminder(scope, memory)
+        if before.remind_at is None or before.remind_at > at or not _waits(before):
+            return False
+        try:
+            await self._change(replace(before, remind_at=until), CLAIM, actor)
+        except SourcesChanged:
+            return False
+        return True
+
     async def deliver(self, scope: Scope, memory: int, actor: str) -> bool:
         """Mark a reminder as delivered. True for the one call that did it, so that it is delivered once."""
-        before = await self._store.memory(scope, memory)
-        if before.remind_at is None:
-            raise InvalidInput(f"memory {memory} is no reminder")
-        if before.delivered_at is not None or before.state != "active":
+        before = await self._reminder(scope, memory)
+        if not _waits(before):
             return False
         at = moment(now())
-        done = replace(before, state="expired", active=False, delivered_at=at, valid_to=at, reason="delivered")
+        claims = claims_of(await self._store.memory_versions(scope, memory))
+        # It says again when it was for, and not until when somebody had taken it.
+        remind = claims[0].before.remind_at if claims else before.remind_at
+        done = replace(
+            before,
+            state="expired",
+            active=False,
+            remind_at=remind,
+            delivered_at=at,
+            valid_to=at,
+            reason="delivered",
+        )
         try:
             await self._change(done, "deliver", actor)
         except SourcesChanged:
             return False
         return True
+
+    async def _reminder(self, scope: Scope, memory: int) -> Memory:
+        found = await self._store.memory(scope, memory)
+        if found.remind_at is None:
+            raise InvalidInput(f"memory {memory} is no reminder")
+        return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> Memory:
         """Return a memory as somebody saw it; whoever changes it after that is noticed when it is stored."""
@@ -158,6 +186,18 @@ class Curator:
 
     async def _change(self, memory: Memory, action: str, actor: str) -> Memory:
         return (await self._store.apply([ChangeMemory(memory, action, actor)])).memory
+
+
+def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
+    """Return the claims that a reminder is under: those after its last other change."""
+    first = len(versions)
+    while first and versions[first - 1].action == CLAIM:
+        first -= 1
+    return versions[first:]
+
+
+def _waits(reminder: Memory) -> bool:
+    return reminder.delivered_at is None and reminder.state == "active"
 
 
 def _active(memory: Memory) -> Memory:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 import discord
 
@@ -79,19 +80,27 @@ class Discord:
             desk.tally.connected = False
         raise PlatformUnavailable("Discord closed the connection")
 
-    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
-        """Send a text, with buttons below it."""
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,
+    ) -> None:
+        """Send a text, with buttons below it. What has a name is shown once: for minutes, Discord knows it again."""
+        more: dict[str, Any] = {"mention_author": False}
+        if answers is not None and answers.isdecimal() and to.thread is not None:
+            more["reference"] = discord.MessageReference(
+                message_id=int(answers), channel_id=int(to.thread), fail_if_not_exists=False
+            )
+        if buttons:
+            more["view"] = _view(buttons)
+        if once is not None:
+            more["nonce"] = int.from_bytes(hashlib.sha256(f"{to}{once}".encode()).digest()[:8])
         with in_words():
-            channel = await self._channel(to)
-            reference = None
-            if answers is not None and answers.isdecimal() and to.thread is not None:
-                reference = discord.MessageReference(
-                    message_id=int(answers), channel_id=int(to.thread), fail_if_not_exists=False
-                )
-            if buttons:
-                await channel.send(text, view=_view(buttons), reference=reference, mention_author=False)  # type: ignore[arg-type]
-            else:
-                await channel.send(text, reference=reference, mention_author=False)  # type: ignore[arg-type]
+            await (await self._channel(to)).send(text, **more)
 
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""

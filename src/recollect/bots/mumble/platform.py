@@ -122,7 +122,15 @@ class Mumble:
                 with suppress(asyncio.CancelledError):
                     await noticing
 
-    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,  # noqa: ARG002 - Mumble knows nothing again that it was sent before
+    ) -> None:
         """Write to a channel or to somebody; what was spoken is answered by voice, as far as that works."""
         for button in buttons:
             text += f"\n[{button.word}] {button.label}"

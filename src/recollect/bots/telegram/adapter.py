@@ -98,7 +98,15 @@ class Telegram:
         else:
             await self._be_called(self._settings.webhook, desk)
 
-    async def send(self, to: Address, text: str, buttons: Sequence[Button] = (), *, answers: str | None = None) -> None:
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,  # noqa: ARG002 - Telegram knows nothing again that it was sent before
+    ) -> None:
         """Send a text, with a keyboard below it."""
         chat, topic = chat_of(to)
         plain, entities = formatted(text)
@@ -209,7 +217,7 @@ class Telegram:
         except PlatformError as error:
             _log.info("the buttons of an old message stay where they are: %s", error)
         if isinstance(query.message, Message) and query.data is not None:
-            await desk.pressed(Pressed(address_of(query.message, query.from_user), query.data))
+            await desk.pressed(Pressed(address_of(query.message, query.from_user), query.data, query.id))
 
     async def _type(self, to: Address) -> None:
         chat, topic = chat_of(to)

@@ -18,6 +18,7 @@ from recollect.domain.message import Message, sequence_number
 from recollect.domain.moving import Purged, Row
 from recollect.domain.receipt import Receipt, Result
 from recollect.domain.report import Component, Setting, Verification
+from recollect.domain.retention import PutMark
 from recollect.domain.scope import Scope
 from recollect.domain.session import SESSION_SILENCE
 from recollect.domain.words import Within
@@ -74,6 +75,7 @@ class Failover:
         self._not_before = 0.0
         self._turn = asyncio.Lock()
         self._held: list[Change] = []
+        self._marks: dict[str, PutMark] = {}
         self._numbers: dict[int, int] = {}
         self._silence = SESSION_SILENCE
         self._closed = False
@@ -316,6 +318,11 @@ class Failover:
                 receipt = await self._meanwhile.add(change, self._silence)
                 results.append(receipt.results[0])
                 durable = durable and receipt.durable
+            elif isinstance(change, PutMark):
+                # The newest of a name counts, however long the failure lasts.
+                self._marks[change.name] = change
+                results.append(None)
+                durable = False
             else:
                 self._held.append(change)
                 results.append(None)
@@ -339,6 +346,13 @@ class Failover:
             while self._held:
                 await self._store.apply([self._held[0]])
                 del self._held[0]
+            while self._marks:
+                marks, self._marks = self._marks, {}
+                try:
+                    await self._store.apply(list(marks.values()))
+                except StoreError:
+                    self._marks = {**marks, **self._marks}
+                    raise
             await self._store.stats()
         except StoreError as error:
             self._failure = error
@@ -358,7 +372,7 @@ class Failover:
 
 def _can_wait(changes: Sequence[Change]) -> bool:
     """Tell whether a change set says something new, and builds on nothing that is stored."""
-    return all(isinstance(change, AddMessage | PutSetting | Spend | NoteAccess) for change in changes)
+    return all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | NoteAccess) for change in changes)
 
 
 def _recognisable(change: Change) -> Change:
