@@ -34,6 +34,7 @@ _APPLICATION: dict[str, Any] = {
     "summary": "",
     "rpc_origins": [],
 }
+_MEMBER: dict[str, Any] = {"roles": [], "joined_at": None, "deaf": False, "mute": False, "flags": 0}
 _EPOCH = 1_420_070_400_000
 
 
@@ -43,6 +44,8 @@ class FakeDiscord:
     def __init__(self) -> None:
         self.messages: dict[int, list[dict[str, Any]]] = {CHANNEL: []}
         self.commands: list[dict[str, Any]] = []
+        self.people: dict[int, tuple[str, str | None]] = {}
+        """What everybody is called, and what they are called in the guild."""
         self.identified = 0
         self.close_with: int | None = None
         """Instead of letting the bot in."""
@@ -60,21 +63,24 @@ class FakeDiscord:
         """What the bot wrote."""
         return [each["content"] for here in self.messages.values() for each in here if each["author"]["id"] == str(BOT)]
 
-    async def say(self, user: int, name: str, text: str, *, channel: int = CHANNEL) -> dict[str, Any]:
-        """Let somebody write: into the guild's channel, or to the bot alone."""
-        message = self._message(
-            channel, {"id": str(user), "username": name, "discriminator": "0", "avatar": None}, text
-        )
+    async def say(
+        self, user: int, name: str, text: str, *, channel: int = CHANNEL, nick: str | None = None
+    ) -> dict[str, Any]:
+        """Let somebody write: into the guild's channel, where they may be called otherwise, or to the bot alone."""
+        self.people[user] = (name, nick)
+        message = self._message(channel, _user(user, name), text)
         if channel == CHANNEL:
             message["guild_id"] = str(GUILD)
             message["member"] = {
-                "roles": [],
-                "joined_at": None,
-                "deaf": False,
-                "mute": False,
+                **_MEMBER,
+                "nick": nick,
             }
         self.messages.setdefault(channel, []).append(message)
         await self.dispatch("MESSAGE_CREATE", message)
+        # The history says nothing of the guild.
+        message.pop("member", None)
+        for mention in message["mentions"]:
+            mention.pop("member", None)
         return message
 
     async def dispatch(self, event: str, data: dict[str, Any]) -> None:
@@ -92,10 +98,10 @@ class FakeDiscord:
             await asyncio.sleep(0.02)
 
     def _message(self, channel: int, author: dict[str, Any], text: str) -> dict[str, Any]:
-        mentions = [
-            {"id": str(BOT), "username": "memory", "discriminator": "0", "avatar": None, "bot": True}
-            for _ in range(f"<@{BOT}>" in text)
-        ]
+        mentions: list[dict[str, Any]] = [dict(_ME)] if f"<@{BOT}>" in text else []
+        for user, (name, nick) in self.people.items():
+            if f"<@{user}>" in text:
+                mentions.append({**_user(user, name), "member": {**_MEMBER, "nick": nick}})
         return {
             "id": str(self.number()),
             "channel_id": str(channel),
@@ -134,13 +140,8 @@ class FakeDiscord:
                 {**each, "id": str(self.number()), "application_id": str(BOT), "version": "1"} for each in given
             ]
             return _json(self.commands)
-        if path == "/users/@me/channels":
-            user = int((await request.json())["recipient_id"])
-            person = {"id": str(user), "username": "somebody", "discriminator": "0", "avatar": None}
-            return _json({"id": str(user + 10_000), "type": 1, "recipients": [person]})
-        if path.startswith("/users/"):
-            person = {"id": path.split("/")[2], "username": "somebody", "discriminator": "0", "avatar": None}
-            return _json(person)
+        if path.startswith(("/users/", "/guilds/")):
+            return _json(await self._person(request, path))
         if path.endswith("/typing"):
             return web.Response(status=204)
         if path == f"/channels/{CHANNEL}":
@@ -148,6 +149,16 @@ class FakeDiscord:
         if path.endswith("/messages"):
             return await self._channel(request, int(path.split("/")[2]), me)
         return _json({"message": "Unknown", "code": 0}, status=404)
+
+    async def _person(self, request: web.Request, path: str) -> dict[str, Any]:
+        if path == "/users/@me/channels":
+            user = int((await request.json())["recipient_id"])
+            return {"id": str(user + 10_000), "type": 1, "recipients": [_user(user, "somebody")]}
+        user = int(path.rsplit("/", 1)[1])
+        if path.startswith("/users/"):
+            return _user(user, "somebody")
+        name, nick = self.people[user]
+        return {**_MEMBER, "user": _user(user, name), "nick": nick}
 
     async def _channel(self, request: web.Request, channel: int, me: dict[str, Any]) -> web.Response:
         here = self.messages.setdefault(channel, [])
@@ -231,6 +242,10 @@ class FakeDiscord:
         }
         await socket.send_json({"op": 0, "t": "READY", "s": next(self._sequence), "d": ready})
         await socket.send_json({"op": 0, "t": "GUILD_CREATE", "s": next(self._sequence), "d": guild})
+
+
+def _user(user: int, name: str) -> dict[str, Any]:
+    return {"id": str(user), "username": name, "discriminator": "0", "avatar": None}
 
 
 def _json(value: object, status: int = 200) -> web.Response:

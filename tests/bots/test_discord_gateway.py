@@ -15,6 +15,7 @@ from recollect.bots import Desk, run
 from recollect.bots.discord import Discord
 from recollect.errors import PlatformRefused
 from recollect.settings import DiscordSettings, Secret
+from recollect.testing import ScriptedModel
 
 ANN, BOB = 101, 102
 
@@ -39,8 +40,11 @@ async def running(memory: recollect.Memory) -> AsyncIterator[Desk]:
         await bot.close()
 
 
+QUIET = {"summaries": "none", "extract": False}
+
+
 def connect(path: Path) -> recollect.memory.Connecting:
-    return recollect.connect(path / "memory.db", profile={"summaries": "none", "extract": False}, embedder="none")
+    return recollect.connect(path / "memory.db", profile=QUIET, embedder="none")
 
 
 async def said(memory: recollect.Memory) -> list[str]:
@@ -51,7 +55,7 @@ async def said(memory: recollect.Memory) -> list[str]:
 async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: FakeDiscord, tmp_path: Path) -> None:
     async with connect(tmp_path) as memory:
         async with running(memory) as desk:
-            await server.wait_for(lambda: desk.tally.connected)
+            await server.wait_for(lambda: server.identified == 1)
             assert {"summary", "context", "remember"} <= {command["name"] for command in server.commands}
             await server.say(ANN, "ann", "I like tea.")
             asked = await server.say(BOB, "bob", f"<@{BOT}> remember that I like coffee")
@@ -102,3 +106,47 @@ async def test_a_wrong_token_and_a_missing_right_are_told(server: FakeDiscord, t
         await bot.close()
     with pytest.raises(PlatformRefused, match="there is no token"):
         Discord(DiscordSettings())
+
+
+@pytest.mark.req("B11", "B12")
+async def test_people_are_known_by_what_they_are_called_in_the_guild(server: FakeDiscord, tmp_path: Path) -> None:
+    there = f"discord:{GUILD}"
+    with ScriptedModel(lambda request: {"action": "none"} if request.schema else "Hello.") as model:
+        settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
+        async with recollect.connect(
+            tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
+        ) as memory:
+            async with running(memory):
+                await server.wait_for(lambda: server.identified == 1)
+                await server.say(BOB, "bob77", "Morning.", nick="Captain Bob")
+                await server.say(ANN, "ann_b", f"bot, ask <@{BOB}>", nick="Queen Ann")
+                await server.wait_for(lambda: len(server.said) == 1)
+                sent = str(model.requests[-1].body["messages"])
+                assert "@Captain Bob" in sent
+                assert "Queen Ann" in sent
+                assert not any(word in sent for word in (str(ANN), str(BOB), "ann_b", "bob77"))
+                # By nickname, by account's name, by mention: the same person.
+                await server.say(ANN, "ann_b", "bot remember that Captain Bob plays chess", nick="Queen Ann")
+                await server.say(ANN, "ann_b", "bot remember that bob77 likes tea", nick="Queen Ann")
+                await server.say(ANN, "ann_b", f"bot remember that <@{BOB}> lives in Bern", nick="Queen Ann")
+                await server.wait_for(lambda: len(server.said) == 4)
+                known = str(await memory.user(BOB, space=there).portrait())
+                assert all(word in known for word in ("chess", "tea", "Bern"))
+            await server.say(BOB, "bob77", "While you were away.", nick="Admiral Bob")
+            async with running(memory):
+                await server.wait_for(lambda: server.identified == 2)
+                await server.say(BOB, "bob77", "Later.", nick="Admiral Bob")
+                while (log := await memory.user(BOB, space=there).history())[-1].text != "Later.":
+                    await asyncio.sleep(0.02)
+    assert [(message.author, message.name) for message in log if message.role == "user"] == [
+        (str(BOB), "Captain Bob"),
+        (str(BOB), "Admiral Bob"),
+        (str(BOB), "Admiral Bob"),
+    ]
+    # What is stored about people names ids, and no name.
+    assert f"<@{BOB}>" in next(m.text for m in await _of(tmp_path, ANN) if "ask" in m.text)
+
+
+async def _of(path: Path, user: int) -> list[recollect.Message]:
+    async with connect(path) as memory:
+        return await memory.user(user, space=f"discord:{GUILD}").history()

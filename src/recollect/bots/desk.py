@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from time import time
@@ -15,7 +16,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from recollect.assistant import NOT_DURABLE, Answer, Assistant, is_command
-from recollect.bots.contract import Address, Deleted, Edited, Equipped, Heard, Platform, Pressed
+from recollect.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
 from recollect.bots.lanes import Lanes
 from recollect.bots.owed import Debts, Owed
 from recollect.bots.reminding import Reminding
@@ -36,6 +37,8 @@ MOST_WAITING: Final = 20
 """So many messages of a thread wait for an answer; what comes on top is stored and not answered."""
 PATIENCE: Final = 10.0
 """When a bot stops, what it is about to say gets so many seconds."""
+_CATCH_UP: Final = 60.0
+"""So many seconds lie between two looks at what could not be answered."""
 _TOLD: Final = 10_000
 _SHORT: Final = 20
 """What a two-step command asks for is not longer."""
@@ -71,15 +74,22 @@ class Desk:
         self._replying = Replying(platform, self.assistant, self.tally)
         self._debts = Debts(memory, platform.name)
         self._answering: set[str] = set()
+        """What is noted as owed and is being taken care of."""
+        self._catching_up: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
+        self._catching_up = asyncio.create_task(self._catch_up(), name="recollect-catching-up")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._reminding.stop()
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._catching_up
         left = await self._lanes.finish(self._patience)
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
@@ -108,7 +118,7 @@ class Desk:
             _log.warning("what was not answered before is answered when the store works again: %s", error)
             return
         for owed in left:
-            if owed.key in self._answering:
+            if owed.key in self._answering or not self._reachable(owed.address):
                 continue
             if owed.command is not None:
                 told = f"(I was stopped before I had answered {owed.command}. Send it again if you still want it.)"
@@ -164,7 +174,7 @@ class Desk:
             owed = Owed(pressed.address, pressed.id, time(), command="a button")
             if self._debts.knows(owed):
                 return
-            await self._debts.note(owed)
+            await self._owe(owed)
         self._say(pressed.address, await self.press(pressed), owed=owed)
 
     async def press(self, pressed: Pressed) -> Answer:
@@ -222,7 +232,7 @@ class Desk:
             if self._debts.knows(owed):
                 return True
             self.tally.commands += 1
-            await self._debts.note(owed)
+            await self._owe(owed)
             if router.asks_back(text):
                 # At once: the next message may be what it asks for.
                 answer = await router.answer(user, text)
@@ -243,10 +253,10 @@ class Desk:
             return True
         if not await router.is_open(user):
             return False
-        await self._debts.note(owed)
+        await self._owe(owed)
         answer = await router.step(user, text)
         if answer is None:
-            await self._debts.settle(owed)
+            await self._settle(owed)
             return False
         self._say(heard.address, answer, heard.id, owed=owed)
         return True
@@ -258,6 +268,24 @@ class Desk:
 
     def _say(self, to: Address, answer: Answer, answers: str | None = None, *, owed: Owed | None = None) -> None:
         self._do(to, lambda: self._sender.send(to, answer, answers), owed)
+
+    async def _owe(self, owed: Owed) -> None:
+        self._answering.add(owed.key)
+        await self._debts.note(owed)
+
+    async def _settle(self, owed: Owed) -> None:
+        await self._debts.settle(owed)
+        self._answering.discard(owed.key)
+
+    async def _catch_up(self) -> None:
+        """Come back now and then to what could not be sent, or to those who were not there."""
+        while True:
+            await asyncio.sleep(_CATCH_UP)
+            if self.tally.connected:
+                await self.resume()
+
+    def _reachable(self, to: Address) -> bool:
+        return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
     def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: Owed | None) -> None:
         """Have something done when it is its turn. What was owed is settled if that says so."""
@@ -283,9 +311,9 @@ class Desk:
         if answered:
             # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
             try:
-                _, receipt = await asyncio.gather(self._debts.note(owed), adding)
+                _, receipt = await asyncio.gather(self._owe(owed), adding)
             except RecollectError:
-                await self._debts.settle(owed)
+                await self._settle(owed)
                 raise
         else:
             receipt = await adding

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from cachetools import LRUCache
+
 from recollect.assistant import CALLED
 from recollect.bots.contract import Address
 from recollect.domain.retention import PutMark
@@ -29,6 +31,7 @@ _LONGEST: Final = timedelta(days=1)
 """Nobody waits longer for an answer. Telegram keeps its updates for as long."""
 _KEPT: Final = 200
 """Of so many commands it is known that they were carried out: platforms hand in up to a hundred updates again."""
+_LATELY: Final = 10_000
 _DONE: Final = "done"
 
 
@@ -63,6 +66,8 @@ class Debts:
         self._done: deque[str] = deque()
         self._commands: set[str] = set()
         """Commands that were taken in, answered or not."""
+        self._settled: LRUCache[str, bool] = LRUCache(_LATELY)
+        """What was crossed out in this run: whoever reads at the same moment may still find it."""
 
     def knows(self, owed: Owed) -> bool:
         """Tell whether a command was taken in before."""
@@ -80,6 +85,7 @@ class Debts:
 
     async def settle(self, owed: Owed) -> None:
         """Cross it out. That a command was carried out is known for a while: it must not happen twice."""
+        self._settled[owed.key] = True
         if owed.command is None:
             await self._put([PutMark(self._prefix + owed.key, None)])
             return
@@ -92,7 +98,7 @@ class Debts:
         await self._put(marks)
 
     async def left(self) -> list[Owed]:
-        """Return what an earlier run of the bot did not answer, oldest first."""
+        """Return what is not answered yet, oldest first: what this run is at, and what an earlier one left."""
         found: list[Owed] = []
         done: list[tuple[float, str]] = []
         for name, value in (await self._memory.store.marks()).items():
@@ -106,8 +112,10 @@ class Debts:
                 found.append(owed)
                 if owed.command is not None:
                     self._commands.add(key)
-        self._done.extend(key for _, key in sorted(done))
+        known = set(self._done)
+        self._done.extend(key for _, key in sorted(done) if key not in known)
         self._commands.update(self._done)
+        found = [owed for owed in found if owed.key not in self._settled]
         return await self._without_old(sorted(found, key=lambda owed: owed.since))
 
     async def _without_old(self, found: list[Owed]) -> list[Owed]:

@@ -58,6 +58,8 @@ class Fault:
     status: int
     description: str
     retry_after: int | None = None
+    migrate_to: int | None = None
+    """The number of the supergroup that a group became."""
 
 
 @dataclass(slots=True)
@@ -316,4 +318,6 @@ def _failure(fault: Fault) -> web.Response:
     body: dict[str, Any] = {"ok": False, "error_code": fault.status, "description": fault.description}
     if fault.retry_after is not None:
         body["parameters"] = {"retry_after": fault.retry_after}
+    if fault.migrate_to is not None:
+        body["parameters"] = {"migrate_to_chat_id": fault.migrate_to}
     return web.json_response(body, status=fault.status)

@@ -32,6 +32,7 @@ async def missed(client: discord.Client, memory: Memory) -> AsyncIterator[discor
 
     A channel of which nothing is stored begins with what is said from now on.
     """
+    members: dict[tuple[int, int], discord.Member | None] = {}
     for channel in [*_channels(client), *(await _direct(client, memory))]:
         newest = await _newest(client, memory, channel)
         # A direct chat does not say which message is its last.
@@ -40,9 +41,25 @@ async def missed(client: discord.Client, memory: Memory) -> AsyncIterator[discor
             continue
         try:
             async for message in channel.history(limit=_MOST, after=discord.Object(newest), oldest_first=True):
+                await _show_nickname(message, members)
                 yield message
         except discord.Forbidden as error:
             _log.warning("what was written in channel %d meanwhile cannot be read: %s", channel.id, error)
+
+
+async def _show_nickname(message: discord.Message, members: dict[tuple[int, int], discord.Member | None]) -> None:
+    """Have the author be called as in the guild: unlike a message that comes in, one of the history does not say it."""
+    guild, author = message.guild, message.author
+    if guild is None or author.bot or isinstance(author, discord.Member):
+        return
+    key = (guild.id, author.id)
+    if key not in members:
+        try:
+            members[key] = guild.get_member(author.id) or await guild.fetch_member(author.id)
+        except discord.HTTPException as error:
+            _log.debug("%d is called by their own name, as they are not in the guild any more: %s", author.id, error)
+            members[key] = None
+    message.author = members[key] or author
 
 
 def _channels(client: discord.Client) -> list[Channel]:

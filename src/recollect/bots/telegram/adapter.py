@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from aiogram import Bot
@@ -32,12 +32,25 @@ from recollect.assistant import CALLED, Button, File
 from recollect.bots.contract import Address, Pressed
 from recollect.bots.desk import Desk
 from recollect.bots.telegram.formatting import formatted
-from recollect.bots.telegram.reading import SPACE, address_of, chat_of, read_edit, read_message
+from recollect.bots.telegram.reading import (
+    SPACE,
+    Moves,
+    address_of,
+    chat_of,
+    moved,
+    number_in,
+    read_edit,
+    read_message,
+)
 from recollect.bots.telegram.webhook import webhook
 from recollect.bots.telegram.wording import REFUSED, in_words
-from recollect.errors import PlatformError, PlatformRefused
+from recollect.domain.retention import PutMark
+from recollect.errors import PlatformError, PlatformRefused, StoreError
 from recollect.models.redact import hide
 from recollect.settings import TelegramSettings
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -46,6 +59,8 @@ _UPDATES: Final = ["message", "edited_message", "callback_query"]
 _TIMEOUT: Final = 30.0
 _TYPING_SECONDS: Final = 4.5
 """Telegram shows that somebody types for five seconds."""
+_MOVED: Final = "telegram moved "
+"""Before the number of a supergroup: the name of the mark with the number that its group had first."""
 _BETWEEN: Final = 1 / 25
 """Telegram takes about thirty messages in a second, of all chats together."""
 
@@ -73,6 +88,8 @@ class Telegram:
         self._me: User | None = None
         self._in_order = asyncio.Lock()
         self._pace = asyncio.Lock()
+        self._moves = Moves()
+        self._memory: Memory | None = None
         self.port: int | None = None
         """Where the webhook listens."""
 
@@ -88,6 +105,8 @@ class Telegram:
 
     async def listen(self, desk: Desk) -> None:
         """Take in updates, by asking for them or by being called."""
+        self._memory = desk.memory
+        await self._remember_moves(desk.memory)
         with in_words():
             menu = [
                 BotCommand(command=name, description=what) for name, what in desk.assistant.router.commands().items()
@@ -108,11 +127,11 @@ class Telegram:
         once: str | None = None,  # noqa: ARG002 - Telegram knows nothing again that it was sent before
     ) -> None:
         """Send a text, with a keyboard below it."""
-        chat, topic = chat_of(to)
+        chat, topic = chat_of(to, self._moves)
         plain, entities = formatted(text)
         rows = [[InlineKeyboardButton(text=button.label, callback_data=button.word)] for button in buttons]
         # Between two people it is clear what is answered.
-        quote = answers is not None and answers.isdecimal() and to.thread is not None
+        quoted = None if to.thread is None else number_in(answers, chat)
         await self._slowly()
         sending = {
             "text": plain,
@@ -120,19 +139,21 @@ class Telegram:
             "message_thread_id": topic,
             "reply_markup": InlineKeyboardMarkup(inline_keyboard=rows) if rows else None,
             "reply_parameters": (
-                ReplyParameters(message_id=int(answers or 0), allow_sending_without_reply=True) if quote else None
+                None if quoted is None else ReplyParameters(message_id=quoted, allow_sending_without_reply=True)
             ),
         }
         with in_words():
             try:
                 await self._bot.send_message(chat, **sending)  # type: ignore[arg-type]
             except TelegramMigrateToChat as error:
-                # The group has become a supergroup, with another number.
+                # The group has become a supergroup, with another number, and messages with other numbers.
+                await self._move(chat, error.migrate_to_chat_id)
+                sending["reply_parameters"] = None
                 await self._bot.send_message(error.migrate_to_chat_id, **sending)  # type: ignore[arg-type]
 
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""
-        chat, topic = chat_of(to)
+        chat, topic = chat_of(to, self._moves)
         with in_words():
             await self._bot.send_document(chat, BufferedInputFile(file.content, file.name), message_thread_id=topic)
 
@@ -192,11 +213,13 @@ class Telegram:
         """Hand in one update. One that cannot be handled is told and passed over: it must not come again forever."""
         try:
             if update.message is not None and self._me is not None:
-                heard = read_message(update.message, self._me, self._called)
+                if (numbers := moved(update.message)) is not None:
+                    await self._move(*numbers)
+                heard = read_message(update.message, self._me, self._called, self._moves)
                 if heard is not None:
                     await desk.hear(heard)
             elif update.edited_message is not None:
-                edit = read_edit(update.edited_message)
+                edit = read_edit(update.edited_message, self._moves)
                 if edit is not None:
                     await desk.edited(edit)
             elif update.callback_query is not None:
@@ -217,10 +240,32 @@ class Telegram:
         except PlatformError as error:
             _log.info("the buttons of an old message stay where they are: %s", error)
         if isinstance(query.message, Message) and query.data is not None:
-            await desk.pressed(Pressed(address_of(query.message, query.from_user), query.data, query.id))
+            await desk.pressed(Pressed(address_of(query.message, query.from_user, self._moves), query.data, query.id))
+
+    async def _move(self, old: int, new: int) -> None:
+        """Keep in mind, also for the next run, that a group has another number."""
+        if self._moves.now(self._moves.first(old)) == new:
+            return
+        first = self._moves.add(old, new)
+        _log.info("the group %d is the supergroup %d now; its memory goes on", old, new)
+        if self._memory is not None:
+            try:
+                await self._memory.store.apply([PutMark(f"{_MOVED}{new}", str(first))])
+            except StoreError as error:
+                _log.warning("that the group %d is %d now is forgotten with the next restart: %s", old, new, error)
+
+    async def _remember_moves(self, memory: Memory) -> None:
+        try:
+            marks = await memory.store.marks()
+        except StoreError as error:
+            _log.warning("which groups became supergroups cannot be read: %s", error)
+            return
+        for name, first in marks.items():
+            if name.startswith(_MOVED):
+                self._moves.add(int(first), int(name.removeprefix(_MOVED)))
 
     async def _type(self, to: Address) -> None:
-        chat, topic = chat_of(to)
+        chat, topic = chat_of(to, self._moves)
         while True:
             try:
                 with in_words():

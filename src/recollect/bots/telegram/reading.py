@@ -17,24 +17,66 @@ _COMMAND: Final = re.compile(r"/\w+(?:@(\w+))?")
 _KILOBYTE: Final = 1000
 
 
-def address_of(message: Message, user: User) -> Address:
+class Moves:
+    """Groups that became supergroups, which have another number. Their memory goes on under the first one."""
+
+    def __init__(self) -> None:
+        self._first: dict[int, int] = {}
+        self._now: dict[int, int] = {}
+
+    def add(self, old: int, new: int) -> int:
+        """Take note that a group has another number now. Return the first one that it had."""
+        first = self.first(old)
+        self._first[new] = first
+        self._now[first] = new
+        return first
+
+    def first(self, chat: int) -> int:
+        """Return the number under which the memory of a chat is kept."""
+        return self._first.get(chat, chat)
+
+    def now(self, chat: int) -> int:
+        """Return the number that a chat has now."""
+        return self._now.get(chat, chat)
+
+
+def moved(message: Message) -> tuple[int, int] | None:
+    """Return the old and the new number where a message says that a group became a supergroup."""
+    if message.migrate_to_chat_id is not None:
+        return message.chat.id, message.migrate_to_chat_id
+    return None if message.migrate_from_chat_id is None else (message.migrate_from_chat_id, message.chat.id)
+
+
+def address_of(message: Message, user: User, moves: Moves) -> Address:
     """Return where a message was written: a direct chat, or a group, whose memory is a space of its own."""
-    chat = message.chat
-    if chat.type == _PRIVATE:
+    if message.chat.type == _PRIVATE:
         return Address(SPACE, str(user.id))
-    thread = f"{chat.id}/{message.message_thread_id}" if message.is_topic_message else str(chat.id)
-    return Address(f"{SPACE}:{chat.id}", str(user.id), thread)
+    chat = moves.first(message.chat.id)
+    thread = f"{chat}/{message.message_thread_id}" if message.is_topic_message else str(chat)
+    return Address(f"{SPACE}:{chat}", str(user.id), thread)
 
 
-def chat_of(address: Address) -> tuple[int, int | None]:
+def chat_of(address: Address, moves: Moves) -> tuple[int, int | None]:
     """Return the chat of an address, and the topic in it."""
     if address.thread is None:
         return int(address.user), None
     chat, _, topic = address.thread.partition("/")
-    return int(chat), int(topic) if topic else None
+    return moves.now(int(chat)), int(topic) if topic else None
 
 
-def read_message(message: Message, bot: User, called: tuple[str, ...]) -> Heard | None:
+def id_of(message: Message, moves: Moves) -> str:
+    """Return the id of a message. A supergroup counts from the beginning, so there the number alone is not enough."""
+    chat = message.chat.id
+    return str(message.message_id) if moves.first(chat) == chat else f"{message.message_id}@{chat}"
+
+
+def number_in(message_id: str | None, chat: int) -> int | None:
+    """Return the number of a message in a chat, by its id; None where it is none, or of before the chat moved."""
+    number, _, where = (message_id or "").partition("@")
+    return int(number) if number.isdecimal() and where in {"", str(chat)} else None
+
+
+def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Moves) -> Heard | None:
     """Return a message; None for what nobody wrote, as that somebody joined."""
     user = message.from_user
     text = message.text or message.caption or ""
@@ -43,8 +85,8 @@ def read_message(message: Message, bot: User, called: tuple[str, ...]) -> Heard 
         return None
     quoted = message.reply_to_message
     return Heard(
-        address_of(message, user),
-        str(message.message_id),
+        address_of(message, user, moves),
+        id_of(message, moves),
         text,
         message.date.astimezone(UTC),
         user.full_name,
@@ -56,14 +98,14 @@ def read_message(message: Message, bot: User, called: tuple[str, ...]) -> Heard 
     )
 
 
-def read_edit(message: Message) -> Edited | None:
+def read_edit(message: Message, moves: Moves) -> Edited | None:
     """Return what a message says after it was changed."""
     user = message.from_user
     text = message.text or message.caption
     if user is None or not text:
         return None
     changed = datetime.fromtimestamp(message.edit_date or message.date.timestamp(), UTC)
-    return Edited(address_of(message, user), str(message.message_id), text, changed, user.full_name)
+    return Edited(address_of(message, user, moves), id_of(message, moves), text, changed, user.full_name)
 
 
 def _wanted(message: Message, text: str, bot: User, called: tuple[str, ...]) -> bool:
