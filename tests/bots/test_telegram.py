@@ -183,7 +183,7 @@ async def test_an_update_that_comes_again_is_answered_once(telegram: FakeTelegra
                 await telegram.confirmed()
                 await telegram.next_sent(0)
         assert len(telegram.sent) == 1
-        assert len(await memory.user("1001", space="telegram").history()) == 2
+        assert len(await memory.user("1001", space="telegram").history()) == 1
 
 
 async def test_what_is_written_while_the_bot_is_away_is_answered_when_it_is_back(
