@@ -92,12 +92,13 @@ async def test_a_model_that_is_down_is_left_alone_after_a_few_tries(location: st
             raise ModelUnavailable("down")
 
     scribe = Counting()
-    async with remembering(location, "archive", chat=scribe) as memory:
+    # Nothing in the background: where talking takes long, that would have its own few tries before we count.
+    async with remembering(location, "archive", chat=scribe, settings=Settings(background=False)) as memory:
         users = [memory.user(f"user-{number}") for number in range(30)]
         for user in users:
             await talk(user, 10)
         await memory.upkeep()
-        assert scribe.tries <= 3 + 4, "three in a row, and what was on its way"
+        assert 3 <= scribe.tries <= 3 + 4, "three in a row, and what was on its way"
 
 
 @pytest.mark.req("A13")

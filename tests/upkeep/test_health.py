@@ -55,14 +55,16 @@ async def test_response_times_update_frequency_and_error_rates_are_told(location
         assert health.storage is not None
         assert health.storage.messages == 5
         assert health.storage.bytes > 0
-        assert (health.storage.free is None) == (location == ":memory:")
+        on_a_disk_of_this_machine = not location.startswith((":memory:", "postgres"))
+        assert (health.storage.free is not None) == on_a_disk_of_this_machine
 
 
 @pytest.mark.req("C6", "C17", "D13")
 async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
     location: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = {"alerts.failing_seconds": 0, "alerts.least_calls": 3}
+    # Nothing in the background: the embedder would fail too if it happened to write meanwhile, until it tries again.
+    settings = {"alerts.failing_seconds": 0, "alerts.least_calls": 3, "background": False}
     async with recollect.connect(location, settings=settings) as memory:
         ann = memory.user("ann")
         await ann.add("user", "hello")
