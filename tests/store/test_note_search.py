@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from making import add
+from making import add, adding
 from recollect.domain.change import AddNoteVectors, Archive, RollBack
 from recollect.domain.memory import MemoryDraft
 from recollect.domain.memory_change import AddMemory
@@ -12,6 +12,7 @@ from recollect.domain.note import NoteKey, NoteVector
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft
 from recollect.store import Store
+from recollect.store.notes import MOST_SOURCES
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")
@@ -72,3 +73,12 @@ async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(stor
     assert [(note.key.id, note.similarity) for note in found] == [(second, 1.0)]
     assert await store.search_notes(ANN, "zzz", "another", np.array([0, 1], dtype=np.float32)) == []
     assert (await store.verify()).ok
+
+
+async def test_of_a_summary_of_very_much_the_first_sources_are_named(store: Store) -> None:
+    changes = [adding(ANN, f"message {number}") for number in range(MOST_SOURCES + 5)]
+    await store.apply(changes)
+    messages = await store.messages(ANN, limit=len(changes))
+    await summarise(store, ANN, "Ann counted", *(message.seq for message in messages))
+    (found,) = await store.search_notes(ANN, "counted", "m", None)
+    assert found.sources == tuple(message.id for message in messages[:MOST_SOURCES])

@@ -20,7 +20,8 @@ class Hit:
     score: float
     at: datetime
     sources: tuple[str, ...]
-    """The ids of the messages that it rests on. Other messages that say the same in the same words come last."""
+    """The ids of the messages that it rests on; of a summary, the first 200. Others that say the same in the same words
+    come last."""
     terms: tuple[str, ...]
     """The words of the query that were found in it, in any of their forms."""
     message: Message | None = field(default=None, repr=False)

@@ -42,7 +42,7 @@ class NoteMatch:
     text: str
     at: datetime
     sources: tuple[str, ...]
-    """The ids of the messages that it rests on, oldest first."""
+    """The ids of the messages that it rests on, oldest first; not more than `MOST_SOURCES`."""
     words: tuple[str, ...]
     """The words of the query that it has."""
     coverage: float

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from recollect.store.contract import Vector
+
+
+MOST_SOURCES: Final = 200
+"""Of the messages that a note stands for, so many are named in a hit, oldest first."""
 
 
 class RankedNote(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from recollect.domain.checks import moment
@@ -12,7 +13,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.summary import Summary
 from recollect.store.ephemeral import summaries
 from recollect.store.ephemeral.state import State, person
-from recollect.store.notes import rank_notes, similarities
+from recollect.store.notes import MOST_SOURCES, rank_notes, similarities
 from recollect.store.terms import query_words, terms
 
 if TYPE_CHECKING:
@@ -63,4 +64,5 @@ def _sources(state: State, scope: Scope, note: Summary | Memory) -> tuple[str, .
     if isinstance(note, Memory):
         return tuple(message.id for message in messages if message.seq in note.sources)
     fresh = note.first if note.reach == "chunks" else note.fresh
-    return tuple(message.id for message in summaries.below(state, note) if message.seq >= fresh)
+    below = (message.id for message in summaries.below(state, note) if message.seq >= fresh)
+    return tuple(islice(below, MOST_SOURCES))

@@ -119,7 +119,9 @@ class Pool:
         try:
             await held.execute(
                 "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
-                "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false)",
+                "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false), "
+                # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
+                "set_config('plan_cache_mode', 'force_custom_plan', false)",
                 (milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)),
             )
             if vectors:

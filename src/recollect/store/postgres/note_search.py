@@ -14,7 +14,7 @@ from recollect.domain.message import message_id
 from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
 from recollect.store.hashed import number_of
-from recollect.store.notes import RankedNote, rank_notes
+from recollect.store.notes import MOST_SOURCES, RankedNote, rank_notes
 from recollect.store.postgres.queries import Queries
 from recollect.store.postgres.unit import Unit
 from recollect.store.terms import query_words
@@ -29,11 +29,12 @@ UNION ALL SELECT 2 * id + 1, terms FROM memory WHERE space = $1 AND owner = $2
 _SIMILAR: Final = """
 SELECT note, -(value::vector <#> $4::vector) FROM note_meaning WHERE space = $1 AND owner = $2 AND embedder = $3
 """
-_SUMMARIES: Final = """
+# A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
+_SUMMARIES: Final = f"""
 SELECT 2 * y.id, y.text, y.created_at, l.seqs, l.given_ids FROM summary y CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(log.seq ORDER BY log.seq), '{}') AS seqs,
-           coalesce(array_agg(log.given_id ORDER BY log.seq), '{}') AS given_ids
-      FROM log WHERE log.space = y.space AND log.owner = y.owner AND CASE y.reach
+    SELECT coalesce(array_agg(k.seq ORDER BY k.seq), '{{}}') AS seqs,
+           coalesce(array_agg(k.given_id ORDER BY k.seq), '{{}}') AS given_ids
+      FROM (SELECT log.seq, log.given_id FROM log WHERE log.space = y.space AND log.owner = y.owner AND CASE y.reach
         WHEN 'chunks' THEN log.chunk = ANY(y.chunks)
         WHEN 'sources' THEN EXISTS (
             SELECT 1 FROM summary_source x JOIN summary z ON z.space = x.space AND z.id = x.source
@@ -41,7 +42,7 @@ SELECT 2 * y.id, y.text, y.created_at, l.seqs, l.given_ids FROM summary y CROSS 
                AND log.at BETWEEN z.began_at AND z.ended_at)
         ELSE log.seq BETWEEN y.fresh_seq AND y.last_seq AND log.at BETWEEN y.began_at AND y.ended_at
              AND (y.reach = 'user' OR log.thread = y.thread)
-        END AND log.seq BETWEEN y.first_seq AND y.last_seq
+        END AND log.seq BETWEEN y.first_seq AND y.last_seq ORDER BY log.seq LIMIT {MOST_SOURCES}) k
 ) l WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) AND y.active
 """
 _MEMORIES: Final = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -13,7 +12,7 @@ from recollect.domain.clock import now
 from recollect.domain.message import message_id
 from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
-from recollect.store.notes import RankedNote, rank_notes, similarities
+from recollect.store.notes import MOST_SOURCES, RankedNote, rank_notes, similarities
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import owner_prefix
 from recollect.store.sqlite.names import find_person
@@ -38,29 +37,31 @@ SELECT note, value FROM note_vector
  WHERE embedder = (SELECT id FROM embedder WHERE name = ?2) AND owner = ?1 AND note IN ({_ACTIVE})
 """
 _SUMMARY: Final = """
-SELECT y.id, y.text, y.created_at,
-       CASE WHEN y.reach = 'chunks' THEN
-           (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
-             WHERE l.chunk IN (SELECT value FROM json_each(y.chunks)) AND +l.owner = y.owner)
-       WHEN y.reach = 'sources' THEN
-           (SELECT json_group_array(json_array(seq, given_id) ORDER BY seq) FROM (
-             SELECT DISTINCT l.seq, l.given_id FROM summary_source x JOIN summary z ON z.id = x.source
-               JOIN log l ON l.owner = y.owner AND l.seq BETWEEN z.first_seq AND z.last_seq
-                AND l.at BETWEEN z.began_at AND z.ended_at
-              WHERE x.summary = y.id))
-       ELSE
-           (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq) FROM log l
-             WHERE l.owner = y.owner AND l.seq BETWEEN y.fresh_seq AND y.last_seq
-               AND l.at BETWEEN y.began_at AND y.ended_at AND (y.reach = 'user' OR l.thread = y.thread))
-       END
-  FROM summary y WHERE y.id = ? AND y.owner = ? AND y.active = 1
+SELECT text, created_at, id, reach, chunks, owner, first_seq, last_seq, fresh_seq, thread, began_at, ended_at
+  FROM summary WHERE id = ? AND owner = ? AND active = 1
 """
+# A summary of summaries may stand for everything that was ever said: the log is read until there are enough.
+_BELOW: Final = f"""
+SELECT l.seq, l.given_id FROM log l WHERE l.owner = :owner AND l.seq BETWEEN :first_seq AND :last_seq AND {{belongs}}
+ ORDER BY l.seq LIMIT {MOST_SOURCES}
+"""
+_WITHIN: Final = "l.seq >= :fresh_seq AND l.at BETWEEN :began_at AND :ended_at"
+_BELONGS: Final = {
+    "chunks": "l.chunk IN (SELECT value FROM json_each(:chunks))",
+    "sources": """EXISTS (
+        SELECT 1 FROM summary_source x JOIN summary z ON z.id = x.source
+         WHERE x.summary = :id AND l.seq BETWEEN z.first_seq AND z.last_seq
+           AND l.at BETWEEN z.began_at AND z.ended_at)""",
+    "thread": f"{_WITHIN} AND l.thread = :thread",
+    "user": _WITHIN,
+}
 _MEMORY: Final = """
-SELECT m.id, m.text, m.created_at,
-       (SELECT json_group_array(json_array(l.seq, l.given_id) ORDER BY l.seq)
-          FROM memory_source s JOIN log l ON l.seq = s.seq WHERE s.memory = m.id)
-  FROM memory m WHERE m.id = ? AND m.owner = ? AND m.active = 1 AND (m.expires_at IS NULL OR m.expires_at > ?)
+SELECT text, created_at FROM memory
+ WHERE id = ? AND owner = ? AND active = 1 AND (expires_at IS NULL OR expires_at > ?)
 """
+_SAID: Final = (
+    "SELECT l.seq, l.given_id FROM memory_source s JOIN log l ON l.seq = s.seq WHERE s.memory = ? ORDER BY l.seq"
+)
 # A note whose text was changed is embedded again: the mark goes back to it, and those after it have their vectors.
 _UNEMBEDDED: Final = """
 SELECT id, text FROM {table} WHERE id > :mark AND NOT EXISTS (
@@ -161,12 +162,19 @@ def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMa
         row = connection.execute(_MEMORY, (key.id, owner, now())).fetchone()
     if row is None:
         return None
+    sources = _below(connection, row) if key.kind == "summary" else connection.execute(_SAID, (key.id,))
     return NoteMatch(
         key=key,
-        text=row[1],
-        at=moment(row[2]),
-        sources=tuple(message_id(seq, given) for seq, given in json.loads(row[3])),
+        text=row[0],
+        at=moment(row[1]),
+        sources=tuple(message_id(seq, given) for seq, given in sources),
         words=ranked.words,
         coverage=ranked.coverage,
         similarity=ranked.similarity,
     )
+
+
+def _below(connection: apsw.Connection, row: rows.Row) -> apsw.Cursor:
+    names = ("id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at")
+    summary = dict(zip(names, row[2:], strict=True))
+    return connection.execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary)

@@ -102,16 +102,19 @@ _ARCHIVES: Final = (
         """
         SELECT l.chunk || ' of ' || p.name FROM (SELECT owner, chunk, count(*) AS messages, min(seq) AS first, max(seq) AS last
                    FROM log WHERE chunk IS NOT NULL GROUP BY chunk, owner) l JOIN person p ON p.id = l.owner
-         WHERE (SELECT count(*) FROM summary y WHERE y.owner = l.owner AND y.level = 1 AND y.rolled_back = 0 AND y.replaced = 0
-                   AND y.chunks = json_array(l.chunk)
-                   AND (y.messages, y.first_seq, y.last_seq) = (l.messages, l.first, l.last)) != 1
+          LEFT JOIN (SELECT owner, chunks, messages, first_seq, last_seq, count(*) AS summaries FROM summary
+                      WHERE level = 1 AND rolled_back = 0 AND replaced = 0
+                      GROUP BY owner, chunks, messages, first_seq, last_seq) y
+            ON y.owner = l.owner AND y.chunks = json_array(l.chunk)
+           AND (y.messages, y.first_seq, y.last_seq) = (l.messages, l.first, l.last)
+         WHERE coalesce(y.summaries, 0) != 1
         """,
     ),
     (
         "a summary stands for messages that are not archived: summary",
         """
         SELECT y.id FROM summary y WHERE y.level = 1 AND y.rolled_back = 0 AND y.reach = 'chunks'
-           AND (SELECT count(*) FROM log l, json_each(y.chunks) c WHERE l.chunk = c.value AND l.owner = y.owner)
+           AND (SELECT count(*) FROM json_each(y.chunks) c CROSS JOIN log l WHERE l.chunk = c.value AND +l.owner = y.owner)
                NOT IN (0, y.messages)
         """,
     ),
