@@ -13,6 +13,7 @@ from recollect.domain.message import message_id
 from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
 from recollect.store.notes import MOST_SOURCES, RankedNote, rank_notes, similarities
+from recollect.store.records import Row
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import owner_prefix
 from recollect.store.sqlite.names import find_person
@@ -174,7 +175,7 @@ def _read(connection: apsw.Connection, owner: int, ranked: RankedNote) -> NoteMa
     )
 
 
-def _below(connection: apsw.Connection, row: rows.Row) -> apsw.Cursor:
+def _below(connection: apsw.Connection, row: Row) -> apsw.Cursor:
     names = ("id", "reach", "chunks", "owner", "first_seq", "last_seq", "fresh_seq", "thread", "began_at", "ended_at")
     summary = dict(zip(names, row[2:], strict=True))
     return connection.execute(_BELOW.format(belongs=_BELONGS[summary["reach"]]), summary)
