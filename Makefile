@@ -76,7 +76,7 @@ bench-growth: $(READY)  ## measure how cost grows, up to a million messages (abo
 	$(BIN)/python bench/growing.py $(ARGS)
 
 torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
-	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py --torture -s -p no:cacheprovider --timeout=0
+	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -s -p no:cacheprovider --timeout=0
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
 	$(BIN)/recollect eval $(DATA) --baseline like

@@ -17,14 +17,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from measuring import heading
+from measuring import row as line
 from peers import prepare
 from peers.contract import About
 from peers.known import PEERS, installed, peer
 from written.machine import machine
 from written.peers import table, write_page, write_results
 
-from measuring import heading
-from measuring import row as line
 from recollect.models.embed import Embedder, choose_embedder
 
 DRIVER = Path(__file__).parent / "peers" / "drive.py"

@@ -24,14 +24,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
 from conversation import Talk
+from measuring import heading, latencies
+from measuring import row as line
 from numpy.typing import NDArray
 from peers.prepare import questions
 from searching import memory_used
 from written.growth import NAMES, slope, table, write_page, write_results
 from written.machine import machine
 
-from measuring import heading, latencies
-from measuring import row as line
 from recollect.domain.change import AddMessage
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope

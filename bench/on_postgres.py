@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import psycopg
 import raw_postgres
 from filled_postgres import Population, fill
-
 from measuring import heading, latencies, percentiles, row
+
 from pg import Server
 from recollect.memory import Memory, connect
 from recollect.models.embed import LocalEmbedder

@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import uvicorn
 from fastapi import FastAPI
+from measuring import heading, percentiles, row
 
 import recollect
-from measuring import heading, percentiles, row
 from recollect.server import ServerOptions, create_app
 from recollect.server.serve import listen
 from recollect.settings import Choice, Provider, Route, Serving, Settings
