@@ -10,13 +10,13 @@ from itertools import chain, count, islice
 from pathlib import Path
 
 import apsw
-from conversation import Talk
 from measuring import heading, row, stopwatch
 
 from recollect.domain.change import AddMessage
 from recollect.domain.clock import now
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
+from recollect.evaluation.talk import Talk
 from recollect.memory import connect
 from recollect.store.sqlite import append, sessions
 from recollect.store.sqlite.connection import Options, prefixed_terms

@@ -21,7 +21,7 @@ from measuring import heading
 from measuring import row as line
 from peers import prepare
 from peers.contract import About
-from peers.known import PEERS, installed, peer
+from peers.known import EVERYBODY, about_peer, installed
 from written.machine import machine
 from written.peers import table, write_page, write_results
 
@@ -154,12 +154,12 @@ def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
 
 async def run(options: argparse.Namespace) -> Results:
     """Measure everybody who is installed."""
-    abouts = [peer(key).about for key in options.only or PEERS]
-    versions = {about.key: installed(about) for about in abouts}
+    abouts = [about_peer(key) for key in options.only or EVERYBODY]
+    versions = {each.key: installed(each) for each in abouts}
     heading("Beside others")
-    for about in abouts:
-        line(about.name, versions[about.key] or "not installed")
-    there = [about for about in abouts if versions[about.key] is not None]
+    for each in abouts:
+        line(each.name, versions[each.key] or "not installed")
+    there = [each for each in abouts if versions[each.key] is not None]
     embedder = choose_embedder(options.embedder)
     assert embedder is not None, "those who search by meaning need vectors"
     # Measured as they run in a program: a temporary folder may lie in memory, where a sync costs nothing.
@@ -176,12 +176,12 @@ async def run(options: argparse.Namespace) -> Results:
         }
         results |= {"locomo": data, "peers": found}
         imports = import_times(there)
-        for about in there:
-            found[about.key] = measure(about, folder, options)
-            found[about.key] |= {"version": versions[about.key], "import_ms": imports[about.key]}
+        for each in there:
+            found[each.key] = measure(each, folder, options)
+            found[each.key] |= {"version": versions[each.key], "import_ms": imports[each.key]}
             write_results(options.results, results)
-        for about in there if "left_out" not in data else ():
-            found[about.key]["recall"] = ask_labelled(about, folder, options.seconds)
+        for each in there if "left_out" not in data else ():
+            found[each.key]["recall"] = ask_labelled(each, folder, options.seconds)
             write_results(options.results, results)
     return results
 
@@ -194,7 +194,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--calls", type=int, default=200, help="single adds, searches and contexts")
     parser.add_argument("--data", type=Path, help="where LoCoMo is, to measure recall")
     parser.add_argument("--questions", type=int, help="ask only so many of each conversation")
-    parser.add_argument("--only", nargs="+", choices=list(PEERS))
+    parser.add_argument("--only", nargs="+", choices=EVERYBODY)
     parser.add_argument("--embedder", default="local")
     parser.add_argument("--embedded", type=int, default=prepare.REAL, help="texts that are really embedded")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")

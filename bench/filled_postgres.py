@@ -11,13 +11,13 @@ from itertools import islice
 from typing import cast
 
 import numpy as np
-from conversation import Talk
 
 from recollect.domain.change import AddMessage, AddVectors
 from recollect.domain.message import draft
 from recollect.domain.receipt import Stored
 from recollect.domain.scope import Scope
 from recollect.domain.vector import VectorRow
+from recollect.evaluation.talk import Talk
 from recollect.memory import Memory, UserMemory
 from recollect.models.embed import LocalEmbedder
 from recollect.store.postgres import PostgresStore

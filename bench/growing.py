@@ -23,7 +23,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from conversation import Talk
 from measuring import heading, latencies
 from measuring import row as line
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ from written.machine import machine
 from recollect.domain.change import AddMessage
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
+from recollect.evaluation.talk import Talk
 from recollect.memory import Memory, UserMemory, connect
 from recollect.store import open_store
 

@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from conversation import Talk
 from measuring import heading, row
 
 from recollect.domain.message import Message
+from recollect.evaluation.talk import Talk
 from recollect.portability.exporting import export
 from recollect.portability.loading import Loader, Taking
 from recollect.store import Store, open_store

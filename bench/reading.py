@@ -7,12 +7,12 @@ import statistics
 import time
 from pathlib import Path
 
-from conversation import Talk
 from measuring import heading, latencies, percentiles, row, stopwatch
 
 from recollect.domain.change import AddMessage
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
+from recollect.evaluation.talk import Talk
 from recollect.memory import connect
 from recollect.store import open_store
 

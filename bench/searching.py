@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import numpy as np
-from conversation import Talk
 from measuring import heading, latencies, percentiles, row, stopwatch
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from recollect.domain.change import AddMessage, AddVectors
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
 from recollect.domain.vector import VectorRow
+from recollect.evaluation.talk import Talk
 from recollect.memory import UserMemory, connect
 from recollect.models.embed import LocalEmbedder
 from recollect.store import open_store

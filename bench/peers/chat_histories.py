@@ -1,4 +1,4 @@
-"""Those that keep a conversation and give back its newest part; and Memori, which is not run."""
+"""Those that keep a conversation and give back its newest part."""
 
 from __future__ import annotations
 
@@ -102,46 +102,3 @@ class OpenAISession:
     async def close(self) -> None:
         """Close the file."""
         self._session.close()
-
-
-class Memori:
-    """Installed and imported, no more."""
-
-    about = About(
-        "memori",
-        "Memori",
-        "memori",
-        "from memori import Memori",
-        "not run",
-        no_run="does not run offline: its first recall downloads an embedder, the facts that it recalls are made by "
-        "its maker's service, and a message is stored only while a model is called through it",
-        no_disk="not run",
-        no_search="not run",
-        no_context="not run",
-    )
-
-    async def open(self, folder: Path, vectors: Vectors) -> None:
-        """Not run."""
-        raise NotImplementedError(folder, vectors)
-
-    async def add(self, said: Said) -> None:
-        """Not run."""
-        raise NotImplementedError(said)
-
-    async def add_many(self, said: Sequence[Said]) -> None:
-        """Not run."""
-        raise NotImplementedError(said)
-
-    async def settle(self) -> None:
-        """Not run."""
-
-    async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Not run."""
-        raise NotImplementedError(question, limit, at)
-
-    async def context(self, question: str) -> int:
-        """Not run."""
-        raise NotImplementedError(question)
-
-    async def close(self) -> None:
-        """Not run."""

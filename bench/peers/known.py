@@ -14,8 +14,23 @@ PEERS = {
     "langgraph-memory": "peers.langgraph_stores:InMemory",
     "llama-index": "peers.chat_histories:LlamaIndex",
     "openai-agents": "peers.chat_histories:OpenAISession",
-    "memori": "peers.chat_histories:Memori",
 }
+NOT_RUN = {
+    "memori": About(
+        "memori",
+        "Memori",
+        "memori",
+        "from memori import Memori",
+        "not run",
+        no_run="does not run offline: its first recall downloads an embedder, the facts that it recalls are made by "
+        "its maker's service, and a message is stored only while a model is called through it",
+        no_disk="not run",
+        no_search="not run",
+        no_context="not run",
+    ),
+}
+"""Installed and imported, no more."""
+EVERYBODY = (*PEERS, *NOT_RUN)
 
 
 def peer(key: str) -> Peer:
@@ -23,6 +38,11 @@ def peer(key: str) -> Peer:
     module, _, name = PEERS[key].partition(":")
     made: Peer = getattr(import_module(module), name)()
     return made
+
+
+def about_peer(key: str) -> About:
+    """Return what is known of a memory before it is measured."""
+    return NOT_RUN[key] if key in NOT_RUN else peer(key).about
 
 
 def installed(about: About) -> str | None:

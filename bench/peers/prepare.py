@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from conversation import Talk
 from peers.vectors import save
 
 from recollect.evaluation import Dataset, load_datasets
+from recollect.evaluation.talk import Talk
 from recollect.models.embed import Embedder, LocalEmbedder
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ import pytest
 import simcord
 
 import recollect
+from bots.remembering import QUIET
 from bots.room import NOON
 from recollect.bots import Desk
 from recollect.bots.discord import Discord
 from recollect.settings import DiscordSettings, Secret
 from recollect.testing import Request, ScriptedModel
 
-QUIET = {"summaries": "none", "extract": False}
 COMMUNITY = {**QUIET, "context": {"order": ["system", "portrait", "recent", "current"], "trim": ["recent", "portrait"]}}
 
 

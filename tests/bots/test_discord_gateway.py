@@ -11,9 +11,10 @@ import pytest
 
 import recollect
 from bots.fake_discord import BOT, CHANNEL, GUILD, TOKEN, FakeDiscord, fake_discord
+from bots.remembering import QUIET
 from recollect.bots import Desk, run
 from recollect.bots.discord import Discord
-from recollect.errors import PlatformRefused
+from recollect.errors import InvalidInput, PlatformRefused
 from recollect.settings import DiscordSettings, Secret
 from recollect.testing import ScriptedModel
 
@@ -38,9 +39,6 @@ async def running(memory: recollect.Memory) -> AsyncIterator[Desk]:
         with suppress(asyncio.CancelledError):
             await task
         await bot.close()
-
-
-QUIET = {"summaries": "none", "extract": False}
 
 
 def connect(path: Path) -> recollect.memory.Connecting:
@@ -104,7 +102,7 @@ async def test_a_wrong_token_and_a_missing_right_are_told(server: FakeDiscord, t
         with pytest.raises(PlatformRefused, match="MESSAGE CONTENT INTENT"):
             await run(memory, bot)
         await bot.close()
-    with pytest.raises(PlatformRefused, match="there is no token"):
+    with pytest.raises(InvalidInput, match=r"there is no token.*RECOLLECT_BOTS__DISCORD__TOKEN"):
         Discord(DiscordSettings())
 
 

@@ -14,6 +14,7 @@ import pytest
 import recollect
 from bots import victim
 from bots.fake_discord import CHANNEL, GUILD, TOKEN, fake_discord
+from bots.remembering import QUIET
 from recollect.bots import Desk, run
 from recollect.memory import Connecting
 from recollect.testing import ScriptedModel
@@ -46,7 +47,7 @@ def killed() -> Iterator[Killing]:
 
 
 def opened(store: Path, model: str = "") -> Connecting:
-    return recollect.connect(store, profile=victim.QUIET, embedder="none", settings=victim.model_settings(model))
+    return recollect.connect(store, profile=QUIET, embedder="none", settings=victim.model_settings(model))
 
 
 @asynccontextmanager

@@ -12,11 +12,12 @@ import pytest
 from aiohttp import ClientSession
 
 import recollect
+from bots.remembering import QUIET
 from bots.room import NOON
 from recollect.bots import Desk, run
 from recollect.bots.telegram import Telegram
 from recollect.bots.telegram.formatting import formatted
-from recollect.errors import PlatformRefused
+from recollect.errors import InvalidInput, PlatformRefused
 from recollect.memory import Connecting
 from recollect.settings import Secret, TelegramSettings
 from recollect.testing import ScriptedModel
@@ -25,7 +26,6 @@ from recollect.testing.telegram import FakeTelegram, Fault, Person
 ANN = Person(1001, "Ann", "ann_b")
 BOB = Person(1002, "Bob")
 GROUP = -100500
-QUIET = {"summaries": "none", "extract": False}
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ async def test_a_wrong_token_is_told_at_once(telegram: FakeTelegram, tmp_path: P
         await wrong.close()
     with pytest.raises(PlatformRefused, match="it looks like 123456789"):
         Telegram(TelegramSettings(Secret("nonsense")))
-    with pytest.raises(PlatformRefused, match="there is no token"):
+    with pytest.raises(InvalidInput, match=r"there is no token.*RECOLLECT_BOTS__TELEGRAM__TOKEN"):
         Telegram(TelegramSettings())
 
 

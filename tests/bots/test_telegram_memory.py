@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import recollect
-from bots.test_telegram import ANN, QUIET, opened, running
+from bots.remembering import QUIET
+from bots.test_telegram import ANN, opened, running
 from recollect.errors import StoreFull
 from recollect.testing import ScriptedModel
 from recollect.testing.telegram import FakeTelegram, Fault

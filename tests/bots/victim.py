@@ -11,14 +11,13 @@ import discord
 import yarl
 
 import recollect
+from bots.remembering import QUIET
 from recollect.bots import Desk, Platform, run
 from recollect.bots.discord import Discord
 from recollect.bots.owed import Debts
 from recollect.bots.telegram import Telegram
 from recollect.memory import UserMemory
 from recollect.settings import DiscordSettings, Secret, TelegramSettings
-
-QUIET = {"summaries": "none", "extract": False}
 
 
 def die_after(owner: type, name: str, when: str | None = None) -> None:

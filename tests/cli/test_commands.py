@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from cli.typed import Run, as_json, ok
 from recollect import __version__
 from recollect.cli import app
+from recollect.testing import ScriptedModel
 
 
 @pytest.fixture
@@ -83,6 +84,7 @@ def test_threads_sessions_and_paging(run: Run) -> None:
         (["backup", "x.db", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
         (["restore", "nothing.db"], 1, "there is no backup"),
         (["history"], 2, "there is no store at"),
+        (["migrate", "nowhere.db", "there.db"], 2, "yet; name the store that is to be copied"),
         (["search", "x", "--store", "a/b/typo.db"], 2, "there is no store at a/b/typo.db"),
         (["add", "x", "--at", "0001-01-01T00:00"], 2, "outside the"),
         (["add", "x", "--store", "/proc/no/such/place.db"], 1, "cannot be opened"),
@@ -194,9 +196,15 @@ def test_status_shows_alerts_and_exits_with_1(run: Run, monkeypatch: pytest.Monk
     assert (alert["kind"], alert["about"]) == ("capacity", "store")
 
 
-def test_the_demo_works_and_keeps_what_it_is_told_to_keep(run: Run, tmp_path: Path) -> None:
+def test_the_demo_works_and_keeps_what_it_is_told_to_keep(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = tmp_path / "kept.db"
-    page = ok(run("demo", "--keep", str(kept)))
+    with ScriptedModel("I am asked.") as model, monkeypatch.context() as configured:
+        configured.setenv("RECOLLECT_PROVIDERS__SCRIPTED__BASE_URL", model.base_url)
+        configured.setenv("RECOLLECT_MODELS__DEFAULT", "scripted:scripted")
+        page = ok(run("demo", "--keep", str(kept)))
+        assert not model.requests, "it says that no model is needed, and asks none"
     assert "0 lost" in page
     assert "Senhor Tavares" in page
     assert "WRONG" not in page
@@ -273,3 +281,20 @@ def test_a_message_that_waits_is_said_to_wait(run: Run, tmp_path: Path, monkeypa
     result = run("add", "hello", "--store", str(tmp_path), "--json")
     assert "kept in files and stored once it works again" in result.stderr
     assert as_json(result)["durable"] is True
+
+
+def test_what_fails_is_told_once_and_a_mistake_leaves_the_store_well(tmp_path: Path) -> None:
+    """In a process of its own: what Python prints of a log that nobody set up is part of the question."""
+    store = str(tmp_path / "memory.db")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "recollect", *words, "--store", store]
+        return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+    assert run("add", "hello", "--user", "ann").returncode == 0
+    for words in (("purge", "nobody", "--yes"), ("backup", "/proc/here.db"), ("export", "/proc/here.jsonl")):
+        ran = run(*words)
+        assert ran.returncode == 1
+        assert len(ran.stderr.splitlines()) == 1, ran.stderr
+        assert ran.stderr.startswith("recollect: ")
+    assert "check the folder and its rights" in ran.stderr

@@ -14,7 +14,7 @@ import pytest
 from mumble.mumbling import make_certificate, needs_openssl
 from recollect.bots.mumble import link as link_module
 from recollect.bots.mumble import packets
-from recollect.bots.mumble.link import Left, Link, Told, connect
+from recollect.bots.mumble.link import Denied, Left, Link, Told, connect
 from recollect.bots.mumble.messages import (
     NUMBERS,
     Message,
@@ -171,13 +171,20 @@ async def test_what_is_merely_strange_is_put_up_with(serve: Serve) -> None:
         message(UserState(name="of no session")),
         message(UserRemove(session=55)),
         message(PermissionDenied(permission=4)),
+        message(PermissionDenied(type=4)),
+        message(PermissionDenied(type=0, reason="not on Sundays")),
         message(TextMessage(actor=2, session=(1,), message="at last")),
         message(UserRemove(session=2)),
     ]
     async with serve(sends(ENTRY + b"".join(strange))) as address:
         happened = await enter(address)
-    assert [type(event).__name__ for event in happened] == ["Denied", "Told", "Left"]
-    told = happened[1]
+    assert [type(event).__name__ for event in happened] == ["Denied", "Denied", "Denied", "Told", "Left"]
+    assert [event.why for event in happened if isinstance(event, Denied)] == [
+        "permission 0x4 is missing",
+        "a text is longer than the server allows",
+        "not on Sundays",
+    ]
+    told = happened[3]
     assert isinstance(told, Told)
     assert (told.person.name, told.channel, told.html) == ("ann", None, "at last")
 

@@ -18,11 +18,6 @@ from recollect.store.sqlite.migrate import migrations
 ANN = Scope.of("ann")
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.db"
-
-
 async def test_a_wrong_count_on_the_agenda_is_found(path: Path) -> None:
     store = await SqliteStore.open(path)
     await add(store, ANN, "one", "two")

@@ -183,6 +183,7 @@ async def test_a_purge_takes_everything_of_a_user_and_nothing_of_others(store: S
     assert await store.search_text(BOB_HERE, "ann", within="thread") == []
     with pytest.raises(NotFound):
         await store.purge(Scope.of("nobody"))
+    assert (await store.health()).status == "active", "a mistake of the caller is no trouble of the store"
 
 
 async def test_no_number_is_given_twice_after_a_purge(store: Store) -> None:

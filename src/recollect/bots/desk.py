@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from time import time
@@ -28,6 +27,7 @@ from recollect.domain.receipt import Receipt
 from recollect.domain.report import Component
 from recollect.errors import RecollectError, StoreError
 from recollect.memory import Memory, UserMemory
+from recollect.tasks import end
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -86,10 +86,7 @@ class Desk:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._reminding.stop()
-        if self._catching_up is not None:
-            self._catching_up.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._catching_up
+        await end(self._catching_up)
         left = await self._lanes.finish(self._patience)
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from typing import Final
 from recollect.domain.report import Component
 from recollect.settings.locate import usual_place
 from recollect.store import sqlite_path
+from recollect.tasks import end
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -50,10 +50,7 @@ class Heartbeat:
             self._task = asyncio.create_task(self._beat(self._path), name="recollect-heartbeat")
 
     async def __aexit__(self, *error: object) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+        await end(self._task)
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +16,7 @@ from recollect.domain.memory import Memory as Remembered
 from recollect.domain.scope import is_direct
 from recollect.errors import NotFound, PlatformError, PlatformRefused, RecollectError
 from recollect.facts import claims_of
+from recollect.tasks import end
 
 if TYPE_CHECKING:
     from recollect.memory import Memory, UserMemory
@@ -65,8 +65,7 @@ class Reminding:
         if task is not None:
             async with self._one_at_a_time:
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end(task)
 
     async def deliver(self) -> int:
         """Deliver what is due; return how many were."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from recollect.bots.contract import Platform
 from recollect.bots.desk import Desk
 from recollect.errors import PlatformUnavailable
+from recollect.tasks import end
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -49,9 +50,7 @@ async def run(
         finally:
             undo()
             if not listening.done():
-                listening.cancel()
-                with suppress(asyncio.CancelledError):
-                    await listening
+                await end(listening)
     await platform.close()
 
 

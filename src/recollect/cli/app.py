@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from typer.core import TyperGroup
 
 from recollect import __version__
 from recollect.cli import (
+    bench,
     bot,
     care,
     chat,
@@ -31,6 +33,9 @@ from recollect.cli import (
 )
 from recollect.cli.show import complain
 from recollect.errors import InvalidInput, RecollectError
+
+# What failed is told in one line at the end. Where nobody has set up logs, Python would print it a second time.
+logging.getLogger("recollect.errors").addHandler(logging.NullHandler())
 
 
 class Commands(TyperGroup):
@@ -119,6 +124,7 @@ app.command(rich_help_panel=_MOVING)(moving.export)
 app.command("import", rich_help_panel=_MOVING)(moving.load)
 app.command("migrate", rich_help_panel=_MOVING)(moving.migrate_command)
 app.add_typer(evaluate.commands, name="eval", rich_help_panel=_MOVING)
+app.command(rich_help_panel=_MOVING)(bench.bench)
 
 
 def main() -> None:

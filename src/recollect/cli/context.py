@@ -21,7 +21,7 @@ def context(
     store: Store = None,
     user: User = ME,
     budget: Annotated[int | None, typer.Option("--budget", "-b", help="So many tokens. [the profile's]")] = None,
-    system: Annotated[str | None, typer.Option("--system", help="Your system prompt.")] = None,
+    system: Annotated[str | None, typer.Option("--system", help="What the model is told first.")] = None,
     profile: Annotated[
         str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
     ] = None,

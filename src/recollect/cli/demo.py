@@ -24,6 +24,7 @@ from recollect.cli.serve import serve
 from recollect.cli.show import draw, harmless, hit_line, message_line, progress_bar, say
 from recollect.domain.summary import Summary
 from recollect.errors import InvalidInput
+from recollect.settings import Settings
 
 if TYPE_CHECKING:
     from recollect._blocking_types import BlockingMemory, BlockingUserMemory
@@ -54,7 +55,8 @@ def demo(
         recollect demo --no-panel
     """
     with _place(keep) as path:
-        with recollect.open(path) as memory:
+        # Nothing of what is configured counts: no model is asked, whatever the demo is run beside.
+        with recollect.open(path, profile="default", embedder="local", settings=Settings()) as memory:
             ann = memory.user("ann")
             _store(ann)
             _upkeep(memory, ann)

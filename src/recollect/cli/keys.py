@@ -63,14 +63,20 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
 
 @commands.command("remove")
 def remove_key(
-    key: Annotated[str, typer.Argument(help="Its id, as `recollect key list` shows it.")], store: Store = None
+    key: Annotated[str, typer.Argument(help="Its id, as `recollect key list` shows it.")],
+    store: Store = None,
+    as_json: AsJson = False,
 ) -> None:
     """Take a key away. Servers that run refuse it at once.
 
     Example:
         recollect key remove 1f2e3d4c
     """
-    say(f"took away the key {harmless(_keys(store).remove(key).name)}")
+    gone = _keys(store).remove(key)
+    if as_json:
+        print_json(_shown(gone))
+    else:
+        say(f"took away the key {harmless(gone.name)}")
 
 
 def _keys(store: str | None) -> Keys:

@@ -153,7 +153,7 @@ def note(
     when: Annotated[
         str | None, typer.Option("--when", help="When it happens or reminds. Default: what the text says.")
     ] = None,
-    expires: Annotated[str | None, typer.Option("--expires", help="When it is to be left out from.")] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help="From when on it is left out.")] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:

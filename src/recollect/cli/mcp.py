@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated, Final
 
 import anyio
 import typer
 
 import recollect
+from recollect.cli.logs import write_log
 from recollect.cli.options import ME, Space, Store, User
 from recollect.domain.scope import DEFAULT_SPACE
 from recollect.errors import InvalidInput
@@ -39,7 +39,7 @@ def mcp(
         import mcp as installed  # noqa: F401, PLC0415
     except ImportError as error:
         raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None
-    logging.basicConfig(level="WARNING")
+    write_log("warning")
     anyio.run(_serve, store, space, None if everybody else user, read_only, profile)
 
 

@@ -68,7 +68,12 @@ def load(
         ),
     ] = "auto",
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Make all of it the memory of this user. Default: see the docs.")
+        str | None,
+        typer.Option(
+            "--user",
+            "-u",
+            help="Make all of it the memory of this user. [talks with an assistant: me; others: who wrote it]",
+        ),
     ] = None,
     space: Space = DEFAULT_SPACE,
     zone: Annotated[
@@ -148,7 +153,7 @@ def migrate_command(
         raise InvalidInput("--dry-run goes with --citus alone; to look at a store: recollect status --store FROM")
     if target is None:
         raise InvalidInput("name where to move: recollect migrate FROM TO")
-    must_exist(source)
+    must_exist(source, "name the store that is to be copied")
     with progress_bar("migrating", hidden=as_json) as progress:
         done = asyncio.run(_migrate(source, target, progress))
     if as_json:

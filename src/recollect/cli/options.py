@@ -35,11 +35,11 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 ME = "me"
 
 
-def must_exist(store: str | None) -> None:
+def must_exist(store: str | None, otherwise: str = "name another with --store, or add a message first") -> None:
     """Refuse to read a store that would only now be created: its name was probably mistyped."""
     path = locate(load_settings().store if store is None else store).path
     if path is not None and not path.expanduser().exists():
-        raise InvalidInput(f"there is no store at {path} yet; name another with --store, or add a message first")
+        raise InvalidInput(f"there is no store at {path} yet; {otherwise}")
 
 
 def moment(text: str | None) -> datetime | None:

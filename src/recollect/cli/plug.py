@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 import recollect
+from recollect.settings import Settings
 
 _WRITER: Final = """
 import itertools, sys, recollect
@@ -32,7 +33,7 @@ def pull_the_plug(path: Path, say: Callable[[str], None]) -> bool:
         writer.kill()
         # What it had said before it died counts too.
         acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
-    with recollect.open(path, embedder="none") as memory:
+    with recollect.open(path, embedder="none", settings=Settings(background=False)) as memory:
         found = {message.seq for message in memory.user("writer", space="power-cut").history(10_000)}
         report, stats = memory.verify(), memory.stats()
     lost = len(set(acknowledged) - found)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
@@ -90,8 +90,6 @@ class Counts:
     topics: Counter[str] = field(default_factory=Counter)
     tone: Counter[str] = field(default_factory=Counter)
     """emoji, exclaims, asks, polite, casual, thanks, shorter, longer."""
-    replies: int = 0
-    reply_words: int = 0
     liked_words: int = 0
     """Words of replies that the user was thankful for, and how many such replies there were."""
     liked: int = 0
@@ -186,8 +184,6 @@ def count(counts: Counts, messages: Sequence[Message]) -> None:
     for message in messages:
         words = words_of(message.text[:_LONGEST])
         if message.role == "assistant":
-            counts.replies += 1
-            counts.reply_words += len(words)
             counts.last_reply = len(words)
         elif message.role == "user" and message.author == message.user:
             _count_turn(counts, message, words)
@@ -262,4 +258,5 @@ def _written(counts: Counts) -> str:
 def _read(text: str) -> Counts:
     values: dict[str, Any] = json.loads(text)
     read: dict[str, Any] = {name: Counter(each) if isinstance(each, dict) else each for name, each in values.items()}
-    return Counts(**read)
+    # Another version may have counted something that this one does not.
+    return Counts(**{each.name: read[each.name] for each in fields(Counts) if each.name in read})

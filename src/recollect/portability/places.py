@@ -32,9 +32,14 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
     unfinished = path.with_name(f"{path.name}.part-{uuid4().hex}")
     try:
         with telling(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Only for whoever makes it: it holds what people said.
-            handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                # Only for whoever makes it: it holds what people said.
+                handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+                raise StoreUnavailable(
+                    f"{path} cannot be written ({error.strerror}); check the folder and its rights"
+                ) from error
             with os.fdopen(handle, "wb") as plain:
                 if path.suffix == ".gz":
                     with gzip.GzipFile(fileobj=plain, mode="wb", mtime=0) as packed:

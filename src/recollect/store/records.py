@@ -145,55 +145,48 @@ def memory(
 
 def memory_values(memory: Memory, tags: object, speaker: object) -> Row:
     """Return the columns of MEMORY; tags and speaker as the store writes them."""
-    return (
-        memory.category,
-        memory.text,
-        memory.importance,
-        tags,
-        memory.active,
-        memory.state,
-        memory.priority,
-        speaker,
-        memory.subject,
-        *_event(memory.event),
-        _optional_number(memory.remind_at),
-        _optional_number(memory.delivered_at),
-        _optional_number(memory.expires_at),
-        number_of(memory.valid_from),
-        _optional_number(memory.valid_to),
-        memory.superseded_by,
-        memory.extractor,
-        memory.trust,
-        memory.reason,
-        memory.times,
-        number_of(memory.seen_at),
-    )
+    since, seen = number_of(memory.valid_from), number_of(memory.seen_at)
+    delivered = _optional_number(memory.delivered_at)
+    return _values(memory, tags, speaker, since, seen, active=memory.active, delivered=delivered)
 
 
 def draft_values(draft: MemoryDraft, since: int, tags: object, speaker: object) -> Row:
     """Return the columns of MEMORY for a new memory that holds since a moment."""
+    return _values(draft, tags, speaker, since, since, active=draft.state == "active", delivered=None)
+
+
+def _values(
+    it: Memory | MemoryDraft,
+    tags: object,
+    speaker: object,
+    since: int,
+    seen: int,
+    *,
+    active: bool,
+    delivered: int | None,
+) -> Row:
     return (
-        draft.category,
-        draft.text,
-        draft.importance,
+        it.category,
+        it.text,
+        it.importance,
         tags,
-        draft.state == "active",
-        draft.state,
-        draft.priority,
+        active,
+        it.state,
+        it.priority,
         speaker,
-        draft.subject,
-        *_event(draft.event),
-        _optional_number(draft.remind_at),
-        None,
-        _optional_number(draft.expires_at),
+        it.subject,
+        *_event(it.event),
+        _optional_number(it.remind_at),
+        delivered,
+        _optional_number(it.expires_at),
         since,
-        _optional_number(draft.valid_to),
-        draft.superseded_by,
-        draft.extractor,
-        draft.trust,
-        draft.reason,
-        draft.times,
-        since,
+        _optional_number(it.valid_to),
+        it.superseded_by,
+        it.extractor,
+        it.trust,
+        it.reason,
+        it.times,
+        seen,
     )
 
 

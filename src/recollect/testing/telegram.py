@@ -19,6 +19,8 @@ from typing import Any, Final, Self
 
 from aiohttp import ClientError, ClientSession, web
 
+from recollect.tasks import end
+
 _LONGEST: Final = 4096
 _BOT_ID: Final = 42
 
@@ -122,11 +124,8 @@ class FakeTelegram:
 
     async def stop(self) -> None:
         """Go off the network. What the bot has not confirmed is kept."""
-        if self._pushing is not None:
-            self._pushing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._pushing
-            self._pushing = None
+        await end(self._pushing)
+        self._pushing = None
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None

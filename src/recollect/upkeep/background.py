@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Final
 
 from recollect.errors import RecollectError
+from recollect.tasks import end
 from recollect.upkeep.part import Done
 
 _LOG: Final = logging.getLogger("recollect.upkeep")
@@ -42,11 +42,8 @@ class Background:
 
     async def stop(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await end(self._task)
+        self._task = None
 
     async def _work(self) -> None:
         pause = self._debounce

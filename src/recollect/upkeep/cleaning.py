@@ -26,6 +26,7 @@ from recollect.domain.setting import wants_memory
 from recollect.errors import RecollectError, SourcesChanged
 from recollect.profiles.standing import settings_of
 from recollect.settings import Keep, Retention
+from recollect.tasks import end
 from recollect.telemetry import Metrics
 from recollect.upkeep.part import Done, metered
 
@@ -101,11 +102,8 @@ class Cleaning:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await end(self._task)
+        self._task = None
 
     async def clean(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Follow all rules now. With `dry_run`, only count what would go where."""

@@ -22,6 +22,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.summary_change import Settle
 from recollect.domain.words import ComponentStatus
 from recollect.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
+from recollect.tasks import end
 from recollect.telemetry import Metrics
 from recollect.upkeep.part import Done, metered
 
@@ -133,11 +134,8 @@ class Digesting:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await end(self._task)
+        self._task = None
 
     async def _work(self) -> None:
         sleep = _LONGEST_SLEEP

@@ -11,7 +11,6 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -22,6 +21,7 @@ from recollect.domain.report import Component, Health, Operation, Storage
 from recollect.domain.words import ComponentStatus
 from recollect.errors import RecollectError
 from recollect.settings import Alerts
+from recollect.tasks import end
 from recollect.telemetry import Key, Measured, Metrics
 from recollect.telemetry.metrics import between
 from recollect.upkeep.alerts import Alarm, performance, room, waiting
@@ -98,11 +98,8 @@ class Watch:
 
     async def close(self) -> None:
         """Stop looking."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-            self._task = None
+        await end(self._task)
+        self._task = None
 
     async def _work(self) -> None:
         while True:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -22,9 +22,10 @@ from recollect.bots.discord.missed import missed
 from recollect.bots.discord.reading import SPACE, People, address_in, read_edit, read_message
 from recollect.bots.discord.wording import in_words
 from recollect.bots.splitting import split
-from recollect.errors import PlatformError, PlatformRefused, PlatformUnavailable
+from recollect.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
 from recollect.models.redact import hide
 from recollect.settings import DiscordSettings
+from recollect.tasks import beside
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -43,8 +44,9 @@ class Discord:
 
     def __init__(self, settings: DiscordSettings, *, called: tuple[str, ...] = ()) -> None:
         if settings.token is None:
-            raise PlatformRefused(
-                "there is no token for Discord; make a bot in the developer portal and set bots.discord.token"
+            raise InvalidInput(
+                "there is no token for Discord; make a bot in the developer portal, and set bots.discord.token or "
+                "RECOLLECT_BOTS__DISCORD__TOKEN"
             )
         hide(settings.token)
         self._token = settings.token
@@ -107,16 +109,9 @@ class Discord:
         with in_words():
             await (await self._channel(to)).send(file=discord.File(BytesIO(file.content), file.name))
 
-    @asynccontextmanager
-    async def typing(self, to: Address) -> AsyncIterator[None]:
+    def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
         """Show that the bot is writing."""
-        task = asyncio.create_task(self._type(to), name="recollect-typing")
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return beside(self._type(to), "recollect-typing")
 
     async def close(self) -> None:
         """Log out."""

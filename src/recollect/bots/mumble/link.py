@@ -20,6 +20,7 @@ from recollect.bots.mumble.messages import (
     Authenticate,
     ChannelRemove,
     ChannelState,
+    Denial,
     Message,
     PermissionDenied,
     Ping,
@@ -38,6 +39,7 @@ from recollect.bots.mumble.people import People, Person
 from recollect.bots.mumble.protobuf import Garbled
 from recollect.bots.mumble.secure import Address, open_connection
 from recollect.errors import PlatformRefused, PlatformUnavailable
+from recollect.tasks import end
 
 _log: Final = logging.getLogger("recollect.bots")
 
@@ -63,6 +65,11 @@ _REFUSALS: Final = {
     Refusal.NO_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
     Refusal.AUTHENTICATOR_FAIL: "its authenticator does not work",
     Refusal.NO_NEW_CONNECTIONS: "it takes no new connections",
+}
+_DENIALS: Final[dict[int | None, str]] = {
+    Denial.TEXT_TOO_LONG: "a text is longer than the server allows",
+    Denial.MISSING_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
+    Denial.CHANNEL_FULL: "the channel is full",
 }
 _PASSING: Final = {
     Refusal.USERNAME_IN_USE,
@@ -194,10 +201,7 @@ class Link:
 
     async def close(self) -> None:
         """Leave. Leaving twice is fine."""
-        if self._pinging is not None:
-            self._pinging.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._pinging
+        await end(self._pinging)
         self._writer.close()
         # A server that hung up first, or does not answer any more, is left all the same.
         with suppress(OSError, TimeoutError):
@@ -265,7 +269,8 @@ class Link:
             case Reject():
                 raise self._rejected(message)
             case PermissionDenied():
-                return Denied(message.reason or f"permission {message.permission or 0:#x} is missing")
+                missing = f"permission {message.permission or 0:#x} is missing"
+                return Denied(message.reason or _DENIALS.get(message.type, missing))
             case TextMessage():
                 return self._told(message)
         return None

@@ -127,10 +127,8 @@ class TextMessage:
 
 
 class Denial(IntEnum):
-    """Why something was not allowed, as far as a bot can do something about it."""
+    """Why something was not allowed, as far as there is more to say than which permission is missing."""
 
-    TEXT = 0
-    PERMISSION = 1
     TEXT_TOO_LONG = 4
     MISSING_CERTIFICATE = 7
     CHANNEL_FULL = 9

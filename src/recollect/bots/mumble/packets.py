@@ -10,7 +10,6 @@ from recollect.bots.mumble.protobuf import Garbled
 OPUS: Final = 4
 TALK: Final = 0
 """To everybody in the channel."""
-WHISPER_TO_CHANNEL: Final = 1
 WHISPER: Final = 2
 """As a target of what is heard: it was for this user alone."""
 

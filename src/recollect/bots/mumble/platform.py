@@ -7,7 +7,7 @@ import logging
 import re
 import uuid
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,6 +30,7 @@ from recollect.domain.report import Component
 from recollect.errors import InvalidInput, PlatformRefused, PlatformUnavailable
 from recollect.models.speech import RoutedSpeech, speech_health
 from recollect.settings import MumbleSettings
+from recollect.tasks import end
 
 if TYPE_CHECKING:
     from recollect.bots.desk import Desk
@@ -56,7 +57,7 @@ class Mumble:
         pace: Pace | None = None,
     ) -> None:
         if settings.host is None:
-            raise InvalidInput("no Mumble server is named: set bots.mumble.host, or RECOLLECT_BOTS__MUMBLE__HOST")
+            raise InvalidInput("no Mumble server is named: set bots.mumble.host or RECOLLECT_BOTS__MUMBLE__HOST")
         certificate = None if settings.certificate is None else Path(settings.certificate)
         self._server = secure.Address(settings.host.casefold(), settings.port, settings.fingerprint, certificate)
         self._settings = settings
@@ -117,10 +118,7 @@ class Mumble:
                 await self._voice.finish()
             raise
         finally:
-            if noticing is not None:
-                noticing.cancel()
-                with suppress(asyncio.CancelledError):
-                    await noticing
+            await end(noticing)
 
     async def send(
         self,

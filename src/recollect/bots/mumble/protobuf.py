@@ -6,7 +6,6 @@ skipped, so that newer servers can say more.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import Field, field, fields
 from typing import Any, Final, NamedTuple, TypeVar
@@ -96,7 +95,6 @@ _TEXT: Final = _Kind(
     lambda value: value.decode("utf-8", "replace"),
 )
 _DATA: Final = _Kind(_BYTES, _written_bytes, bytes)
-_FLOAT: Final = _Kind(_FIXED32, lambda value: struct.pack("<f", value), lambda value: struct.unpack("<f", value)[0])
 
 
 def _one(number: int, kind: _Kind) -> Any:  # noqa: ANN401 - stands in for the value of a field
@@ -130,11 +128,6 @@ def text(at: int) -> Any:  # noqa: ANN401
 def data(at: int) -> Any:  # noqa: ANN401
     """Declare bytes."""
     return _one(at, _DATA)
-
-
-def decimal(at: int) -> Any:  # noqa: ANN401
-    """Declare a number with a fraction."""
-    return _one(at, _FLOAT)
 
 
 def numbers(at: int) -> Any:  # noqa: ANN401

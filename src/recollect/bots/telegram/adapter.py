@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -45,9 +45,10 @@ from recollect.bots.telegram.reading import (
 from recollect.bots.telegram.webhook import webhook
 from recollect.bots.telegram.wording import REFUSED, in_words
 from recollect.domain.retention import PutMark
-from recollect.errors import PlatformError, PlatformRefused, StoreError
+from recollect.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
 from recollect.models.redact import hide
 from recollect.settings import TelegramSettings
+from recollect.tasks import beside
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -75,7 +76,10 @@ class Telegram:
         self, settings: TelegramSettings, *, called: tuple[str, ...] = (), poll_seconds: int = POLL_SECONDS
     ) -> None:
         if settings.token is None:
-            raise PlatformRefused("there is no token for Telegram; @BotFather hands one out: set bots.telegram.token")
+            raise InvalidInput(
+                "there is no token for Telegram; @BotFather hands one out: set bots.telegram.token or "
+                "RECOLLECT_BOTS__TELEGRAM__TOKEN"
+            )
         hide(settings.token, settings.webhook_secret)
         api = PRODUCTION if settings.api is None else TelegramAPIServer.from_base(settings.api)
         try:
@@ -157,16 +161,9 @@ class Telegram:
         with in_words():
             await self._bot.send_document(chat, BufferedInputFile(file.content, file.name), message_thread_id=topic)
 
-    @asynccontextmanager
-    async def typing(self, to: Address) -> AsyncIterator[None]:
+    def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
         """Show that the bot is writing."""
-        task = asyncio.create_task(self._type(to), name="recollect-typing")
-        try:
-            yield
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        return beside(self._type(to), "recollect-typing")
 
     async def close(self) -> None:
         """Hang up."""

@@ -7,20 +7,16 @@ in its first line: `-- needs 7` means that they must know at least step 7.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from recollect.errors import StoreTooNew
+from recollect.store.steps import Migration, steps_of
 
 if TYPE_CHECKING:
     from recollect.store.postgres.connection import Connection
 
 _LOCK: Final = 0x52436C74
 """The number of the advisory lock that is held while a step runs (the letters RClt)."""
-_NEEDS: Final = re.compile(r"-- needs (\d+)")
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS recollect_schema (
     step integer PRIMARY KEY,
@@ -34,31 +30,9 @@ _DONE: Final = "SELECT coalesce(max(step), 0), coalesce(max(needs), 0) FROM reco
 _NOTE: Final = "INSERT INTO recollect_schema (step, name, needs) VALUES ($1, $2, $3)"
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered step. A step that has been released is never edited; a new one follows it."""
-
-    number: int
-    name: str
-    sql: str
-
-    @property
-    def needs(self) -> int:
-        """The oldest schema whose processes still work after this step."""
-        found = _NEEDS.match(self.sql)
-        return 0 if found is None else int(found[1])
-
-
-@cache
 def migrations() -> tuple[Migration, ...]:
     """Return all steps in order."""
-    folder = files("recollect.store.postgres") / "migrations"
-    found = []
-    for entry in folder.iterdir():
-        number, _, name = entry.name.removesuffix(".sql").partition("_")
-        if number.isdigit():
-            found.append(Migration(int(number), name, entry.read_text(encoding="utf-8")))
-    return tuple(sorted(found, key=lambda step: step.number))
+    return steps_of("recollect.store.postgres")
 
 
 async def migrate(connection: Connection, where: str) -> None:

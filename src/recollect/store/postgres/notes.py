@@ -12,9 +12,6 @@ from recollect.domain.memory import Facts
 from recollect.errors import SourcesChanged
 from recollect.store.postgres.unit import Unit
 
-CHANGED: Final = "recollect_setting"
-"""The channel on which other processes hear of changed settings."""
-
 _NEXT_VERSION: Final = "SELECT coalesce(max(version), 0) + 1 FROM facts WHERE space = $1 AND owner = $2"
 _NEW_FACTS: Final = "INSERT INTO facts (space, owner, version, text, cause, created_at) VALUES ($1, $2, $3, $4, $5, $6)"
 _SPEND: Final = """

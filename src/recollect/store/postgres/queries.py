@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 Row = tuple[Any, ...]
 Statement = tuple[str, tuple[Any, ...]]
 
-ALL_SPACES: Final = None
 _SPACE: Final = "SELECT set_config('recollect.space', $1, true), set_config('recollect.reach', $2, true)"
 SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITING: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"

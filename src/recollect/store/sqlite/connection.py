@@ -67,15 +67,20 @@ def refuse_unsafe_places(path: Path) -> None:
             f"SQLite {apsw.sqlite_lib_version()} has a bug that can corrupt the log; {wanted} or newer is needed: "
             "pip install --upgrade apsw"
         )
-    mounts = Path("/proc/self/mountinfo")
-    if not mounts.exists():
-        return
-    kind = file_system_of(path, mounts.read_text(encoding="utf-8", errors="replace"))
+    kind = kind_of_file_system(path)
     if kind in NETWORK_FILE_SYSTEMS:
         raise StoreUnavailable(
             f"{path} is on a network file system ({kind}), where several machines could damage it; "
             "put it on a local disk, or use PostgreSQL to share a memory between machines"
         )
+
+
+def kind_of_file_system(path: Path) -> str:
+    """Return the kind of file system that `path` is on; `unknown` where the system does not tell."""
+    mounts = Path("/proc/self/mountinfo")
+    if not mounts.exists():
+        return "unknown"
+    return file_system_of(path, mounts.read_text(encoding="utf-8", errors="replace"))
 
 
 def file_system_of(path: Path, mountinfo: str) -> str:

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 import apsw
 
 from recollect.errors import StoreTooNew, StoreUnavailable
+from recollect.store.steps import Migration, steps_of
 
 APPLICATION_ID: Final = 0x52436C74
 """Marks a file as ours in SQLite's header (the letters RClt)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One numbered step. A step that has been released is never edited; a new one follows it."""
-
-    number: int
-    name: str
-    sql: str
-
-
-@cache
 def migrations() -> tuple[Migration, ...]:
     """Return all steps in order."""
-    folder = files("recollect.store.sqlite") / "migrations"
-    found = []
-    for entry in folder.iterdir():
-        number, _, name = entry.name.removesuffix(".sql").partition("_")
-        if number.isdigit():
-            found.append(Migration(int(number), name, entry.read_text(encoding="utf-8")))
-    return tuple(sorted(found, key=lambda step: step.number))
+    return steps_of("recollect.store.sqlite")
 
 
 def migrate(connection: apsw.Connection, path: Path) -> None:

@@ -14,7 +14,7 @@ from recollect.domain.clock import now
 from recollect.domain.moving import Purged
 from recollect.domain.receipt import Receipt
 from recollect.domain.scope import Scope
-from recollect.errors import RecollectError, SourcesChanged, StoreError
+from recollect.errors import InvalidInput, NotFound, RecollectError, SourcesChanged, StoreError
 from recollect.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from recollect.store.sqlite.encryption import configured_key
 from recollect.store.sqlite.migrate import migrate
@@ -179,6 +179,8 @@ class Writer:
 
     def note(self, error: Exception) -> None:
         """Keep an error for health and for the administrator."""
+        if isinstance(error, (InvalidInput, NotFound)):
+            return  # the caller's mistake, and no trouble of the file
         _log.error("%s", error, exc_info=None if isinstance(error, RecollectError) else error)
         self.last_error = str(error)
 

@@ -278,7 +278,6 @@ _DULL: Final = {
     "japanese": "",
     "korean": "은 는 이 가 을 를 에 도 의 로 고 다 요 서 네",
 }
-LANGUAGES: Final = tuple(_SMALL_TALK)
 
 
 @cache

@@ -1,54 +1,21 @@
-"""Text that looks like chat to an index: a few words everywhere, most of them rare."""
+"""Made-up text that looks like chat to an index: a few words everywhere, most of them rare."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, product
+from typing import Final
 
-_SYLLABLES = [
-    "ba",
-    "be",
-    "bi",
-    "bo",
-    "da",
-    "de",
-    "di",
-    "do",
-    "ka",
-    "ke",
-    "ki",
-    "ko",
-    "la",
-    "le",
-    "li",
-    "lo",
-    "ma",
-    "me",
-    "mi",
-    "mo",
-    "na",
-    "ne",
-    "ni",
-    "no",
-    "ra",
-    "re",
-    "ri",
-    "ro",
-    "sa",
-    "se",
-    "si",
-    "so",
-    "ta",
-    "te",
-]
+_SYLLABLES: Final = [first + second for first, second in product("bdklmnrst", "aeio")][:34]
 
 
 class Talk:
     """An endless conversation over a fixed vocabulary, the same for the same seed."""
 
     def __init__(self, seed: int, vocabulary: int = 20_000) -> None:
-        self._random = random.Random(seed)
+        """Make up the vocabulary."""
+        self._random = random.Random(seed)  # noqa: S311 - no secret
         self.words = [self._word(number) for number in range(vocabulary)]
         # Zipf's law: the n-th most frequent word is about 1/n as frequent as the first.
         self._weights = list(accumulate(1 / (rank + 3) for rank in range(vocabulary)))

@@ -1,0 +1,87 @@
+"""`recollect bench`: how quick it is on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import typer
+from rich.table import Table
+
+from recollect.cli.options import AsJson
+from recollect.cli.show import complain, print_json, progress_bar, say
+from recollect.errors import InvalidInput
+from recollect.evaluation.speed import BUDGET, TOGETHER, Latency, SpeedReport, measure_speed
+
+_IN_MEMORY: Final = {"tmpfs", "ramfs"}
+
+
+def bench(
+    messages: Annotated[
+        int, typer.Option("--messages", "-n", min=100, max=100_000, help="How many messages to store.")
+    ] = 1_000,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--folder", help="On which disk to measure. Default: where the system keeps temporary files."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how quick it is on this machine: adding, searching, building contexts, beside what the disk can do.
+
+    The memory that is measured is a temporary one, filled with made-up talk and gone afterwards: nothing of yours is
+    read or changed, no model is asked. Takes about a minute. Example:
+
+        recollect bench --folder .
+    """
+    if folder is not None and not folder.is_dir():
+        raise InvalidInput(f"there is no folder {folder}; name one on the disk that is to be measured")
+    with progress_bar("bench", hidden=as_json) as progress:
+        report = anyio.run(partial(measure_speed, messages, folder, progress))
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+    if not report.sound:
+        complain("something that was acknowledged is missing or damaged; this must not be: please report it")
+        raise typer.Exit(1)
+
+
+def _show(report: SpeedReport) -> None:
+    say(
+        f"{report.messages:,} messages in {report.folder} ({report.file_system}); Python {report.python}, "
+        f"SQLite {report.sqlite}, {report.machine}, {report.cores} cores"
+    )
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(style="dim")
+    for label, figure, more in _lines(report):
+        table.add_row(label, figure, more)
+    say(table)
+    if report.file_system in _IN_MEMORY:
+        say(f"\n{report.folder} lies in memory, where a sync costs nothing: name a folder on a disk with --folder.")
+
+
+def _lines(report: SpeedReport) -> Iterator[tuple[str, str, str]]:
+    share = report.adds_per_second / report.syncs_per_second
+    yield "a bare file, each message synced", _rate(report.syncs_per_second), "the limit of this disk"
+    yield "durable adds, one caller", _rate(report.adds_per_second), f"{share:.0%} of it; {_slowest(report.add)}"
+    yield f"durable adds, {TOGETHER} callers", _rate(report.adds_together_per_second), "they share syncs"
+    yield "upkeep: embed, summarise, learn", _rate(report.upkeep_per_second), "in the background"
+    yield "open", f"{report.open_ms:,.1f} ms", "and read the newest message"
+    yield "first search", f"{report.first_search_ms:,.0f} ms", "it loads the encoder"
+    yield "search, p50", f"{report.search.p50_ms:,.1f} ms", _slowest(report.search)
+    yield f"context of {BUDGET:,} tokens, p50", f"{report.context.p50_ms:,.1f} ms", _slowest(report.context)
+    yield "on the disk, a message", f"{report.bytes_per_message / 1000:,.1f} kB", "with all that is made of it"
+    yield "afterwards", "sound" if report.sound else "WRONG", "all there, every hash agrees"
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second:,.0f} /s"
+
+
+def _slowest(taken: Latency) -> str:
+    return f"p99 {taken.p99_ms:,.1f} ms"

@@ -1,0 +1,23 @@
+"""What several tests of bots start from."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import recollect
+from bots.remembering import QUIET
+from bots.room import Room
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
+    async with recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
+        yield opened

@@ -1,0 +1,39 @@
+"""Memories for bots, what is in them, and a model that takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import recollect
+from recollect.memory import Connecting
+from recollect.testing import ScriptedModel, faults
+from recollect.testing.wire import Answer, Wire
+
+QUIET = {"summaries": "none", "extract": False}
+
+
+def with_model(model: ScriptedModel, path: Path, **profile: object) -> Connecting:
+    settings = {
+        "providers.scripted.base_url": model.base_url,
+        "models.chat.chain": "scripted:scripted",
+        "resilience.attempts": 1,
+    }
+    return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
+
+
+async def texts(memory: recollect.Memory, user: str = "ann") -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in await memory.user(user, space="room").history(200)]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits(faults.Fault):
+    """Answers when it is let."""
+
+    gate: threading.Event
+
+    async def send(self, answer: Answer, wire: Wire) -> None:
+        await asyncio.to_thread(self.gate.wait, 60)
+        await wire.send(answer)

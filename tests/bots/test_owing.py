@@ -1,0 +1,154 @@
+"""What a bot owes is delivered later: answers, parts of answers, reminders."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from bots.remembering import Waits, texts, with_model
+from bots.room import NOON, Room, heard
+from recollect.bots import Address, Desk, run
+from recollect.bots.reminding import LEASE
+from recollect.bots.sending import TRIES
+from recollect.errors import PlatformRefused, PlatformUnavailable
+from recollect.testing import ScriptedModel
+
+
+async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_runs_again(
+    tmp_path: Path, room: Room
+) -> None:
+    gate = threading.Event()
+    with ScriptedModel(lambda request: Waits(gate) if request.asked == "slow" else "Late.") as model:
+        async with with_model(model, tmp_path / "memory.db") as memory:
+            async with Desk(memory, room, patience=0.0) as desk:
+                for text in ("slow", "then this", "/help"):
+                    await desk.hear(heard(text))
+            gate.set()
+            assert room.texts == []
+            async with Desk(memory, room) as desk:
+                await desk.resume()
+                await desk.resume()
+                await desk.idle()
+            assert room.texts[1] == "Late."
+            assert "stopped before I had answered /help" in room.texts[2]
+            assert [role for role, _ in await texts(memory)] == ["user", "user", "assistant", "assistant"]
+            async with Desk(memory, room) as desk:
+                await desk.resume()
+                await desk.idle()
+    assert len(room.texts) == 3
+
+
+async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_back(tmp_path: Path, room: Room) -> None:
+    with ScriptedModel(["Once."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
+            await desk.hear(heard("Hi"))
+            await desk.idle()
+            assert room.texts == []
+            assert "could not be sent" in str(desk.health().issues)
+            await desk.resume()
+            await desk.idle()
+            assert room.texts == ["Once."]
+            assert len(model.requests) == 1
+
+
+async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: Path, room: Room) -> None:
+    parts = [letter * 1900 for letter in "abc"]
+    with ScriptedModel(["\n\n".join(parts)]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            send, sent = room.send, list[object]()
+
+            async def once(*given: Any, **more: Any) -> None:  # noqa: ANN401
+                if len(sent) == 2:
+                    room.failures = [PlatformUnavailable("down", retry_after=0.0)]
+                await send(*given, **more)
+                sent.append(given)
+
+            room.send = once  # type: ignore[method-assign]
+            await desk.hear(heard("Hi"))
+            await desk.idle()
+            assert room.texts == parts[:2]
+            room.send = send  # type: ignore[method-assign]
+            await desk.resume()
+            await desk.idle()
+    assert room.texts == parts
+
+
+async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: recollect.Memory, room: Room) -> None:
+    async with Desk(memory, room) as desk:
+        room.failures = [PlatformUnavailable("busy", retry_after=0.0), PlatformUnavailable("busy", retry_after=0.0)]
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert len(room.texts) == 1
+        room.failures = [PlatformRefused("the bot was blocked by the user")]
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert len(room.texts) == 1
+        assert "blocked" in str(desk.health().issues)
+        await desk.hear(heard("/help"))
+        await desk.idle()
+        assert desk.health().issues == ()
+
+
+async def test_reminders_are_delivered_once_to_the_right_person(memory: recollect.Memory, room: Room) -> None:
+    due = NOON - timedelta(minutes=1)
+    ann, bob = memory.user("ann", space="room"), memory.user("bob", space="room:1", thread="general")
+    await ann.note("reminder", "call mum", when=due)
+    await bob.note("reminder", "water the plants", when=due)
+    await memory.user("eve", space="elsewhere").note("reminder", "not ours", when=due)
+    await ann.note("reminder", "later", when=NOON + timedelta(hours=1))
+    async with Desk(memory, room, clock=lambda: NOON) as desk, Desk(memory, room, clock=lambda: NOON) as other:
+        await asyncio.gather(desk.remind(), other.remind(), desk.remind())
+    assert sorted(room.sent) == [
+        (Address("room", "ann"), "⏰ Reminder: call mum"),
+        (Address("room:1", "bob"), "⏰ Reminder: water the plants"),
+    ]
+    assert (await ann.history())[-1].text == "⏰ Reminder: call mum"
+
+
+async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: recollect.Memory, room: Room) -> None:
+    ann = memory.user("ann", space="room:1", thread="general")
+    await ann.add("user", "hello")
+    await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
+    room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 3
+    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
+    assert room.sent == []
+    assert room.failures == []
+    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
+    assert room.sent == [], "somebody may still be at it"
+    desk = Desk(memory, room, clock=lambda: NOON + LEASE)
+    # Who cannot be reached in private is reminded where they spoke last.
+    room.failures = [PlatformRefused("cannot write to this user")]
+    assert await desk.remind() == 1
+    assert room.sent == [(Address("room:1", "ann", "general"), "⏰ Reminder: call mum")]
+    assert await desk.remind() == 0
+
+
+async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: recollect.Memory) -> None:
+    class Shaky(Room):
+        tries = 0
+
+        async def check(self) -> str:
+            self.tries += 1
+            if self.tries == 4:
+                raise PlatformRefused("the token was refused")
+            if self.tries == 1:
+                raise PlatformUnavailable("no network")
+            return "shaky"
+
+        async def listen(self, desk: Desk) -> None:
+            await desk.hear(heard(f"hello {self.tries}"))
+            raise PlatformUnavailable("the connection is lost")
+
+    room = Shaky()
+    ready: list[str] = []
+    with pytest.raises(PlatformRefused, match="the token was refused"):
+        await run(memory, room, ready=ready.append, first_pause=0.001)
+    assert ready == ["shaky", "shaky"]
+    assert [text for role, text in await texts(memory) if role == "user"] == ["hello 2", "hello 3"]

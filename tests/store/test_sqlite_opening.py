@@ -1,0 +1,156 @@
+"""Which files are opened and which are refused; what a new one is like."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from making import add
+from recollect.domain.scope import Scope
+from recollect.errors import InvalidInput, StoreTooNew, StoreUnavailable
+from recollect.store import default_location, locate, open_store, sqlite_path
+from recollect.store.sqlite import Options, SqliteStore, connection, migrate, sharing
+from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
+from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
+
+ANN = Scope.of("ann")
+
+
+@pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])
+async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
+    path: Path, schema: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
+        store = await open_store(path)
+        await add(store, ANN, "written long ago")
+        await store.close()
+    store = await open_store(path)
+    assert [hit.text for hit in await store.search_text(ANN, "written")] == ["written long ago"]
+    assert [due.text for due in await store.unembedded("any", 10)] == ["written long ago"]
+    assert (await store.verify()).ok
+    await store.close()
+
+
+async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
+    await (await open_store(path)).close()
+    newer = migrations()[-1].number + 1
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {newer}")
+    with pytest.raises(StoreTooNew, match=f"schema {newer}; this version knows {newer - 1}.*upgrade"):
+        await open_store(path)
+
+
+async def test_a_database_of_somebody_else_is_refused_and_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content TEXT)")
+        database.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreUnavailable, match="not one of Recollect's"):
+        await open_store(path)
+    assert path.read_bytes() == before
+
+
+async def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
+    path.write_text("Dear diary, " * 1000)
+    with pytest.raises(StoreUnavailable, match="not a SQLite database"):
+        await open_store(path)
+    assert path.read_text().startswith("Dear diary")
+
+
+async def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+        await open_store(tmp_path / "file" / "memory.db")
+    with pytest.raises(StoreUnavailable, match="is a folder"):
+        await open_store(tmp_path)
+
+
+async def test_missing_folders_are_made(tmp_path: Path) -> None:
+    store = await open_store(tmp_path / "a" / "b" / "memory.db")
+    await store.close()
+    assert (tmp_path / "a" / "b" / "memory.db").exists()
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o700
+
+
+async def test_what_people_said_can_be_read_by_the_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = await open_store(path)
+    await add(store, Scope.of("ann"), "hello")
+    beside = sorted(tmp_path.glob("memory.db*"))
+    assert len(beside) > 1
+    assert {each.stat().st_mode & 0o777 for each in beside} == {0o600}
+    await store.close()
+    path.chmod(0o640)
+    store = await open_store(path)
+    await store.close()
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = (
+        "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
+        "30 22 0:40 / /mnt/team\\040share rw,relatime shared:1 - nfs4 server:/export rw\n"
+        "31 30 254:1 / /mnt/team\\040share/local rw - xfs /dev/vdb rw\n"
+        "a line that makes no sense\n"
+    )
+    assert file_system_of(Path("/home/ann/memory.db"), mounts) == "ext4"
+    assert file_system_of(Path("/mnt/team share/memory.db"), mounts) == "nfs4"
+    assert file_system_of(Path("/mnt/team share/local/memory.db"), mounts) == "xfs"
+    refuse_unsafe_places(tmp_path / "memory.db")
+    shared = tmp_path / "share"
+    shared.mkdir()
+    (tmp_path / "link.db").symlink_to(shared / "memory.db")
+
+    def kind(place: Path, _mounts: str) -> str:
+        return "nfs4" if place.is_relative_to(shared) else "ext4"
+
+    monkeypatch.setattr(connection, "file_system_of", kind)
+    for place in (shared / "memory.db", tmp_path / "link.db"):
+        with pytest.raises(StoreUnavailable, match=r"network file system \(nfs4\)"):
+            sharing.acquire(place, Options())
+
+
+def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
+    with pytest.raises(StoreUnavailable, match=r"3\.51\.3 or newer"):
+        refuse_unsafe_places(tmp_path / "memory.db")
+
+
+async def test_a_new_file_is_ours_and_every_commit_is_synced(path: Path) -> None:
+    store = await SqliteStore.open(path)
+    writer = store._engine.writer._connection
+    settings = {name: writer.pragma(name) for name in ("application_id", "journal_mode", "synchronous", "foreign_keys")}
+    assert settings == {"application_id": APPLICATION_ID, "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    await store.close()
+
+
+def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert sqlite_path("memory.db") == Path("memory.db")
+    assert sqlite_path("sqlite:memory.db") == Path("memory.db")
+    assert sqlite_path("sqlite:///var/memory.db") == Path("/var/memory.db")
+    assert sqlite_path(tmp_path) == tmp_path
+    assert sqlite_path(":memory:") is None
+    assert locate("json:memory.json") == ("json", Path("memory.json"))
+    assert locate("files:memory/") == ("files", Path("memory"))
+    for wrong in ("", "json:", "files:", "mysql://host/db", "nul\0", 5):
+        with pytest.raises(InvalidInput):
+            sqlite_path(wrong)  # type: ignore[arg-type]
+    monkeypatch.setenv("RECOLLECT_STORE", f"sqlite:{tmp_path / 'chosen.db'}")
+    assert sqlite_path(None) == tmp_path / "chosen.db"
+    monkeypatch.setenv("RECOLLECT_STORE", ":memory:")
+    assert sqlite_path(None) is None
+    monkeypatch.delenv("RECOLLECT_STORE")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert default_location() == tmp_path / "recollect" / "memory.db"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert default_location() == Path.home() / "Library" / "Application Support" / "recollect" / "memory.db"
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    assert default_location() == tmp_path / "recollect" / "memory.db"
