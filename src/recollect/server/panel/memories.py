@@ -113,7 +113,7 @@ async def of_person(person: Person, filters: Filtered) -> Response:
 @router.post("/memories/add")
 async def add(
     view: Looking,
-    who: App,
+    _: App,
     user: Annotated[str, Form()],
     text: Annotated[str, Form()],
     category: Annotated[str, Form()] = "other",
@@ -122,7 +122,6 @@ async def add(
     when: Annotated[str, Form()] = "",
 ) -> Response:
     """Write a memory down."""
-    del who
     person = view.person(user.strip())
     memory = await person.note(
         cast("Category", category),
@@ -135,59 +134,68 @@ async def add(
     return view.done("Remembered.", back, "part/memory.html", memory=memory, new=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One memory that somebody may change, and whose it is."""
+
+    view: View
+    person: UserMemory
+
+    def done(self, what: str, memory: Memory) -> Response:
+        """Answer to a change: with the memory as it is now, and with a way back where it is gone from the list."""
+        gone = memory.state == "deactivated"
+        return self.view.done(
+            f"{what}: {_short(memory)}",
+            self.view.address("/person/memories", user=memory.user),
+            "part/deleted.html" if gone else "part/memory.html",
+            undo=memory.id if gone else None,
+            memory=memory,
+        )
+
+
+async def _choice(view: Looking, _: App, number: int) -> Choice:
+    return Choice(view, (await _one(view, number))[1])
+
+
+Chosen = Annotated[Choice, Depends(_choice)]
+
+
 @router.post("/memories/{number}/delete")
-async def delete(view: Looking, who: App, number: int) -> Response:
+async def delete(chosen: Chosen, number: int) -> Response:
     """Put a memory away, with one click. It can be brought back with one more."""
-    del who
-    found, person = await _one(view, number)
-    memory = await person.deactivate(number)
-    return view.done(f"Deleted: {_short(found)}", _home(view, memory), "part/deleted.html", memory=memory)
+    return chosen.done("Deleted", await chosen.person.deactivate(number))
 
 
 @router.post("/memories/{number}/undo")
-async def undo(view: Looking, who: App, number: int) -> Response:
+async def undo(chosen: Chosen, number: int) -> Response:
     """Take the last change of a memory back."""
-    del who
-    _, person = await _one(view, number)
-    memory = await person.undo(number)
-    return view.done(f"Taken back: {_short(memory)}", _home(view, memory), "part/memory.html", memory=memory)
+    return chosen.done("Taken back", await chosen.person.undo(number))
 
 
 @router.post("/memories/{number}/restore")
-async def restore(view: Looking, who: App, number: int) -> Response:
+async def restore(chosen: Chosen, number: int) -> Response:
     """Bring a memory back that was put away, superseded or over."""
-    del who
-    _, person = await _one(view, number)
-    memory = await person.reactivate(number)
-    return view.done(f"Brought back: {_short(memory)}", _home(view, memory), "part/memory.html", memory=memory)
+    return chosen.done("Brought back", await chosen.person.reactivate(number))
 
 
 @router.post("/memories/{number}/approve")
-async def approve(view: Looking, who: App, number: int) -> Response:
+async def approve(chosen: Chosen, number: int) -> Response:
     """Believe a memory that waits."""
-    del who
-    _, person = await _one(view, number)
-    memory = await person.approve(number)
-    return view.done(f"Approved: {_short(memory)}", _home(view, memory), "part/memory.html", memory=memory)
+    return chosen.done("Approved", await chosen.person.approve(number))
 
 
 @router.post("/memories/{number}/reject")
-async def reject(view: Looking, who: App, number: int) -> Response:
+async def reject(chosen: Chosen, number: int) -> Response:
     """Do not believe a memory that waits."""
-    del who
-    _, person = await _one(view, number)
-    memory = await person.reject(number)
-    return view.done(f"Rejected: {_short(memory)}", _home(view, memory), "part/deleted.html", memory=memory)
+    return chosen.done("Rejected", await chosen.person.reject(number))
 
 
 @router.post("/memories/{number}/delivered")
-async def delivered(view: Looking, who: App, number: int) -> Response:
+async def delivered(chosen: Chosen, number: int) -> Response:
     """Take a reminder off the list: it was delivered, or is done."""
-    del who
-    found, person = await _one(view, number)
-    await person.delivered(number)
-    memory, _ = await _one(view, number)
-    return view.done(f"Done: {_short(found)}", _home(view, memory), "part/memory.html", memory=memory)
+    await chosen.person.delivered(number)
+    memory, _ = await _one(chosen.view, number)
+    return chosen.done("Done", memory)
 
 
 @router.get("/memories/{number}")
@@ -202,8 +210,7 @@ async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
 
 @router.post("/memories/{number}")
 async def correct(
-    view: Looking,
-    who: App,
+    chosen: Chosen,
     number: int,
     text: Annotated[str, Form()],
     category: Annotated[str, Form()],
@@ -212,9 +219,7 @@ async def correct(
     revision: Annotated[str, Form()] = "",
 ) -> Response:
     """Correct a memory. What somebody else changed since it was read is not overwritten."""
-    del who
-    _, person = await _one(view, number)
-    memory = await person.edit_memory(
+    memory = await chosen.person.edit_memory(
         number,
         text=forms.text(text).strip(),
         category=cast("Category", category),
@@ -222,7 +227,7 @@ async def correct(
         tags=forms.words(tags),
         revision=forms.whole(revision, "the revision") if revision else None,
     )
-    return view.done(f"Corrected: {_short(memory)}", _home(view, memory), "part/memory.html", memory=memory)
+    return chosen.done("Corrected", memory)
 
 
 @router.get("/memories/{number}/story")
@@ -271,10 +276,6 @@ async def _sources(person: UserMemory, memory: Memory) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
     found = [await person.history(1, before=seq + 1) for seq in memory.sources[:_SOURCES]]
     return [message for some, seq in zip(found, memory.sources, strict=False) for message in some if message.seq == seq]
-
-
-def _home(view: View, memory: Memory) -> str:
-    return view.address("/person/memories", user=memory.user)
 
 
 def _short(memory: Memory, most: int = 60) -> str:

@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 from fastapi import Depends, Request
@@ -52,14 +52,23 @@ class View:
             answer.delete_cookie(_TOLD)
         return answer
 
-    def done(self, said: str, back: str, template: str | None = None, **values: Any) -> Response:  # noqa: ANN401
+    def done(
+        self,
+        said: str,
+        back: str,
+        template: str | None = None,
+        *,
+        undo: int | None = None,
+        **values: Any,  # noqa: ANN401
+    ) -> Response:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
-        `said` is told to the person. `back` is where a browser without scripts goes.
+        `said` is told to the person. `back` is where a browser without scripts goes, as one does whose scripts were
+        not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there.
         """
         if not self.partly or template is None:
             leading: Response = RedirectResponse(self._came_from(back), 303)
-            leading.set_cookie(_TOLD, _fold(said), max_age=_TOLD_SECONDS, httponly=True, samesite="strict")
+            leading.set_cookie(_TOLD, _fold(Told(said, undo)), max_age=_TOLD_SECONDS, httponly=True, samesite="strict")
             return leading
         answer = self.page(template, **values)
         answer.headers["HX-Trigger"] = json.dumps({"said": said})
@@ -91,15 +100,24 @@ class View:
         return f"{came.path}?{came.query}" if came.query else came.path
 
 
-def _fold(text: str) -> str:
-    return base64.urlsafe_b64encode(text.encode()).decode()
+class Told(NamedTuple):
+    """What a page tells about the change before it."""
+
+    text: str
+    undo: int | None
+    """The memory whose last change can be taken back: a number, not an address, as others can write cookies too."""
 
 
-def _unfold(cookie: str) -> str:
+def _fold(told: Told) -> str:
+    return base64.urlsafe_b64encode(json.dumps(told).encode()).decode()
+
+
+def _unfold(cookie: str) -> Told | None:
     try:
-        return base64.urlsafe_b64decode(cookie.encode()).decode()
-    except ValueError:
-        return ""
+        text, undo = json.loads(base64.urlsafe_b64decode(cookie.encode()))
+        return Told(str(text), None if undo is None else int(undo))
+    except (ValueError, TypeError):
+        return None
 
 
 async def _view(request: Request, who: Reader, memory: TheMemory, space: str | None = None) -> View:
