@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 
 SOURCE = Path(__file__).parent.parent / "src"
 
@@ -29,6 +31,11 @@ class Mutant:
     def name(self) -> str:
         """Where it is and what it does."""
         return f"{self.file}:{self.lines.start}: {self.said}"
+
+    def at(self, place: str) -> bool:
+        """Tell whether it is in a file, or in a line of it: `auth/keys.py:51`."""
+        file, _, line = place.partition(":")
+        return f"/{self.file}".endswith(f"/{file}") and (not line or int(line) in self.lines)
 
 
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -69,7 +76,7 @@ def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
         node.test, ast.Name | ast.Attribute | ast.Call
     ):
         yield from _with(node, "test", ast.UnaryOp(ast.Not(), node.test))
-    elif isinstance(node, ast.Return) and node.value is not None and not _nothing(node.value):
+    elif isinstance(node, ast.Return) and node.value is not None and not _false(node.value):
         yield f"{_short(node)} → return None", lambda: ast.Return(ast.Constant(None))
     elif isinstance(node, ast.Raise | ast.AugAssign | ast.Delete) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Call | ast.Await) and "_log." not in ast.unparse(node)
@@ -92,14 +99,16 @@ def _text(node: ast.AST) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _nothing(node: ast.AST) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
+def _false(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and not node.value
 
 
 def mutants(file: str) -> Iterator[Mutant]:
-    """Return every mutant of a file. Annotations, and what only type checkers read, are left alone."""
+    """Return every mutant of a file.
+
+    Left alone is what makes no difference: annotations, what only type checkers read, whether a class has slots.
+    """
     tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
-    left_alone: set[ast.AST] = set()
     around: dict[ast.AST, tuple[range, bool]] = {}
 
     def visit(node: ast.AST, lines: range, imported: bool) -> None:  # noqa: FBT001
@@ -113,12 +122,7 @@ def mutants(file: str) -> Iterator[Mutant]:
             visit(child, lines, inner)
 
     visit(tree, range(1, 2), True)
-    for node in ast.walk(tree):
-        annotations = [getattr(node, "annotation", None), getattr(node, "returns", None)]
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            annotations.append(node)
-        for each in filter(None, annotations):
-            left_alone.update(ast.walk(each))
+    left_alone = _left_alone(tree)
     for place, node in enumerate(ast.walk(tree)):
         if node in left_alone:
             continue
@@ -127,8 +131,21 @@ def mutants(file: str) -> Iterator[Mutant]:
             yield Mutant(file, lines, imported, place, choice, said)
 
 
-def broken(mutant: Mutant) -> str:
-    """Return the text of the file, with the change in it."""
+def _left_alone(tree: ast.AST) -> set[ast.AST]:
+    found: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        parts = [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            parts.append(node)
+        if isinstance(node, ast.keyword) and node.arg == "slots":
+            parts.append(node)
+        for each in filter(None, parts):
+            found.update(ast.walk(each))
+    return found
+
+
+def broken(mutant: Mutant) -> CodeType:
+    """Return the code of the file, with the change in it."""
     tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
     node = list(ast.walk(tree))[mutant.place]
     changed = list(changes(node))[mutant.choice][1]()
@@ -138,4 +155,30 @@ def broken(mutant: Mutant) -> str:
                 setattr(parent, field, changed)
             elif isinstance(value, list) and node in value:
                 value[value.index(node)] = changed
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return compile(ast.fix_missing_locations(tree), str(SOURCE / mutant.file), "exec", dont_inherit=True)
+
+
+def put_in(code: CodeType) -> bool:
+    """Change the functions of a module that is loaded already. Tell whether that was possible.
+
+    It spares loading the module, and all that use it, anew.
+    """
+    wanted: dict[tuple[str, int], list[CodeType]] = {}
+    waiting = [code]
+    while waiting:
+        inner = [each for each in waiting.pop().co_consts if isinstance(each, CodeType)]
+        waiting += inner
+        for each in inner:
+            wanted.setdefault((each.co_qualname, each.co_firstlineno), []).append(each)
+    changed = False
+    for function in gc.get_objects():
+        if not isinstance(function, FunctionType) or function.__code__.co_filename != code.co_filename:
+            continue
+        new = wanted.get((function.__code__.co_qualname, function.__code__.co_firstlineno), [])
+        if new == [function.__code__]:
+            continue
+        if len(new) != 1 or new[0].co_freevars != function.__code__.co_freevars:
+            return False
+        function.__code__ = new[0]
+        changed = True
+    return changed

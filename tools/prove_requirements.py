@@ -35,6 +35,13 @@ class Break:
 
 BREAKS = (
     Break(
+        "A2",
+        "store/sqlite/archive.py",
+        "        execute(_GIVE_MESSAGES_BACK, (chunk, owner))\n",
+        "",
+        "messages stay archived when their archive is rolled back",
+    ),
+    Break(
         "A6",
         "digest/tree.py",
         'return sum(message.role == "user" for message in messages)',
@@ -56,6 +63,13 @@ BREAKS = (
         "recent messages go before snippets",
     ),
     Break(
+        "A16",
+        "models/tokens.py",
+        "_BYTES_PER_TOKEN: Final = 4",
+        "_BYTES_PER_TOKEN: Final = 5",
+        "a token is taken for five characters",
+    ),
+    Break(
         "A17",
         "store/sqlite/reads.py",
         'return "log.owner = ?", (owner,)',
@@ -71,12 +85,20 @@ BREAKS = (
         "today is summarised again at once",
     ),
     Break(
+        "B10",
+        "facts/portrait.py",
+        "return next((text for text in self if text), None)",
+        "return next((text for text in reversed(self) if text), None)",
+        "without a model, the days before come before the facts",
+    ),
+    Break(
         "C10",
         "domain/message.py",
         "        new.at_given\n        and (new.id is None",
         "        False\n        and (new.id is None",
         "repeated messages are stored again",
     ),
+    Break("C11", "profiles/account.toml", "similarity = 0.7", "similarity = 0.0", "what is not relevant comes too"),
     Break(
         "C16",
         "domain/memory.py",
@@ -84,6 +106,7 @@ BREAKS = (
         "return False",
         "what has expired is used on",
     ),
+    Break("D1", "profiles/companion.toml", "similarity = 0.7", "similarity = 0.0", "unlike conversations come too"),
     Break(
         "D4",
         "domain/session.py",
@@ -105,6 +128,7 @@ BREAKS = (
         "        if self._actor is None:\n            await",
         "the audit log does not say who looked",
     ),
+    Break("E5", "digest/rolling.py", "messages: int = 20", "messages: int = 21", "the first summary comes too late"),
     Break(
         "E6",
         "digest/rolling.py",

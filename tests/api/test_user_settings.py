@@ -117,6 +117,14 @@ def test_what_is_set_for_a_user_goes_before_what_is_set_for_the_space() -> None:
         assert [user.id for user in memory.users()] == ["bob"]
 
 
+def test_the_status_names_where_memory_is_kept_or_what_the_user_chose(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+        ann, bob = memory.user("ann"), memory.user("bob")
+        ann.set("storage_type", "json")
+        assert ann.status().storage == "json"
+        assert bob.status().storage.startswith("sqlite ")
+
+
 def test_what_another_process_sets_is_seen_within_a_second(tmp_path: Path) -> None:
     with (
         recollect.open(tmp_path / "memory.db", embedder="none") as one,

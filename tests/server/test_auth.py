@@ -46,6 +46,26 @@ async def test_whoever_guesses_keys_is_made_to_wait(server: Running) -> None:
     assert int(answers[-1].headers["retry-after"]) >= 1
 
 
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_whoever_guesses_at_the_sign_in_page_is_made_to_wait_too(server: Running, method: str) -> None:
+    async def guess(token: str) -> httpx2.Response:
+        if method == "GET":
+            return await browser.get("/login", params={"token": token})
+        return await browser.post("/login", data={"token": token})
+
+    async with server.client() as browser:
+        guesses = [(await guess("rk_wrong")).status_code for _ in range(30)]
+        assert (guesses[0], guesses[-1]) == (401, 429)
+        assert (await guess(str.__str__(server.here.link))).status_code == 429, "nothing is learned any more"
+
+
+async def test_signing_in_is_for_browsers_and_no_part_of_the_api(server: Running) -> None:
+    async with server.admin() as admin:
+        described = (await admin.get("/openapi.json")).json()["paths"]
+    assert "/api/messages" in described
+    assert not {"/login", "/logout"} & set(described)
+
+
 async def test_the_link_signs_a_browser_in_and_its_token_leaves_the_address(server: Running) -> None:
     async with server.client() as browser:
         answer = await browser.get("/login", params={"token": str.__str__(server.here.link), "next": "/users?x=1"})

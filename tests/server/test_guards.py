@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import threading
 from collections.abc import Awaitable, Callable
@@ -165,6 +166,23 @@ def test_a_file_of_keys_that_cannot_be_written_stays_as_it_was(tmp_path: Path, m
     assert path.read_bytes() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["keys.json", "keys.json.lock"]
     assert [key.name for key in keys.all()] == ["app"]
+
+
+def test_keys_are_on_the_disk_as_a_whole_before_they_take_the_place_of_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "keys.json"
+    keys = Keys(path)
+    keys.add("app", "app")
+    synced: list[tuple[bytes, bytes]] = []
+
+    def sync(handle: int) -> None:
+        synced.append((os.pread(handle, 100_000, 0), path.read_bytes()))
+
+    before = path.read_bytes()
+    monkeypatch.setattr("os.fsync", sync)
+    keys.add("another", "app")
+    assert synced == [(path.read_bytes(), before)]
 
 
 def test_keys_that_are_added_at_the_same_moment_are_all_there(tmp_path: Path) -> None:

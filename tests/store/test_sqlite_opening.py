@@ -97,11 +97,19 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
         "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
         "30 22 0:40 / /mnt/team\\040share rw,relatime shared:1 - nfs4 server:/export rw\n"
         "31 30 254:1 / /mnt/team\\040share/local rw - xfs /dev/vdb rw\n"
+        "32 22 254:2 / /srv rw - ext4 /dev/vdc rw\n"
+        "33 22 0:41 / /srv rw - cifs //server/share rw\n"
+        "34 22 0:42 /mnt/cut - cifs //server/share rw\n"
+        "35 22 0:43 / /mnt/short - smb3 //server/share rw\n"
         "a line that makes no sense\n"
     )
     assert file_system_of(Path("/home/ann/memory.db"), mounts) == "ext4"
     assert file_system_of(Path("/mnt/team share/memory.db"), mounts) == "nfs4"
     assert file_system_of(Path("/mnt/team share/local/memory.db"), mounts) == "xfs"
+    assert file_system_of(Path("/srv/memory.db"), mounts) == "cifs", "what is mounted later hides the earlier"
+    assert file_system_of(Path("/mnt/cut/memory.db"), mounts) == "ext4", "a line that ends early says nothing"
+    assert file_system_of(Path("/mnt/short/memory.db"), mounts) == "smb3"
+    assert file_system_of(Path("/anywhere"), "") == "unknown"
     refuse_unsafe_places(tmp_path / "memory.db")
     shared = tmp_path / "share"
     shared.mkdir()

@@ -154,8 +154,7 @@ def _row(message: Message, names: dict[str, str]) -> str:
     called = message.name or message.author
     if called not in names:
         names[called] = quote(one_line(called))
-    text = quote(message.text)
-    said = text.replace("\n", _FURTHER_LINE) if "\n" in text else text
+    said = quote(message.text).replace("\n", _FURTHER_LINE)
     return f"{moment(message.at)} {names[called]}: {said}"
 
 

@@ -29,8 +29,7 @@ class Rates:
 
     def empty(self, caller: str) -> float:
         """Say, without taking one, in how many seconds there will be an allowance; 0 for now."""
-        left = self._left(caller)
-        return 0.0 if left >= 1 else (1 - left) / self._per_second
+        return max(1 - self._left(caller), 0.0) / self._per_second
 
     def _left(self, caller: str) -> float:
         left, at = self._buckets.get(caller, (self._burst, self._clock()))
