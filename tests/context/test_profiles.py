@@ -129,18 +129,23 @@ def test_the_companion_shows_three_exchanges_and_ten_memories(tmp_path: Path) ->
 
 
 @pytest.mark.req("D1")
-def test_the_companion_brings_back_three_conversations_that_are_near_and_none_that_is_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("near", "shown"), [(5, 3), (1, 1), (0, 0)])
+def test_the_companion_brings_back_three_conversations_that_are_near_and_none_that_is_not(
+    tmp_path: Path, near: int, shown: int
+) -> None:
     hiking = "I love hiking in the mountains"
     with opened(tmp_path, "companion") as memory:
         ann = memory.user("ann")
         for day in range(10):
-            ann.add("user", hiking if day % 2 else f"Taxes are due in June of {2000 + day}", at=NOON + timedelta(day))
+            ann.add(
+                "user", hiking if day < near else f"Taxes are due in June of {2000 + day}", at=NOON + timedelta(day)
+            )
         talk(memory, 3, start=NOON + timedelta(20))
         memory.upkeep()
         context = ann.context(hiking, at=NOON + timedelta(21))
     found = [item for item in context.items if item.section == "snippets"]
-    assert [hiking in item.text for item in found] == [True] * 3
-    assert len({item.at for item in found}) == 3
+    assert [hiking in item.text for item in found] == [True] * shown
+    assert len({item.at for item in found}) == shown
 
 
 def test_the_account_always_has_the_last_ten_messages(tmp_path: Path) -> None:

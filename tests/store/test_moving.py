@@ -217,6 +217,31 @@ async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
     assert planned.due_at is not None
 
 
+async def test_what_stands_on_a_mixed_summary_is_erased_with_it(store: Store) -> None:
+    await store.apply([adding(ANN_HERE, "Ann's secret", at=minutes(0))])
+    (said,) = (await store.apply([adding(BOB_HERE, "oh!", at=minutes(1))])).results
+    seq = said.seq  # type: ignore[union-attr]
+    day = ViewDraft(BOB, "day", "Ann told Bob a secret.", seq, seq, 1, day=NOON.date())
+    first = (await store.apply([AddView(day)])).summary
+    # A week later than the day itself: only what it was made of says that Ann is in it.
+    week = ViewDraft(BOB, "week", "A week with a secret.", seq, seq, 1, reach="sources", summaries=(first.id,))
+    await store.apply([AddView(replace(week, day=NOON.date() + timedelta(days=7)))])
+    assert (await store.purge(ANN)).of_others == 2
+    assert await store.summaries(BOB, active=None) == []
+    assert (await store.verify()).ok
+
+
+async def test_a_conversation_that_goes_on_is_one_with_what_comes_back_of_it(store: Store, other: Store) -> None:
+    await store.apply([adding(ANN, "before, elsewhere", at=minutes(0))])
+    await other.apply([adding(ANN, "here", at=minutes(5))])
+    await copy(store.dump(), other)
+    await other.apply([adding(ANN, "here again", at=minutes(10))])
+    assert sorted(message.text for message in await other.messages(ANN)) == ["before, elsewhere", "here", "here again"]
+    (session,) = await other.sessions(ANN)
+    assert (session.started_at, session.last_activity, session.messages) == (minutes(0), minutes(10), 3)
+    assert (await other.verify()).ok
+
+
 async def test_what_a_user_said_in_anothers_memory_goes_with_its_summary(store: Store) -> None:
     said = [adding(BOB, "ann's words", at=minutes(1), author="ann"), adding(BOB, "bob's words", at=minutes(2))]
     messages = [result.message for result in (await store.apply(said)).results]  # type: ignore[union-attr]

@@ -135,6 +135,19 @@ async def test_a_database_whose_head_is_gone_still_gives_its_messages(tmp_path: 
     await store.close()
 
 
+async def test_messages_that_are_not_there_any_more_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "memory"
+    store = await open_store(f"sqlite:{path}")
+    for name in ("ann", "bob", "bob", "ann"):
+        await add(store, Scope.of(name), f"from {name}")
+    await store.purge(Scope.of("bob"))
+    await store.close()
+    path.write_bytes(bytes(100) + path.read_bytes()[100:])
+    done = await repair(f"sqlite:{path}")
+    assert done.recovered["message"] == 2
+    assert "messages that are not there (erased before, or lost): #2 to #3" in done.lost
+
+
 async def test_a_damaged_write_ahead_log_is_read_past_the_damage(tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path / 'live' / 'memory'}"
     store = await open_store(place)

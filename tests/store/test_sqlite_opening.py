@@ -124,6 +124,14 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
             sharing.acquire(place, Options())
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this platform does not list open files")
+def test_folders_are_made_for_a_file_and_none_stays_open(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    connection.make_folder(tmp_path / "some" / "folder" / "within")
+    assert (tmp_path / "some" / "folder" / "within").stat().st_mode & 0o777 == 0o700
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     with pytest.raises(StoreUnavailable, match=r"3\.51\.3 or newer"):

@@ -71,6 +71,19 @@ async def test_two_processes_write_to_one_file_without_disturbing_each_other(pat
     await store.close()
 
 
+async def test_whoever_another_process_erased_can_come_back(path: Path) -> None:
+    store = await open_store(path)
+    await add(store, ANN, "before")
+    done = await run_program('import recollect, sys; recollect.open(sys.argv[1]).purge("ann")', path)
+    assert done.returncode == 0, done.stderr
+    await add(store, ANN, "after")
+    assert [message.text for message in await store.messages(ANN)] == ["after"]
+    assert [(user.id, user.messages) for user in await store.users()] == [("ann", 1)]
+    assert [session.messages for session in await store.sessions(ANN)] == [1]
+    assert (await store.verify()).ok
+    await store.close()
+
+
 async def test_a_writer_that_waits_too_long_for_another_process_is_told(path: Path) -> None:
     store = await SqliteStore.open(path, Options(busy_seconds=0.2))
     await add(store, ANN, "before")

@@ -138,7 +138,7 @@ def log_is_broken(path: Path) -> bool:
     SQLite takes the first damaged page for the end of the log, as after a power cut, and says nothing.
     """
     data = path.read_bytes() if path.exists() else b""
-    if len(data) < _WAL_HEADER:
+    if len(data) <= _WAL_HEADER:
         return False
     order: Literal["big", "little"] = "big" if data[3] & 1 else "little"
     size = int.from_bytes(data[8:12], "big")
