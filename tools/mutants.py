@@ -12,6 +12,7 @@ a test is missing, or the change makes no difference (docs/reference/proofs.md s
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import gc
 import importlib
@@ -92,12 +93,14 @@ class Child:
     """A process of its own, in which something runs whose result is a number."""
 
     def __init__(self, run: Callable[[], int], said: Path, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+        self._patience = seconds
+        self._looked = time.monotonic()
         self._pid = os.fork()
         if not self._pid:
             code = 99
             try:
                 os.setsid()
+                atexit._clear()  # noqa: SLF001 - what the parent has to do at its end is not for its children
                 written = os.open(said, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
                 for stream in (1, 2):
                     os.dup2(written, stream)
@@ -105,6 +108,8 @@ class Child:
             except BaseException:
                 traceback.print_exc()
             finally:
+                # Tests start servers that go away at the end.
+                atexit._run_exitfuncs()  # noqa: SLF001
                 sys.stdout.flush()
                 os._exit(code)
 
@@ -113,7 +118,11 @@ class Child:
         done, status = os.waitpid(self._pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
-        if time.monotonic() < self._until:
+        # What was not looked at does not count: the machine may have slept, and the child with it.
+        now = time.monotonic()
+        self._patience -= min(now - self._looked, 1.0)
+        self._looked = now
+        if self._patience > 0:
             return None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._pid, signal.SIGKILL)
@@ -150,19 +159,19 @@ def known_of(name: str, room: Room, files: set[str]) -> Kept:
 
 
 def reaching(mutant: Mutant, tests: dict[str, Any], most: float) -> list[str]:
-    """Return the tests that reach a mutant, the quickest first, as many as there is time for."""
+    """Return the tests that reach a mutant, the quickest first, as many as there is time for.
+
+    What runs when a file is imported may matter to a test that calls nothing of it: there all others follow.
+    """
     lines = set(mutant.lines)
-    found = [
-        (known["seconds"], test)
-        for test, known in tests.items()
-        if (there := known["lines"].get(mutant.file)) and (mutant.imported or not lines.isdisjoint(there))
-    ]
-    if mutant.imported and not found:
-        # A file without a function that is called: whatever uses its constants and classes is elsewhere.
-        found = [(known["seconds"], test) for test, known in tests.items()]
+    found: list[tuple[bool, float, str]] = []
+    for test, known in tests.items():
+        there = known["lines"].get(mutant.file, [])
+        if mutant.imported or not lines.isdisjoint(there):
+            found.append((not there, known["seconds"], test))
     chosen: list[str] = []
     spent = 0.0
-    for seconds, test in sorted(found):
+    for _, seconds, test in sorted(found):
         if chosen and spent + seconds > most:
             break
         spent += seconds
@@ -180,7 +189,7 @@ def attempt(mutant: Mutant, tests: list[str], said: Path, most: float) -> Child:
                 del sys.modules[name]
             sys.meta_path.insert(0, Instead({mutant.file: code}, {}))
         gc.freeze()  # pytest collects garbage several times, and this is none
-        return int(pytest.main([*OPTIONS, "-x", "--timeout=60", *tests], plugins=[Unhurried()]))
+        return int(pytest.main([*OPTIONS, "-x", "--timeout=0", *tests], plugins=[Unhurried()]))
 
     return Child(run, said, LONGEST + most)
 
@@ -247,7 +256,8 @@ def main() -> int:
         outcome[what].append(mutant.name)
         print(f"{number}/{len(picked)} {time.monotonic() - started:.0f} s {what}: {mutant.name}", flush=True)
     for what in ("hung", "unreached", "survived"):
-        print(*(f"{what}: {name}" for name in outcome[what]), sep="\n")
+        for name in outcome[what]:
+            print(f"{what}: {name}")
     print(f"{chosen.room}: " + ", ".join(f"{len(names)} {what}" for what, names in sorted(outcome.items()) if names))
     return 1 if outcome["survived"] or outcome["unreached"] else 0
 

@@ -121,6 +121,8 @@ def test_the_status_names_where_memory_is_kept_or_what_the_user_chose(tmp_path: 
     with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
         ann, bob = memory.user("ann"), memory.user("bob")
         ann.set("storage_type", "json")
+        ann.set("summary_every_n", 7)
+        assert (ann.status().threshold, bob.status().threshold) == (7, 10)
         assert ann.status().storage == "json"
         assert bob.status().storage.startswith("sqlite ")
 

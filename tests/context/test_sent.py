@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 import recollect
+from recollect.context.assemble import Assembler
 from recollect.context.items import Item
-from recollect.errors import StoreError
+from recollect.errors import InvalidInput, StoreError
 from recollect.memory import connect
-from recollect.models.tokens import count_messages
+from recollect.models.tokens import count_messages, counter_for
+from recollect.profiles import load_profile
 
 if TYPE_CHECKING:
     from recollect._blocking_types import BlockingMemory
@@ -178,3 +180,42 @@ async def test_a_context_that_fails_leaves_no_read_behind(
             for _ in range(10):
                 await asyncio.sleep(0)
             assert asyncio.all_tasks() == before
+
+
+def test_what_is_found_is_left_out_where_it_is_all_that_is_shown() -> None:
+    recipe = load_profile("archive").context
+    assembler = Assembler(
+        recipe, 1_000, counter_for(), now=NOON, overhead=lambda _: 0, count=lambda items: sum(i.tokens for i in items)
+    )
+    recent = Item("recent", "message 1", "hello", 5, shows=frozenset({1}))
+    found = Item("snippets", "found 1", "hello", 5, shows=frozenset({1}))
+    made = assembler.assemble({"current": [Item("current", "now", "hi", 2)], "recent": [recent], "snippets": [found]})
+    assert [item.key for item in made.items] == ["message 1", "now"]
+    assert [(left.item.key, left.reason) for left in made.left_out] == [("found 1", "it is there already")]
+
+
+def test_sections_are_said_to_use_at_least_what_is_sent(tmp_path: Path) -> None:
+    with opened(tmp_path, {"context": {"recent": 1}}) as memory:
+        ann = memory.user("ann")
+        for number in range(3):
+            ann.add("user", f"The boat number {number} is red.", at=NOON + timedelta(hours=number))
+        ann.note("fact", "has three boats")
+        for system in (None, "You are helpful."):
+            context = ann.context("Which boats are red?", system=system)
+            assert len({item.section for item in context.items}) > 2
+            assert context.tokens - count_messages([]) <= sum(report.tokens for report in context.sections)
+
+
+def test_a_name_is_as_long_as_chat_apis_take_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        memory.user("bob", thread="general").add("user", "I like tea", name="B" * 80, at=NOON)
+        context = memory.user("ann", thread="general").context("And I coffee")
+    assert [turn["name"] for turn in turns(context)] == ["B" * 64, "ann"]
+
+
+def test_a_context_is_of_a_moment_that_can_be_told(tmp_path: Path) -> None:
+    with opened(tmp_path) as memory:
+        ann = memory.user("ann")
+        for ask in (ann.context, ann.account_context):
+            with pytest.raises(InvalidInput, match="at has no time zone"):
+                ask("hello", at=datetime(2026, 5, 10, 12, 0))  # type: ignore[operator] # noqa: DTZ001

@@ -61,6 +61,7 @@ async def test_whoever_guesses_at_the_sign_in_page_is_made_to_wait_too(server: R
 
 async def test_signing_in_is_for_browsers_and_no_part_of_the_api(server: Running) -> None:
     async with server.admin() as admin:
+        assert (await admin.get("/login")).status_code == 200
         described = (await admin.get("/openapi.json")).json()["paths"]
     assert "/api/messages" in described
     assert not {"/login", "/logout"} & set(described)
@@ -114,6 +115,18 @@ async def test_a_form_of_another_site_changes_nothing(server: Running) -> None:
         assert token is not None
         assert (await browser.post("/logout", data={"csrf": token[1]})).status_code == 303
         assert (await browser.get("/")).status_code == 401
+
+
+async def test_a_cookie_that_was_copied_is_of_no_use_after_signing_out(server: Running) -> None:
+    async with signed_in(server) as browser:
+        (cookie,) = browser.cookies.jar
+        copied = {"Cookie": f"{cookie.name}={cookie.value}"}
+        async with server.client() as other:
+            assert (await other.get("/", headers=copied)).status_code == 200
+            token = re.search(r'name="csrf" value="([^"]+)"', (await browser.get("/")).text)
+            assert token is not None
+            await browser.post("/logout", data={"csrf": token[1]})
+            assert (await other.get("/", headers=copied)).status_code == 401
 
 
 async def test_the_token_of_a_form_can_be_a_header(server: Running) -> None:

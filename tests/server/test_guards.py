@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -282,9 +283,11 @@ class Seen:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, int]] = []
+        self.seconds: list[float] = []
 
-    def seen(self, method: str, route: str, code: int, _: float) -> None:
+    def seen(self, method: str, route: str, code: int, seconds: float) -> None:
         self.requests.append((method, route, code))
+        self.seconds.append(seconds)
 
 
 @pytest.mark.parametrize(
@@ -352,3 +355,12 @@ async def test_a_request_that_fails_is_counted_as_failed_and_logged(caplog: pyte
     assert seen.requests == [("POST", "other", 500), ("POST", "other", 200)]
     lines = [record.getMessage() for record in caplog.records]
     assert [re.sub(r"[\d.]+ ms", "# ms", line) for line in lines] == ["POST other 500 # ms -", "POST other 200 # ms -"]
+
+
+async def test_a_request_takes_no_longer_than_whoever_waits_for_it() -> None:
+    seen = Seen()
+    began = time.perf_counter()
+    for _ in range(3):
+        await answered(Access(inner(), seen))  # type: ignore[arg-type]
+    assert all(took > 0 for took in seen.seconds)
+    assert sum(seen.seconds) < time.perf_counter() - began
