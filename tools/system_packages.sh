@@ -21,6 +21,7 @@ look() {
     need chromium "the control panel in a browser (tests/panel)" chromium chromium-browser google-chrome
     need mumble-server "the Mumble bot against a real server (tests/mumble)" mumble-server murmurd
     need flite "speech for the Mumble bot to hear (tests/mumble)" flite
+    need systemd "the unit files of the docs (tests/project)" systemd-analyze
     need openssl "certificates for the Mumble bot (tests/mumble)" openssl
 }
 

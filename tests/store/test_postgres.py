@@ -153,15 +153,18 @@ async def test_a_backup_is_left_to_the_databases_own_tools(store: PostgresStore,
         await store.backup(tmp_path / "copy")
 
 
-def test_without_its_packages_it_says_what_to_install() -> None:
+@pytest.mark.parametrize("missing", [["psycopg"], ["pgvector"], ["pgvector", "psycopg", "procrastinate"]])
+def test_without_its_packages_it_says_what_to_install(missing: list[str]) -> None:
     program = (
         "import asyncio, sys\n"
-        "sys.modules['psycopg'] = None\n"
+        f"sys.modules.update(dict.fromkeys({missing}))\n"
         "from recollect.store import open_store\n"
         "asyncio.run(open_store('postgresql://localhost/x'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "pip install 'recollect[postgres]'" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("recollect.errors.StoreUnavailable:")
+    assert last.endswith("pip install 'recollect[postgres]'")
 
 
 async def test_steps_of_the_schema_run_once_and_a_later_one_does_not_lock_older_processes_out() -> None:

@@ -66,15 +66,14 @@ def _show(report: SpeedReport) -> None:
 
 
 def _lines(report: SpeedReport) -> Iterator[tuple[str, str, str]]:
-    share = report.adds_per_second / report.syncs_per_second
-    yield "a bare file, each message synced", _rate(report.syncs_per_second), "the limit of this disk"
-    yield "durable adds, one caller", _rate(report.adds_per_second), f"{share:.0%} of it; {_slowest(report.add)}"
+    yield "one page written and synced, p50", _ms(report.sync.p50_ms), f"{_slowest(report.sync)}; the disk's limit"
+    yield "one durable add, p50", _ms(report.add.p50_ms), _slowest(report.add)
     yield f"durable adds, {TOGETHER} callers", _rate(report.adds_together_per_second), "they share syncs"
     yield "upkeep: embed, summarise, learn", _rate(report.upkeep_per_second), "in the background"
-    yield "open", f"{report.open_ms:,.1f} ms", "and read the newest message"
-    yield "first search", f"{report.first_search_ms:,.0f} ms", "it loads the encoder"
-    yield "search, p50", f"{report.search.p50_ms:,.1f} ms", _slowest(report.search)
-    yield f"context of {BUDGET:,} tokens, p50", f"{report.context.p50_ms:,.1f} ms", _slowest(report.context)
+    yield "open", _ms(report.open_ms), "and read the newest message"
+    yield "first search", _ms(report.first_search_ms), "it loads the encoder"
+    yield "search, p50", _ms(report.search.p50_ms), _slowest(report.search)
+    yield f"context of {BUDGET:,} tokens, p50", _ms(report.context.p50_ms), _slowest(report.context)
     yield "on the disk, a message", f"{report.bytes_per_message / 1000:,.1f} kB", "with all that is made of it"
     yield "afterwards", "sound" if report.sound else "WRONG", "all there, every hash agrees"
 
@@ -84,4 +83,8 @@ def _rate(per_second: float) -> str:
 
 
 def _slowest(taken: Latency) -> str:
-    return f"p99 {taken.p99_ms:,.1f} ms"
+    return f"p99 {_ms(taken.p99_ms)}"
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{milliseconds:,.0f} ms" if milliseconds >= 100 else f"{milliseconds:.3g} ms"  # noqa: PLR2004 - three digits

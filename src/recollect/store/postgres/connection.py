@@ -8,6 +8,12 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from pgvector.psycopg.vector import register_vector_info
+from psycopg import conninfo, errors
+from psycopg.types import TypeInfo
+
 from recollect.errors import (
     RecollectError,
     SourcesChanged,
@@ -19,17 +25,7 @@ from recollect.errors import (
     StoreUnavailable,
     TooLarge,
 )
-
-try:
-    import psycopg
-    from pgvector.psycopg.halfvec import register_halfvec_info
-    from pgvector.psycopg.vector import register_vector_info
-    from psycopg import conninfo, errors
-    from psycopg.types import TypeInfo
-
-    from recollect.store.postgres.arrays import ListDumper
-except ImportError as missing:  # pragma: no cover - tested in a process that cannot import it
-    raise StoreUnavailable("PostgreSQL needs more packages: pip install 'recollect[postgres]'") from missing
+from recollect.store.postgres.arrays import ListDumper
 
 if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]

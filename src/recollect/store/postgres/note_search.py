@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pgvector import HalfVector, Vector
-
 from recollect.domain.change import AddNoteVectors
 from recollect.domain.checks import moment
 from recollect.domain.clock import now
@@ -15,6 +13,7 @@ from recollect.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from recollect.domain.scope import Scope
 from recollect.store.hashed import number_of
 from recollect.store.notes import MOST_SOURCES, RankedNote, rank_notes
+from recollect.store.postgres.packages import HalfVector, Vector
 from recollect.store.postgres.queries import Queries
 from recollect.store.postgres.unit import Unit
 from recollect.store.terms import query_words

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from pgvector import HalfVector
-
 from recollect.domain.checks import microseconds
 from recollect.domain.clock import now
 from recollect.domain.memory import Facts
@@ -28,6 +26,7 @@ from recollect.domain.moving import (
 from recollect.domain.report import AuditEntry
 from recollect.domain.scope import Scope
 from recollect.store.postgres import restored_memories, restored_summaries
+from recollect.store.postgres.packages import HalfVector
 from recollect.store.postgres.unit import Unit
 from recollect.store.postgres.vectors import content_hash
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from pgvector import HalfVector, Vector
-
 from recollect.domain.change import AddVectors
 from recollect.domain.scope import Scope
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
+from recollect.store.postgres.packages import HalfVector, Vector
 from recollect.store.postgres.queries import Queries, columns
 from recollect.store.postgres.reads import inside
 from recollect.store.postgres.unit import Unit
