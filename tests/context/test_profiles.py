@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -65,6 +66,17 @@ def test_the_archive_has_its_sections_in_order_with_their_budgets(tmp_path: Path
         assert sum(item.section == "recent" for item in context.items) == 2
 
 
+@pytest.mark.req("A9")
+def test_the_highest_summaries_stand_first(tmp_path: Path) -> None:
+    with opened(tmp_path, {"extends": "archive", "tree_turns": 1, "tree_level": 2}) as memory:
+        talk(memory, 9)
+        memory.upkeep()
+        shown = memory.user("ann").context("What about topic3?").text
+    levels = re.findall(r'<part level="(\d+)">', shown)
+    assert len(set(levels)) > 1
+    assert levels == sorted(levels, key=int, reverse=True)
+
+
 @pytest.mark.req("A11")
 def test_over_budget_snippets_go_first_then_recent_messages_then_the_oldest_summaries(tmp_path: Path) -> None:
     with opened(tmp_path, "archive") as memory:
@@ -93,8 +105,12 @@ def test_the_companions_prompt_is_laid_out_as_documented(tmp_path: Path) -> None
         ann = memory.user("ann")
         ann.note("schedule", "Funeral at church on Monday at 9am", importance=9)
         ann.note("preference", "Prefers tea over coffee", importance=4)
+        ann.add("user", "And what do I have on Monday?", at=NOON - timedelta(days=9))
+        ann.add("assistant", "Something sad.", at=NOON - timedelta(days=9))
+        talk(memory, 2, start=NOON - timedelta(minutes=20))
         ann.add("user", "Good morning!", at=NOON)
         ann.add("assistant", "Good morning! How are you?", at=NOON)
+        memory.upkeep()
         text = ann.context("What do I have Monday?", at=NOON).text
     order = [
         "CRITICAL RULES:",
@@ -104,6 +120,8 @@ def test_the_companions_prompt_is_laid_out_as_documented(tmp_path: Path) -> None
         "IMPORTANT SAVED INFORMATION:",
         "[SCHEDULE] Funeral at church on Monday at 9am",
         "[PREFERENCE] Prefers tea over coffee",
+        "BACKGROUND CONTEXT (understanding only):",
+        "And what do I have on Monday?",
         "Current conversation:",
         "ann: Good morning!",
         "You: Good morning! How are you?",
@@ -122,10 +140,13 @@ def test_the_companion_shows_three_exchanges_and_ten_memories(tmp_path: Path) ->
         for number in range(15):
             ann.note("fact", f"fact number {number}", importance=1 + number % 10)
         context = ann.context("hello")
-    assert sum(item.section == "recent" for item in context.items) == 6
+    recent = [item.text for item in context.items if item.section == "recent"]
+    exchanges = [(f"question number {number} about topic{number}", f"answer number {number}") for number in (7, 8, 9)]
+    assert recent == [text for exchange in exchanges for text in exchange]
     memories = [item for item in context.items if item.section == "memories"]
-    assert len(memories) == 10
     assert memories[0].relevance == 1.0
+    numbers = [int(item.text.rpartition(" ")[2]) for item in memories]
+    assert [1 + number % 10 for number in numbers] == [10, 9, 8, 7, 6, 5, 5, 4, 4, 3]
 
 
 @pytest.mark.req("D1")

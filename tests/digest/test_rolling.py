@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from digesting import MovingClock, Scribe, remembering
@@ -96,6 +98,9 @@ async def test_a_summary_knows_what_it_covers_when_and_by_what_it_was_made(locat
         assert (summary.first, summary.last, summary.messages) == (1, 10, 10)
         covered = await ann.summary_messages(summary.id)
         assert (summary.began_at, summary.ended_at) == (covered[0].at, covered[-1].at)
+        assert summary.valid
+        assert not replace(summary, messages=0).valid, "it must cover something"
+        assert not replace(summary, text=" \n").valid, "it must say something"
 
 
 @pytest.mark.req("E5")

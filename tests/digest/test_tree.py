@@ -122,6 +122,12 @@ async def test_the_documents_example_of_four_messages(location: str) -> None:
         assert (summary.level, summary.chunks, summary.active, summary.messages) == (1, (1,), True, 4)
         assert summary.began_at == before[0].at
         assert summary.ended_at == before[-1].at
+        for role, text in (("user", "E"), ("assistant", "F"), ("user", "G"), ("assistant", "H")):
+            await ann.add(role, text)  # type: ignore[arg-type]
+        assert (await memory.upkeep()).summarised == 1
+        chunks = [(each.text, each.active, each.chunk) for each in await ann.history()]
+        assert chunks == [(text, False, 1) for text in "ABCD"] + [(text, False, 2) for text in "EFGH"]
+        assert [each.chunks for each in await ann.summaries()] == [(1,), (2,)]
         assert (await memory.verify()).ok
 
 

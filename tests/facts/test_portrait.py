@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import recollect
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
 from recollect.domain.scope import Scope
 from recollect.domain.summary import ViewDraft
@@ -252,3 +253,27 @@ async def test_what_has_expired_is_in_no_portrait_and_no_list(location: str) -> 
         assert portrait is not None
         assert "cello" in portrait
         assert "fair" not in portrait
+
+
+@pytest.mark.req("B14")
+async def test_a_day_is_summarised_by_one_model_and_merged_by_another(tmp_path: Path) -> None:
+    async with ScriptedModel(models=("strong",)) as strong, ScriptedModel(models=("cheap",)) as cheap:
+        settings = {
+            "providers.one.base_url": strong.base_url,
+            "providers.two.base_url": cheap.base_url,
+            "models.day.chain": "one:strong",
+            "models.merge.chain": "two:cheap",
+            "background": False,
+        }
+        async with recollect.connect(
+            tmp_path / "memory.db", profile="community", embedder="none", settings=settings
+        ) as memory:
+            ann = memory.user("ann", space="900", thread="general")
+            await ann.add("user", "I went to the gym again today.", name="Ann")
+            assert await ann.day() is not None
+            assert [request.body["model"] for request in strong.requests] == ["strong"]
+            assert cheap.requests == []
+            await ann.remember("Ann lives in Berlin", name="Ann")
+            assert await ann.portrait() is not None
+            assert {request.body["model"] for request in cheap.requests} == {"cheap"}
+            assert len(strong.requests) == 1, "the model for days is asked for days alone"
