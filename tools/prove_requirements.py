@@ -49,11 +49,25 @@ BREAKS = (
         "replies count as turns",
     ),
     Break(
+        "A7",
+        "store/sqlite/archive.py",
+        "SELECT last_chunk + 1 FROM person",
+        "SELECT 1 FROM person",
+        "every archive is the first",
+    ),
+    Break(
         "A8",
         "digest/tree.py",
         "if count > rules.level:",
         "if count > rules.level + 1:",
         "six summaries of a level stay",
+    ),
+    Break(
+        "A9",
+        "context/sections.py",
+        "key=lambda summary: (-summary.level, summary.id)",
+        "key=lambda summary: (summary.level, summary.id)",
+        "the lowest summaries stand first",
     ),
     Break(
         "A11",
@@ -92,6 +106,13 @@ BREAKS = (
         "without a model, the days before come before the facts",
     ),
     Break(
+        "B14",
+        "digest/writing.py",
+        "prompt.operation, said, DaySummaries",
+        '"merge", said, DaySummaries',
+        "days ask the model of merges",
+    ),
+    Break(
         "C10",
         "domain/message.py",
         "        new.at_given\n        and (new.id is None",
@@ -115,6 +136,13 @@ BREAKS = (
         "sessions close after 40 minutes",
     ),
     Break(
+        "D6",
+        "models/prompts/texts/chat.md",
+        "BACKGROUND CONTEXT (understanding only):",
+        "BACKGROUND CONTEXT:",
+        "what was found is not marked as background",
+    ),
+    Break(
         "D11",
         "models/resilience/breaker.py",
         "self._next_probe is None and self._failures >= self._limit",
@@ -127,6 +155,13 @@ BREAKS = (
         "        if self._actor is not None:\n            await",
         "        if self._actor is None:\n            await",
         "the audit log does not say who looked",
+    ),
+    Break(
+        "E4",
+        "domain/summary.py",
+        "return self.messages > 0 and bool(self.text.strip())",
+        "return self.messages > 0",
+        "an empty summary is valid",
     ),
     Break("E5", "digest/rolling.py", "messages: int = 20", "messages: int = 21", "the first summary comes too late"),
     Break(
