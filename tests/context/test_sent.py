@@ -218,4 +218,4 @@ def test_a_context_is_of_a_moment_that_can_be_told(tmp_path: Path) -> None:
         ann = memory.user("ann")
         for ask in (ann.context, ann.account_context):
             with pytest.raises(InvalidInput, match="at has no time zone"):
-                ask("hello", at=datetime(2026, 5, 10, 12, 0))  # type: ignore[operator] # noqa: DTZ001
+                ask("hello", at=datetime(2026, 5, 10, 12, 0))  # noqa: DTZ001
