@@ -125,6 +125,8 @@ async def test_a_revision_covers_the_same_and_can_be_taken_back(store: Store) ->
     change = Revise(ANN, summary.id, "Better.", edited_by="ann", prompt="edited")
     revised = (await store.apply([change])).summary
     assert (revised.chunks, revised.first, revised.last, revised.version) == ((1,), 1, 2, 2)
+    noted = [(entry.action, entry.subject) for entry in await store.audit(ANN)]
+    assert ("summary.revise", f"summary {revised.id} in the place of {summary.id}") in noted
     with pytest.raises(SourcesChanged, match="not active"):
         await store.apply([change])
     with pytest.raises(NotFound):
@@ -245,3 +247,15 @@ async def test_messages_are_read_onwards_in_a_thread_or_in_all(store: Store) -> 
     ]
     assert texts == [["one", "two", "three"], ["two", "three"], ["one", "three"], ["three"]]
     assert [each.text for each in await store.following(ANN, 1, 1)] == ["two"]
+
+
+async def test_what_is_due_and_what_is_tried_again_later_are_no_more_than_was_asked_for(store: Store) -> None:
+    (message,) = await add(store, ANN, "hello")
+    subjects = [Subject("tree", "default", f"user {number}") for number in range(5)]
+    await store.apply([Walk("tree", 0, message.seq, tuple(Touch(each, 1, 5, message.seq, 1) for each in subjects))])
+    for subject in subjects[1:]:
+        await store.apply([Settle(subject, message.seq, 100, error="the model is away")])
+    for limit in range(1, 7):
+        found = await store.agenda("tree", 50, limit, failing=True)
+        assert [entry.subject for entry in found][:1] == subjects[:1], "what is due comes first"
+        assert len(found) == min(limit, 5)
