@@ -83,6 +83,8 @@ class UserContexts:
         from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
         from recollect.models.tokens import counter_for  # noqa: PLC0415
 
+        if self._contexts.profile.context.snippets and isinstance(text, str):
+            self._contexts.builder.expect(self.scope, text)
         standing = await self._contexts.standing.of(self.scope)
         profile = tuned(self._contexts.profile, standing)
         usual = standing.get(BUDGET) or profile.context.budget

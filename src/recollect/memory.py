@@ -21,7 +21,7 @@ from recollect.errors import InvalidInput
 from recollect.knowledge import Handle, Knowledge, UserKnowledge
 from recollect.memories import AllMemories, UserMemories
 from recollect.messages import UserMessages
-from recollect.models.embed import Embedder, choose_embedder
+from recollect.models.embed import Embedder, LatelyEmbedder, choose_embedder
 from recollect.portable import AllPortable
 from recollect.profiles import Profile, load_profile
 from recollect.recall import Recall
@@ -64,10 +64,11 @@ def connect(
     for warning in known.warnings:
         _log.warning("%s", warning)
     metrics = Metrics()
+    chosen = choose_embedder(embedder, known, metrics=metrics)
     return Connecting(
         known.store if location is None else location,
         load_profile(known.profile if profile is None else profile),
-        choose_embedder(embedder, known, metrics=metrics),
+        None if chosen is None else LatelyEmbedder(chosen),
         known,
         metrics,
     )

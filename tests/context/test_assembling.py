@@ -194,7 +194,9 @@ def explained(*items: Item, left_out: Sequence[LeftOut] = ()) -> list[str]:
         SectionReport(name, 100, added_up([each for each in items if each.section == name]), 1, 1)
         for name in ("recent", "snippets")
     )
-    context = Context([], "", 250, 1_000, (*sections, SectionReport("habits", 5, 0, 0, 0)), items, tuple(left_out), "x")
+    context = Context(
+        [], str, 250, 1_000, (*sections, SectionReport("habits", 5, 0, 0, 0)), items, tuple(left_out), "x"
+    )
     return context.explain().splitlines()
 
 

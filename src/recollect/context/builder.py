@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, Protocol, TypedDict
 
 from recollect.context.assemble import Assembler
@@ -31,6 +31,10 @@ _SMALL_BUDGET: Final = 16_000
 """So many tokens are chosen sooner than a thread is woken up for it: they were counted before."""
 _USUAL_SNIPPET: Final = 40
 """The tokens of a message of twenty words with its date and speaker."""
+
+
+_SECTIONS_KEPT: Final = 4_096
+"""Of so many sections of people's contexts it is known what they cost while they are empty."""
 
 
 class People(Protocol):
@@ -83,38 +87,42 @@ class Builder:
         self._recall = recall
         self._people = people
 
+    def expect(self, scope: Scope, text: str) -> None:
+        """Begin with what takes longest of a context that will be made in a moment."""
+        self._recall.expect(scope, text, _within(scope))
+
     async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
         """Read what the recipe asks for, and fill the budget."""
         at = wanted.at or datetime.now(UTC)
-        reading = Reading(self._store, scope)
+        reading, offers = Reading(self._store, scope), Offers(counter)
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
+        # What takes longest, the search, begins first. All that does not depend on it is written down meanwhile.
+        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, counter))
         try:
-            # Side by side; what takes longest, the search, stands first.
-            hits, memories, portrait, habits, (summaries, recent, current) = await asyncio.gather(
-                self._hits(scope, wanted, recipe, nearing),
+            memories, portrait, habits, (summaries, recent, current) = await asyncio.gather(
                 self._memories(recipe, reading),
                 self._about(scope, recipe, reading),
                 self._habits(scope, recipe),
                 nearing,
             )
+            person = _called(scope.user, (*recent, *current))
+            several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+            offered: dict[SectionName, list[Item]] = {
+                "system": offers.system(wanted.system),
+                "rules": offers.rules(),
+                "persona": offers.persona(wanted.persona),
+                "portrait": offers.portrait(portrait),
+                "habits": offers.habits(habits),
+                "memories": offers.memories(memory for memory in memories if memory.text not in (portrait or "")),
+                "summaries": offers.summaries(summaries, _covered(summaries, recent)),
+                "recent": offers.recent(recent, several=several),
+                "current": offers.current(wanted.text, speaker(person) if several else None, at),
+            }
+            offered["snippets"] = offers.snippets(await searching)
         finally:
+            searching.cancel()
             nearing.cancel()
             reading.close()
-        person = _called(scope.user, (*recent, *current))
-        offers = Offers(counter)
-        several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
-        offered: dict[SectionName, list[Item]] = {
-            "system": offers.system(wanted.system),
-            "rules": offers.rules(),
-            "persona": offers.persona(wanted.persona),
-            "portrait": offers.portrait(portrait),
-            "habits": offers.habits(habits),
-            "memories": offers.memories(memory for memory in memories if memory.text not in (portrait or "")),
-            "summaries": offers.summaries(summaries, _covered(summaries, recent)),
-            "snippets": offers.snippets(hits),
-            "recent": offers.recent(recent, several=several),
-            "current": offers.current(wanted.text, speaker(person) if several else None, at),
-        }
         assembler = Assembler(
             recipe,
             wanted.budget,
@@ -127,7 +135,7 @@ class Builder:
         made = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
         return Context(
             messages=as_messages(made.items, person),
-            text=as_text(made.items, person, recipe.layout),
+            written=partial(as_text, made.items, person, recipe.layout),
             tokens=made.tokens,
             budget=wanted.budget,
             sections=made.reports,
@@ -150,7 +158,9 @@ class Builder:
     async def _near(self, scope: Scope, wanted: Wanted, recipe: Recipe, reading: Reading) -> Near:
         """Return what is at hand: summaries first, then the newest messages, and the current one if it is stored."""
         summaries = await self._summaries(scope, recipe, reading)
-        return Near(summaries, *(await self._recent(scope, wanted, recipe, summaries)))
+        before = None if wanted.answers is None else wanted.answers + 1
+        newest = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1, before=before)
+        return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest))
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
         if "summaries" not in recipe.order:
@@ -165,31 +175,21 @@ class Builder:
             and (is_direct(scope.thread) or not is_direct(summary.thread))
         ]
 
-    async def _recent(
-        self, scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary]
-    ) -> tuple[list[Message], list[Message]]:
-        """Return the newest messages, and the current one apart from them if it has been stored already."""
-        before = None if wanted.answers is None else wanted.answers + 1
-        found = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1, before=before)
-        current = [found.pop()] if found and _is_current(found[-1], scope, wanted) else []
-        covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
-        # A summary of this kind covers the user's own messages, not what others said beside them.
-        kept = [
-            message
-            for message in found
-            if message.seq > wanted.after and (message.seq > covered or message.user != scope.user)
-        ]
-        return kept[-recipe.recent :], current
-
-    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near]) -> list[Hit]:
+    async def _hits(
+        self,
+        scope: Scope,
+        wanted: Wanted,
+        recipe: Recipe,
+        nearing: Awaitable[Near],
+        counter: TokenCounter | None = None,
+    ) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
         if recipe.window and len((await nearing).shown) < recipe.recent:
             return []  # there is nothing before the recent messages
         asking = Asking(
             query=wanted.text,
-            # Not many more than can fit: each that is found is read, written down and counted.
-            limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
+            limit=recipe.snippets,
             within=_within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
@@ -198,10 +198,13 @@ class Builder:
             explained=False,
         )
 
-        async def beside() -> frozenset[int]:
-            return (await nearing).shown
+        async def narrowed(asking: Asking) -> Asking:
+            near = await nearing
+            room = wanted.budget - _taken(near.recent, recipe, wanted.budget, counter)
+            # Not many more than can fit: each that is found is read, written down and counted.
+            return replace(asking, beside=near.shown, limit=min(asking.limit, max(room // _USUAL_SNIPPET, 1)))
 
-        hits = await self._recall.search(scope, asking, beside)
+        hits = await self._recall.search(scope, asking, narrowed)
         if not recipe.window:
             return hits
         older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
@@ -239,6 +242,21 @@ def _within(scope: Scope) -> Within:
     return "user" if is_direct(scope.thread) else "thread"
 
 
+def _recent(
+    scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary], newest: list[Message]
+) -> tuple[list[Message], list[Message]]:
+    """Return the newest messages, and the current one apart from them if it has been stored already."""
+    current = [newest.pop()] if newest and _is_current(newest[-1], scope, wanted) else []
+    covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
+    # A summary of this kind covers the user's own messages, not what others said beside them.
+    kept = [
+        message
+        for message in newest
+        if message.seq > wanted.after and (message.seq > covered or message.user != scope.user)
+    ]
+    return kept[-recipe.recent :], current
+
+
 def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[int, frozenset[int]]:
     """Return what each summary stands for, as far as it is among the recent messages; nothing where more lies below."""
     covered = {}
@@ -249,6 +267,14 @@ def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[in
     return covered
 
 
+def _taken(recent: Sequence[Message], recipe: Recipe, budget: int, counter: TokenCounter | None) -> int:
+    """Return what the newest messages will take of a budget, about."""
+    if counter is None:
+        return 0
+    return min(sum(counter.count(message.text) for message in recent), recipe.share("recent", budget))
+
+
+@lru_cache(_SECTIONS_KEPT)
 def _overhead(counter: TokenCounter, user: str, section: SectionName) -> int:
     """Return what a section costs beside its items."""
     if section in {"recent", "current"}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,8 +19,8 @@ class Context:
 
     messages: list[Message]
     """For any OpenAI-style chat API."""
-    text: str
-    """The same as one text, for models that complete texts."""
+    written: Callable[[], str] = field(repr=False, compare=False)
+    """What writes `text`, for those who want it."""
     tokens: int
     """What `messages` count, by the same counter as the budget."""
     budget: int
@@ -28,6 +29,11 @@ class Context:
     left_out: tuple[LeftOut, ...] = field(repr=False)
     counter: str = ""
     """How tokens were counted."""
+
+    @property
+    def text(self) -> str:
+        """The same as `messages` in one text, for models that complete texts."""
+        return self.written()
 
     def explain(self) -> str:
         """Say of each item whether it is in, in which section, with how many tokens, and why or why not."""

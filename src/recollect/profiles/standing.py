@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -102,7 +103,10 @@ class Standing:
 
     async def of(self, scope: Scope) -> dict[str, SettingValue]:
         """Return what holds for a user, at most a second old."""
-        return await self.of_space(scope.space) | await self._one(scope.space, scope.user)
+        everybody, one = self._kept.get((scope.space, EVERYBODY)), self._kept.get((scope.space, scope.user))
+        if everybody is None or one is None:
+            return _above(*await asyncio.gather(self.of_space(scope.space), self._one(scope.space, scope.user)))
+        return _above(everybody, one)
 
     async def of_space(self, space: str) -> dict[str, SettingValue]:
         """Return what was set for a whole space."""
@@ -131,6 +135,10 @@ class Standing:
             kept = await _stored(self._store, space, user)
             self._kept[space, user] = kept
         return kept
+
+
+def _above(everybody: Mapping[str, SettingValue], one: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    return {**everybody, **one}
 
 
 async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue]:

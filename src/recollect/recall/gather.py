@@ -11,8 +11,9 @@ from cachetools import LRUCache
 
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope
+from recollect.domain.words import Within
 from recollect.errors import ModelError
-from recollect.models.embed import Embedder, Vectors
+from recollect.models.embed import Embedder, LatelyEmbedder, Vectors
 from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates, Usual, candidates_of, neighbours
 from recollect.recall.question import Question
@@ -60,6 +61,14 @@ class Gatherer:
         """Drop the names that are at hand."""
         self._speakers.clear()
 
+    def expect(self, scope: Scope, query: str, within: Within) -> None:
+        """Begin with what takes longest, the vector of a question that will be asked in a moment."""
+        if not isinstance(self._embedder, LatelyEmbedder):
+            return
+        text = self._without_names(Question.of(query, None), self._speakers.get(_place(scope, within)))
+        if text is not None and text.strip():
+            self._embedder.expect(text)
+
     async def gather(self, scope: Scope, asking: Asking) -> Gathered:
         """Return the messages that one of the arms found, with what is known of them but their texts."""
         import numpy as np  # noqa: PLC0415 - loaded with the first search
@@ -92,7 +101,7 @@ class Gatherer:
         self, scope: Scope, asking: Asking, question: Question
     ) -> tuple[TextMatches, Vectors | None]:
         """Look the words up and embed the question: side by side, where the speakers' names are known from before."""
-        place = (scope.space, scope.user) if asking.within == "user" else (scope.space, "", scope.thread)
+        place = _place(scope, asking.within)
         guess = self._without_names(question, self._speakers.get(place))
         early = None if guess is None else asyncio.ensure_future(self._embed(guess))
         try:
@@ -143,3 +152,7 @@ class Gatherer:
         found, known = columns.locate(nearest.seqs)
         dense[found] = (nearest.scores[known] - usual.mean) / usual.deviation
         return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), usual
+
+
+def _place(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, "", scope.thread)

@@ -9,6 +9,7 @@ from typing import Final
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope
+from recollect.domain.words import Within
 from recollect.models.embed import Embedder
 from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates
@@ -36,12 +37,16 @@ class Recall:
         """Drop what is at hand: somebody was erased."""
         self._gatherer.forget_all()
 
+    def expect(self, scope: Scope, query: str, within: Within) -> None:
+        """Begin with what takes longest of a search that will be made in a moment."""
+        self._gatherer.expect(scope, query, within)
+
     async def search(
-        self, scope: Scope, asking: Asking, beside: Callable[[], Awaitable[frozenset[int]]] | None = None
+        self, scope: Scope, asking: Asking, narrowed: Callable[[Asking], Awaitable[Asking]] | None = None
     ) -> list[Hit]:
         """Return the best hits, best first, newer first among equals.
 
-        `beside` is asked for more that is not wanted once the search cannot go on without knowing it.
+        `narrowed` may say that fewer are wanted, or that some are not, once the search cannot go on without knowing it.
         """
         if asking.arms == "keyword":
             hits = await self._store.search_text(
@@ -49,8 +54,8 @@ class Recall:
             )
             return _wanted(hits, asking)
         gathered = await self._gatherer.gather(scope, asking)
-        if beside is not None:
-            asking = replace(asking, beside=asking.beside | await beside())
+        if narrowed is not None:
+            asking = await narrowed(asking)
         kind = kind_of(gathered.candidates)
         hits = []
         if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
@@ -72,8 +77,8 @@ class Recall:
             else {"dense": candidates.dense[candidates.rows]}
         )
         # Only what can still be among the hits is read.
-        many = asking.limit + asking.unwanted
-        best = sorted(order(candidates, parts)[: max(_READ, many + _MORE)])
+        many = asking.limit + len(asking.without)
+        best = sorted(_not_beside(asking, candidates, order(candidates, parts))[: max(_READ, many + _MORE)])
         candidates, places, messages = await self._gatherer.read(scope, asking, candidates, best)
         parts = {name: values[places] for name, values in parts.items()}
         if asking.arms == "all":
@@ -113,6 +118,14 @@ class Recall:
         return note_hits(
             [note for note in found if note.key.kind in asking.kinds], gathered.candidates.usual, weights(kind)
         )
+
+
+def _not_beside(asking: Asking, candidates: Candidates, places: list[int]) -> list[int]:
+    """Leave out what is not wanted, as far as it is known by its number."""
+    if not asking.beside or "session" in asking.kinds:
+        return places
+    there = [seq in asking.beside for seq in candidates.columns.seq[candidates.rows].tolist()]
+    return [place for place in places if not there[place]]
 
 
 def _wanted(hits: Sequence[Hit], asking: Asking) -> list[Hit]:

@@ -32,7 +32,7 @@ _log: Final = logging.getLogger("recollect.server")
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: Served = app.state.served
-    # What finds things by meaning takes seconds to load; better now than when somebody waits for a reply.
+    # What finds things by meaning and counts tokens takes seconds to load; better now than when somebody waits.
     here.finish(_warm_up(here.memory))
     async with agents.session_manager.run() if agents is not None else nullcontext():
         yield
@@ -41,9 +41,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 async def _warm_up(memory: Memory) -> None:
     try:
-        await memory.user("nobody").search("hello")
+        await memory.user("nobody").context("hello")
     except RecollectError as error:
-        _log.warning("the first search failed: %s", error)
+        _log.warning("the first context failed: %s", error)
 
 
 def _serve_agents(app: FastAPI, memory: Memory) -> None:

@@ -1,8 +1,8 @@
-"""What many callers hand in, for one thread that takes it in groups.
+"""What many callers hand in, for threads that take it in groups.
 
-Many callers hand in work; the thread takes whatever is waiting and syncs once for everybody (group commit). A caller
-hears back only after that sync. Waiting makes the next group larger, so the cost of a sync is shared by the more
-callers the slower the disk is.
+Many callers hand in work; the thread that writes takes whatever is waiting and syncs once for everybody (group commit).
+A caller hears back only after that sync. Waiting makes the next group larger, so the cost of a sync is shared by the
+more callers the slower the disk is.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ class Job(NamedTuple, Generic[Work]):
 
 
 class Groups(Generic[Work]):
-    """A queue from many event loops to one thread."""
+    """A queue from many event loops to a thread, or a few."""
 
     def __init__(self, place: object, alone: Callable[[Work], bool]) -> None:
-        """`place` is what is written to; `alone` tells of which work a group of its own is made."""
+        """`place` is what the work is done on; `alone` tells of which work a group of its own is made."""
         self._place = place
         self._alone = alone
         self._mailboxes: dict[asyncio.AbstractEventLoop, list[Job[Work]]] = {}
         self._pending: deque[Job[Work]] = deque()
         self._something = threading.Condition()
+        self._woken = False
+        """Whether a thread is on its way: what comes until it is here, it takes too."""
         self.closing = False
 
     @property
@@ -72,13 +74,15 @@ class Groups(Generic[Work]):
                 _settle([(job.future, StoreClosed(f"{self._place} has been closed")) for job in jobs])
                 return
             self._pending.extend(jobs)
-            self._something.notify()
+            if not self._woken:
+                self._woken = True
+                self._something.notify()
 
     def close(self) -> None:
         """Let the thread finish what was handed in, and take nothing more."""
         with self._something:
             self.closing = True
-            self._something.notify()
+            self._something.notify_all()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until there is work, or until it is closed; False after so long."""
@@ -87,14 +91,23 @@ class Groups(Generic[Work]):
 
     def take(self) -> list[Job[Work]]:
         """Wait for work. Returns nothing only when it is closed and all is done."""
-        self.wait()
         with self._something:
-            group: list[Job[Work]] = []
-            while self._pending and len(group) < GROUP:
-                if self._alone(self._pending[0].work):
-                    return group or [self._pending.popleft()]
-                group.append(self._pending.popleft())
+            self._something.wait_for(lambda: bool(self._pending) or self.closing)
+            self._woken = False
+            group = self._next()
+            if self._pending:
+                self._woken = True
+                self._something.notify()  # there is some for another thread
             return group
+
+    def _next(self) -> list[Job[Work]]:
+        """Take what comes next off those that wait."""
+        if self._pending and self._alone(self._pending[0].work):
+            return [self._pending.popleft()]
+        group: list[Job[Work]] = []
+        while self._pending and len(group) < GROUP and not self._alone(self._pending[0].work):
+            group.append(self._pending.popleft())
+        return group
 
 
 def deliver(jobs: Sequence[Job[Any]], outcomes: Sequence[Any]) -> None:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from recollect.domain.words import Role
 from recollect.models.prompts.invisible import strip_invisible
 
+_TO_THE_MINUTE: Final = len("2026-03-01 09:30")
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -49,22 +50,20 @@ def fence(lines: Iterable[Line], *, numbered: bool = False) -> Fenced:
     What was not said by a person has its role, so that nobody can pose as the assistant by their name. With `numbered`,
     each has its number, by which a model can name its sources.
     """
-    return enclose(
-        "messages",
-        "message",
-        (
-            (
-                {
-                    "n": str(number) if numbered else None,
-                    "at": None if line.at is None else moment(line.at),
-                    "from": line.speaker,
-                    "role": None if line.role == "user" else line.role,
-                },
-                line.text,
-            )
-            for number, line in enumerate(lines, 1)
-        ),
+    return enclosed(
+        "messages", (fence_line(line, number if numbered else None) for number, line in enumerate(lines, 1))
     )
+
+
+def fence_line(line: Line, number: int | None = None) -> Fenced:
+    """Return one of these messages."""
+    attributes = {
+        "n": None if number is None else str(number),
+        "at": None if line.at is None else moment(line.at),
+        "from": line.speaker,
+        "role": None if line.role == "user" else line.role,
+    }
+    return _tagged("message", attributes, line.text)
 
 
 def fence_labelled(lines: Iterable[Line]) -> Fenced:
@@ -86,11 +85,17 @@ def fence_labelled(lines: Iterable[Line]) -> Fenced:
 
 def enclose(outer: str, inner: str, items: Iterable[tuple[Mapping[str, str | None], str]]) -> Fenced:
     """Return texts, each in a tag with its attributes, all of them in another. Attributes of None are left out."""
-    rows = [
-        f"<{inner}{''.join(_attribute(name, value) for name, value in attributes.items())}>{quote(text)}</{inner}>"
-        for attributes, text in items
-    ]
+    return enclosed(outer, (_tagged(inner, attributes, text) for attributes, text in items))
+
+
+def enclosed(outer: str, rows: Iterable[str]) -> Fenced:
+    """Return what is tagged already, all of it in another tag."""
     return Fenced("\n".join([f"<{outer}>", *rows, f"</{outer}>"]))
+
+
+def _tagged(tag: str, attributes: Mapping[str, str | None], text: str) -> Fenced:
+    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    return Fenced(f"<{tag}{written}>{quote(text)}</{tag}>")
 
 
 def listed(items: Iterable[tuple[str, str]]) -> Fenced:
@@ -100,7 +105,7 @@ def listed(items: Iterable[tuple[str, str]]) -> Fenced:
 
 def moment(at: datetime) -> str:
     """Write a moment as it is in its time zone, to the minute, with the weekday that people reckon by."""
-    return f"{_DAYS[at.weekday()]} {at.year:04}-{at.month:02}-{at.day:02} {at.hour:02}:{at.minute:02}"
+    return f"{_DAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
 
 
 def _attribute(name: str, value: str | None) -> str:

@@ -50,7 +50,7 @@ def strip_invisible(text: str) -> str:
     and between two letters of scripts that need them. Flags of regions (England, Texas) are spelled in tag characters
     and become plain flags.
     """
-    if text.isascii() and text.translate(_PLAIN_SPACES).isprintable():
+    if text.isascii() and (text.isprintable() or text.translate(_PLAIN_SPACES).isprintable()):
         return text
     text = _SURROGATE.sub("\ufffd", _LINE_ENDS.sub("\n", text))
     return _INVISIBLE.sub(_kept, text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 from recollect.context import Context, Item
@@ -14,10 +14,11 @@ from recollect.context.render import block
 from recollect.domain.checks import MESSAGE_BYTES
 from recollect.domain.message import Message
 from recollect.memory import Memory, UserMemory
-from recollect.models.prompts import Line, fence
+from recollect.models.prompts import Line
+from recollect.models.prompts.fence import enclosed, fence_line
 from recollect.models.tokens import TokenCounter, counter_for
 from recollect.profiles.recipe import LEAST_BUDGET, SectionName
-from recollect.server.proxy.turns import Recognised, recognise, replaced, text_of, turns_of
+from recollect.server.proxy.turns import Recognised, Turn, recognise, replaced, text_of, turns_of
 from recollect.settings import Serving
 
 _log: Final = logging.getLogger("recollect.server.proxy")
@@ -32,6 +33,8 @@ _REPLY_TOKENS: Final = 1_024
 """What is kept free for the reply where the client does not say."""
 _EARLIER: Final = "What was said last, before the messages below:"
 
+Storing: TypeAlias = Coroutine[Any, Any, None]
+
 
 @dataclass(slots=True)
 class Remembered:
@@ -43,6 +46,8 @@ class Remembered:
     """What to send instead of the client's messages; None to send those."""
     tokens: int = 0
     """How many were added."""
+    stored: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when what is new in the request is stored, or could not be."""
 
 
 class Remembering:
@@ -54,17 +59,32 @@ class Remembering:
         self._most = serving.budget
         self._one_at_a_time: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def before(self, person: UserMemory, body: dict[str, Any], model: str | None) -> Remembered:
-        """Store what is new in a request, and find what should be known to answer it. Never raises."""
-        done = Remembered()
+    async def before(
+        self, person: UserMemory, body: dict[str, Any], model: str | None, finish: Callable[[Storing], None]
+    ) -> Remembered:
+        """Find what should be known to answer a request. Never raises.
+
+        What is new in the request is stored by work that `finish` sees to the end, whatever becomes of the request. The
+        model need not wait for it, only those who hear its answer: `stored` tells when.
+        """
+        done, found = Remembered(), asyncio.Event()
+        finish(self._take_turn(person, body, model, done, found))
+        await found.wait()
+        return done
+
+    async def _take_turn(
+        self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
+    ) -> None:
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                await self._before(person, body, model, done)
+            async with asyncio.timeout(_PATIENCE_SECONDS), self._turn(person):
+                await self._before(person, body, model, done, found)
         except Exception:
             # Whatever it is, somebody waits for a reply and gets one.
             _log.exception("a request goes on without memory")
             done.state = "failed"
-        return done
+        finally:
+            found.set()
+            done.stored.set()
 
     async def after(self, person: UserMemory, reply: str) -> bool:
         """Store what the assistant said. Never raises; False if it could not be stored."""
@@ -79,39 +99,40 @@ class Remembering:
             return False
         return True
 
-    async def _before(self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered) -> None:
+    async def _before(
+        self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
+    ) -> None:
         messages: Sequence[object] = body["messages"]
         asked = text_of(_last_of_user(messages))
         counter = counter_for(model)
         room = self._window - _size(counter, messages) - _asked_for(body)
-        async with self._turn(person):
-            if not asked.strip() or room < LEAST_BUDGET:
-                _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
-                await _store(person, await self._recognised(person, messages))
-                return
-            # Beside one another: mostly it is the last message alone that is new, and that is told from others by its
-            # text, whether it is stored already or not.
-            guess = asyncio.ensure_future(person.context(asked, model=model, most=self._most))
-            try:
-                found = await self._recognised(person, messages)
-                stored = await _store(person, found)
-                if len(found.new) == 1:
-                    context = await guess
-                else:
-                    last = next((each for each in reversed(stored) if each.role == "user"), None)
-                    context = await person.context(asked, model=model, answers=last, most=self._most)
-            finally:
-                guess.cancel()
-        shown = frozenset(each.seq for each in stored)
-        text = written(context, shown, person.scope.user)
+        if not asked.strip() or room < LEAST_BUDGET:
+            _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
+            found.set()
+            await _store(person, (await self._recognised(person, messages)).new)
+            return
+        # Beside one another: mostly it is the last message alone that is new, and that is told from others by its
+        # text, whether it is stored already or not.
+        guess = asyncio.ensure_future(person.context(asked, model=model, most=self._most))
+        try:
+            await asyncio.sleep(0)  # the longer of the two begins
+            recognised = await self._recognised(person, messages)
+            new, shown = recognised.new, list(recognised.known)
+            if len(new) == 1:
+                context = await guess
+            else:
+                shown += await _store(person, new)
+                new = ()
+                last = next((each for each in reversed(shown) if each.role == "user"), None)
+                context = await person.context(asked, model=model, answers=last, most=self._most)
+        finally:
+            guess.cancel()
+        seqs = frozenset(each.seq for each in shown)
+        text, done.tokens = fitted(context, seqs, person.scope.user, counter, min(room, context.budget))
         if text:
-            most = min(room, context.budget)
-            tokens = counter.count(text)
-            if tokens > most:
-                text = counter.cut(text, most)
-                tokens = counter.count(text)
             done.messages = replaced(messages, text)
-            done.tokens = tokens
+        found.set()
+        await _store(person, new)
 
     async def _recognised(self, person: UserMemory, messages: Sequence[object]) -> Recognised:
         """Tell what is new in a request."""
@@ -130,23 +151,39 @@ class Remembering:
         return lock
 
 
-async def _store(person: UserMemory, found: Recognised) -> list[Message]:
-    """Store what is new. Return all that the client has, as it is in the log."""
-    added = [(await person.add(turn.role, turn.text)).message for turn in found.new]
-    return [*found.known, *added]
+async def _store(person: UserMemory, new: Sequence[Turn]) -> list[Message]:
+    """Store what is new, and return it as it is in the log."""
+    return [(await person.add(turn.role, turn.text)).message for turn in new]
 
 
-def written(context: Context, shown: frozenset[int], user: str) -> str:
-    """Write down what is remembered, without what the client sent itself."""
-    parts = []
-    for section in _ADDED:
-        items = [item for item in context.items if item.section == section]
-        if items:
-            parts.append(block(section, items, user))
-    earlier = [item for item in context.items if item.section == "recent" and not item.shows & shown]
-    if earlier:
-        parts.append(f"{_EARLIER}\n{fence(_line(item, user) for item in earlier)}")
-    return "\n\n".join(parts)
+def fitted(context: Context, shown: frozenset[int], user: str, counter: TokenCounter, most: int) -> tuple[str, int]:
+    """Write down what is remembered in so many tokens, without what the client sent itself. Return how many it has.
+
+    Of what was said last, the oldest goes first: marked as what it is, it takes more than the turns that it was.
+    """
+    known = "\n\n".join(
+        block(section, items, user)
+        for section in _ADDED
+        if (items := [item for item in context.items if item.section == section])
+    )
+    earlier = [
+        fence_line(_line(item, user)) for item in context.items if item.section == "recent" and not item.shows & shown
+    ]
+    while tokens := counter.count(text := _joined(known, earlier)):
+        over = tokens - most
+        if over <= 0:
+            break
+        if not earlier:
+            text = counter.cut(text, most)
+            return text, counter.count(text)
+        while earlier and over > 0:
+            over -= counter.count(f"{earlier.pop(0)}\n")
+    return text, tokens
+
+
+def _joined(known: str, earlier: Sequence[str]) -> str:
+    last = f"{_EARLIER}\n{enclosed('messages', earlier)}" if earlier else ""
+    return "\n\n".join(part for part in (known, last) if part)
 
 
 def _line(item: Item, user: str) -> Line:

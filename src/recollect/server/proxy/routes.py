@@ -52,7 +52,7 @@ async def chat(request: Request, who: App, here: Here, memory: TheMemory) -> Res
     exchange = Exchange(here, request, provider, "/chat/completions")
     if _wants_memory(request, body):
         exchange.person = _person(request, who, body, memory)
-        exchange.remembered = await here.remembering.before(exchange.person, body, model)
+        exchange.remembered = await here.remembering.before(exchange.person, body, model, here.finish)
     changed = body if model is None else {**body, "model": model}
     added = None if exchange.remembered is None else exchange.remembered.messages
     plain = raw if changed == body else _dumped(changed)
@@ -64,6 +64,9 @@ async def chat(request: Request, who: App, here: Here, memory: TheMemory) -> Res
         if _TOO_LONG not in content:
             return Response(content, answer.status_code, returned(answer.headers))
         answer = await _sent(exchange, plain)
+    if exchange.remembered is not None:
+        # Nobody hears a reply to what could still be lost.
+        await exchange.remembered.stored.wait()
     return _relayed(exchange, answer)
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import apsw
 
@@ -58,6 +58,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Options", "SqliteStore"]
 
+_FEW: Final = 500
+"""So many messages are read in no time."""
+
 
 class SqliteStore:
     """The store contract over one SQLite file. See `recollect.store.contract` for what it promises."""
@@ -102,13 +105,14 @@ class SqliteStore:
         archived: bool = True,
     ) -> list[Message]:
         """Return the newest messages below `before`, oldest first."""
-        return await self._engine.read(
+        read = self._engine.glance if limit <= _FEW else self._engine.read
+        return await read(
             lambda connection: reads.messages(connection, scope, within, limit, before, archived=archived)
         )
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
         """Return one message by its id."""
-        return await self._engine.read(lambda connection: reads.message(connection, scope, message_id, within))
+        return await self._engine.glance(lambda connection: reads.message(connection, scope, message_id, within))
 
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary."""
@@ -120,7 +124,7 @@ class SqliteStore:
 
     async def summary(self, scope: Scope, summary: int) -> Summary:
         """Return one of the user's summaries."""
-        return await self._engine.read(lambda connection: reads.summary(connection, scope, summary))
+        return await self._engine.glance(lambda connection: reads.summary(connection, scope, summary))
 
     async def summaries(
         self,
@@ -132,7 +136,7 @@ class SqliteStore:
         here: bool = False,
     ) -> list[Summary]:
         """Return the user's summaries."""
-        return await self._engine.read(
+        return await self._engine.glance(
             lambda connection: reads.summaries(connection, scope, active=active, kind=kind, day=day, here=here)
         )
 
@@ -164,7 +168,7 @@ class SqliteStore:
 
     async def planned(self, subject: Subject) -> Entry | None:
         """Return what is planned for a subject."""
-        return await self._engine.read(lambda connection: agenda.entry(connection, subject))
+        return await self._engine.glance(lambda connection: agenda.entry(connection, subject))
 
     async def backlog(self, policy: str, due_by: int) -> Backlog:
         """Return how much is due."""
@@ -172,11 +176,11 @@ class SqliteStore:
 
     async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
         """Return the user's memories."""
-        return await self._engine.read(lambda connection: memories.read(connection, scope, active=active))
+        return await self._engine.glance(lambda connection: memories.read(connection, scope, active=active))
 
     async def memory(self, scope: Scope, memory: int) -> Memory:
         """Return one of the user's memories."""
-        return await self._engine.read(lambda connection: memories.find(connection, scope, memory))
+        return await self._engine.glance(lambda connection: memories.find(connection, scope, memory))
 
     async def memories_in(
         self,
@@ -203,15 +207,15 @@ class SqliteStore:
 
     async def facts_versions(self, scope: Scope) -> list[Facts]:
         """Return all versions of the user's facts, oldest first."""
-        return await self._engine.read(lambda connection: known.facts(connection, scope))
+        return await self._engine.glance(lambda connection: known.facts(connection, scope))
 
     async def forgotten(self, scope: Scope) -> list[Tombstone]:
         """Return what the user asked to forget."""
-        return await self._engine.read(lambda connection: known.forgotten(connection, scope))
+        return await self._engine.glance(lambda connection: known.forgotten(connection, scope))
 
     async def derived(self, scope: Scope, kind: str) -> Derived | None:
         """Return what was worked out for the user."""
-        return await self._engine.read(lambda connection: known.derived(connection, scope, kind))
+        return await self._engine.glance(lambda connection: known.derived(connection, scope, kind))
 
     async def unextracted(self, limit: int, after: Scope | None = None) -> list[Unextracted]:
         """Return users of whom something was stored that nobody has looked through."""
@@ -227,7 +231,7 @@ class SqliteStore:
 
     async def facts(self, scope: Scope) -> Facts | None:
         """Return the newest version of the user's facts."""
-        return await self._engine.read(lambda connection: known.newest_facts(connection, scope))
+        return await self._engine.glance(lambda connection: known.newest_facts(connection, scope))
 
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
         """Return the newest sessions of the scope."""
@@ -235,11 +239,11 @@ class SqliteStore:
 
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings."""
-        return await self._engine.read(lambda connection: reads.settings(connection, scope))
+        return await self._engine.glance(lambda connection: reads.settings(connection, scope))
 
     async def ledger(self, scope: Scope) -> Ledger:
         """Return the user's counts."""
-        return await self._engine.read(lambda connection: reads.ledger(connection, scope))
+        return await self._engine.glance(lambda connection: reads.ledger(connection, scope))
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""
@@ -287,11 +291,11 @@ class SqliteStore:
 
     async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
         """Return messages of the scope by sequence number, in order."""
-        return await self._engine.read(lambda connection: reads.pick(connection, scope, seqs, within))
+        return await self._engine.glance(lambda connection: reads.pick(connection, scope, seqs, within))
 
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""
-        return await self._engine.read(lambda connection: reads.spent(connection, day, scope))
+        return await self._engine.glance(lambda connection: reads.spent(connection, day, scope))
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import apsw
 
@@ -21,51 +19,15 @@ from recollect.domain.scope import Scope
 from recollect.errors import StoreClosed
 from recollect.store.groups import Groups, Job, deliver
 from recollect.store.sqlite.caches import Caches
-from recollect.store.sqlite.connection import Options, connect_reader, identity, translated
+from recollect.store.sqlite.connection import Options, identity
+from recollect.store.sqlite.readers import Readers
 from recollect.store.sqlite.transaction import Step
-from recollect.store.sqlite.writer import Writer, close_quietly
+from recollect.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 
-_DRAIN_SECONDS: Final = 0.25
-"""So long readers may take to finish before the log is copied back without waiting for them."""
-
-
 _Work: TypeAlias = Sequence[Step] | Callable[[apsw.Connection], Any]
 """A change set, or something that needs the writing connection for itself."""
-
-
-class _Gate:
-    """What readers pass through, so that all of them can be kept out for a moment."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._inside = 0
-        self._shut = False
-
-    @contextmanager
-    def passed(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._shut)
-            self._inside += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._inside -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def closed(self) -> Iterator[None]:
-        with self._changed:
-            self._shut = True
-            self._changed.wait_for(lambda: self._inside == 0, timeout=_DRAIN_SECONDS)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._shut = False
-                self._changed.notify_all()
 
 
 class Engine:
@@ -82,10 +44,7 @@ class Engine:
         self.identity = identity(path)
         self.caches = Caches()
         self._groups: Groups[_Work] = Groups(path, alone=callable)
-        self._gate = _Gate()
-        self._local = threading.local()
-        self._reader_connections: list[apsw.Connection] = []
-        self._readers = ThreadPoolExecutor(options.readers, thread_name_prefix="recollect-reader")
+        self._readers = Readers(path, options)
         self._thread = threading.Thread(target=self._run, name="recollect-writer", daemon=True)
         self._thread.start()
 
@@ -113,16 +72,23 @@ class Engine:
 
         def work(_: apsw.Connection) -> Purged:
             try:
-                return self.writer.purge(scope, actor, self._gate.closed)
+                return self.writer.purge(scope, actor, self._readers.gate.closed)
             finally:
                 self.caches.clear()
 
         return await self.alone(work)
 
     async def read(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Run a short piece of reading in a transaction of its own, on one of the readers."""
+        """Run a piece of reading in a transaction of its own, on one of the readers."""
         self._check_open()
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, work)
+        result: T = await self._readers.read(work, short=False)
+        return result
+
+    async def glance(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run a short piece of reading, together with others that are asked for in the same turn of the event loop."""
+        self._check_open()
+        result: T = await self._readers.read(work, short=True)
+        return result
 
     def hand_over(self) -> None:
         """Give the writer what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
@@ -132,9 +98,7 @@ class Engine:
         """Finish what was handed in and close every connection. Blocks."""
         self._groups.close()
         self._thread.join()
-        self._readers.shutdown(wait=True)
-        for connection in self._reader_connections:
-            close_quietly(connection, self.path)
+        self._readers.stop()
         self.writer.close()
 
     def _check_open(self) -> None:
@@ -147,19 +111,6 @@ class Engine:
         self._check_open()
         return self._groups.submit(work)
 
-    def _read(self, work: Callable[[apsw.Connection], T]) -> T:
-        with translated(self.path, "reading"), self._gate.passed():
-            connection = getattr(self._local, "connection", None)
-            if connection is None:
-                connection = self._local.connection = connect_reader(self.path, self.options)
-                self._reader_connections.append(connection)
-            connection.execute("BEGIN")
-            try:
-                return work(connection)
-            finally:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-
     def _run(self) -> None:
         while jobs := self._groups.take():
             # Whatever happens, the callers hear of it, and the thread goes on: without it they would wait forever.
@@ -170,7 +121,7 @@ class Engine:
                 outcomes = [error] * len(jobs)
             deliver(jobs, outcomes)
             try:
-                self.writer.checkpoint_when_due(waiting=bool(self.waiting), quiet=self._gate.closed)
+                self.writer.checkpoint_when_due(waiting=bool(self.waiting), quiet=self._readers.gate.closed)
             except Exception as error:
                 self.writer.note(error)
 

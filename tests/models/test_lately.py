@@ -1,0 +1,93 @@
+"""The vectors of what was embedded last are kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from recollect.errors import ModelError
+from recollect.models.embed import DeterministicEmbedder, LatelyEmbedder, Vectors
+
+
+class Watched:
+    """An embedder that writes down what it was asked for, takes its time, and may fail."""
+
+    name = "watched"
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+        self.fails = False
+        self.closed = False
+        self._inner = DeterministicEmbedder()
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.append(list(texts))
+        await asyncio.sleep(0.01)
+        if self.fails:
+            raise ModelError("down")
+        return await self._inner.embed(texts)
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_text_is_embedded_once_alone_or_among_others() -> None:
+    inner = Watched()
+    lately = LatelyEmbedder(inner)
+    alone = await lately.embed(["tea"])
+    again = await lately.embed(["tea"])
+    among = await lately.embed(["milk", "tea", "milk"])
+    assert inner.asked == [["tea"], ["milk"]]
+    expected = await DeterministicEmbedder().embed(["milk", "tea", "milk"])
+    assert np.array_equal(among, expected)
+    assert np.array_equal(alone, expected[1:2])
+    assert np.array_equal(again, alone)
+    assert (await lately.embed([])).shape[0] == 0
+    await lately.close()
+    assert inner.closed
+    assert lately.name == "watched"
+
+
+async def test_whoever_asks_for_what_is_coming_waits_for_it() -> None:
+    inner = Watched()
+    lately = LatelyEmbedder(inner)
+    lately.expect("tea")
+    first = asyncio.ensure_future(lately.embed(["tea"]))
+    await asyncio.sleep(0)
+    first.cancel()
+    await lately.embed(["tea"])
+    lately.expect("tea")
+    assert inner.asked == [["tea"]]
+
+
+async def test_a_failure_is_not_kept() -> None:
+    inner = Watched()
+    lately = LatelyEmbedder(inner)
+    inner.fails = True
+    lately.expect("milk")  # nobody asks for it, and nobody hears of it
+    with pytest.raises(ModelError):
+        await lately.embed(["tea"])
+    inner.fails = False
+    assert len(await lately.embed(["tea"])) == 1
+    assert inner.asked == [["milk"], ["tea"], ["tea"]]
+
+
+async def test_the_oldest_texts_make_room() -> None:
+    inner = Watched()
+    lately = LatelyEmbedder(inner)
+    await lately.embed(["first"])
+    await asyncio.gather(*(lately.embed([f"text {number}"]) for number in range(300)))
+    asked = len(inner.asked)
+    await lately.embed(["text 299"])
+    assert len(inner.asked) == asked
+    await lately.embed(["first"])
+    assert inner.asked[-1] == ["first"]
+
+
+def test_each_event_loop_waits_for_its_own() -> None:
+    lately = LatelyEmbedder(Watched())
+    for _ in range(2):
+        assert len(asyncio.run(lately.embed(["tea"]))) == 1

@@ -1,0 +1,114 @@
+"""The threads that read: what is asked for together is read together, and nobody waits for a neighbour's trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.domain.change import AddMessage
+from recollect.domain.message import draft
+from recollect.domain.scope import Scope
+from recollect.errors import InvalidInput, StoreClosed, StoreError
+from recollect.store.sqlite import Options, SqliteStore
+
+ANN = Scope.of("ann")
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    store = await SqliteStore.open(tmp_path / "memory.db", Options(readers=2))
+    await store.apply([AddMessage(draft(ANN, "user", "tea"))])
+    yield store
+    await store.close()
+
+
+def where(connection: apsw.Connection) -> tuple[str, int]:
+    """Return the thread, and how many messages it sees."""
+    return threading.current_thread().name, connection.execute("SELECT count(*) FROM log").get
+
+
+async def test_short_reads_of_one_turn_share_a_thread_and_see_the_same(store: SqliteStore) -> None:
+    engine = store._engine
+    writer = apsw.Connection(str(store.path))
+
+    def write(connection: apsw.Connection) -> tuple[str, int]:
+        before = where(connection)
+        writer.execute("UPDATE log SET text = 'milk'")
+        return before
+
+    first, wrote, last = await asyncio.gather(
+        engine.glance(where), engine.glance(write), engine.glance(lambda it: it.execute("SELECT text FROM log").get)
+    )
+    assert first == wrote
+    assert last == "tea", "one transaction for all of them"
+    assert (await store.messages(ANN))[0].text == "milk"
+
+
+async def test_what_may_take_long_comes_last_and_one_at_a_time(store: SqliteStore) -> None:
+    engine, going, order = store._engine, threading.Event(), []
+
+    def long(_: apsw.Connection) -> None:
+        assert going.wait(10)
+        order.append("long")
+
+    def other(_: apsw.Connection) -> None:
+        order.append("other")
+        going.set()
+
+    await asyncio.gather(engine.read(long), engine.glance(lambda _: order.append("short")), engine.read(other))
+    assert order == ["short", "other", "long"], "the two long ones had a thread each"
+
+
+async def test_one_that_fails_fails_alone(store: SqliteStore) -> None:
+    engine = store._engine
+
+    def wrong(_: apsw.Connection) -> None:
+        raise InvalidInput("no")
+
+    def broken(connection: apsw.Connection) -> None:
+        connection.execute("ROLLBACK")
+        connection.execute("SELECT nothing FROM nowhere")
+
+    one, two, three = await asyncio.gather(
+        engine.glance(wrong), engine.glance(broken), engine.glance(where), return_exceptions=True
+    )
+    assert isinstance(one, InvalidInput)
+    assert isinstance(two, StoreError)
+    assert not isinstance(three, BaseException)
+    assert three[1] == 1
+
+
+async def test_whoever_gives_up_keeps_nobody_waiting(store: SqliteStore) -> None:
+    engine, ran = store._engine, []
+    given_up = asyncio.ensure_future(engine.glance(lambda _: ran.append("given up")))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    assert await asyncio.gather(*(engine.glance(where) for _ in range(100)))
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+
+
+async def test_many_turns_at_once_are_all_answered(store: SqliteStore) -> None:
+    async def ask(number: int) -> int:
+        await asyncio.sleep(number % 7 / 1000)
+        read = store._engine.read if number % 5 == 0 else store._engine.glance
+        return await read(lambda it: it.execute("SELECT ?", (number,)).get)
+
+    assert await asyncio.gather(*map(ask, range(500))) == list(range(500))
+
+
+async def test_a_closed_store_reads_nothing_and_finishes_what_was_asked(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "memory.db")
+    engine = store._engine
+    asked = [asyncio.ensure_future(engine.glance(lambda it: it.execute("SELECT 1").get)) for _ in range(20)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await store.close()
+    assert await asyncio.gather(*asked) == [1] * 20
+    with pytest.raises(StoreClosed):
+        await engine.glance(where)
