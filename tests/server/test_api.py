@@ -313,6 +313,22 @@ async def test_every_access_is_in_the_audit_log_under_the_keys_name(server: Runn
         assert not [entry for entry in entries if "Dentist" in json.dumps(entry)], "what was seen is not repeated"
 
 
+@pytest.mark.req("D14")
+async def test_who_changed_the_settings_of_a_space_can_be_asked_for(server: Running) -> None:
+    async with server.client(server.key("admin")) as admin, server.client(server.key("admin", space="x")) as other:
+        await admin.put("/api/settings", json={"settings": {"bot_persona": "a pirate"}})
+        await admin.put("/api/settings", params={"user": "ann"}, json={"settings": {"summary_every_n": 5}})
+        entries = (await admin.get("/api/audit")).json()["entries"]
+        assert [(each["action"], each["user"], "test admin" in each["actor"]) for each in entries] == [
+            ("setting.put", None, True)
+        ]
+        assert "pirate" not in json.dumps(entries), "what was set is not repeated"
+        assert (await other.get("/api/audit")).json()["entries"] == []
+        assert (await other.get("/api/audit", params={"space": "default"})).status_code == 404
+    async with server.client(server.key("admin", user="ann")) as ann:
+        assert {each["user"] for each in (await ann.get("/api/audit")).json()["entries"]} == {"ann"}
+
+
 async def test_a_reader_reads_and_changes_nothing(server: Running) -> None:
     async with server.client(server.key("app")) as client:
         await client.post("/api/memories", json=dentist())

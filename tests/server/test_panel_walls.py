@@ -7,20 +7,16 @@ from contextlib import asynccontextmanager
 
 import httpx2
 import pytest
-from fastapi.routing import APIRoute
 
 from recollect.profiles.recipe import SECTIONS
-from recollect.server import panel
 from recollect.server.pages import STATIC
 from recollect.server.panel.inspector import WHY
+from server.panelling import READS, WRITES
 from server.serving import ADDRESS, Running, running
 
 pytestmark = pytest.mark.anyio
 
 PAGE = {"Accept": "text/html,application/xhtml+xml"}
-ROUTES = [route for part in panel.PARTS for route in part.router.routes if isinstance(route, APIRoute)]
-READS = sorted({route.path for route in ROUTES if "GET" in (route.methods or ())})
-WRITES = sorted({route.path for route in ROUTES if "POST" in (route.methods or ())})
 
 
 @pytest.fixture

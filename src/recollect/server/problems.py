@@ -37,6 +37,11 @@ _STATUS: Final[tuple[tuple[type[errors.RecollectError], int, str], ...]] = (
 )
 """The first that fits counts."""
 
+_UNROUTED: Final = {
+    404: "There is nothing at this address.",
+    405: "What is at this address cannot be asked for in this way.",
+}
+
 
 class Wrong(BaseModel):
     """One thing that is wrong with a request."""
@@ -127,8 +132,11 @@ def install(app: FastAPI) -> None:
         if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
             after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
             return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
-        kind = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-        return _answer(request, error.status_code, kind, str(error.detail), headers=error.headers)
+        phrase = HTTPStatus(error.status_code).phrase
+        detail = str(error.detail)
+        if detail == phrase:  # Nothing of ours said so: no route did.
+            detail = _UNROUTED.get(error.status_code, detail)
+        return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=error.headers)
 
     async def unexpected(request: Request, _: Exception) -> Response:
         # What happened is in the log of the server, which its caller may not be allowed to read.

@@ -1,13 +1,14 @@
-"""Who saw and who changed what is known about a user."""
+"""Who saw and who changed what is known about a user, and who changed the settings of a space."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from fastapi import APIRouter
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, field_validator
 
-from recollect.server.api.asking import Limit, SpaceQuery, UserQuery, named
+from recollect.domain.setting import EVERYBODY
+from recollect.server.api.asking import Limit, SpaceQuery, UserQuery
 from recollect.server.needs import Admin, TheMemory
 from recollect.server.shapes import Shape
 
@@ -20,10 +21,15 @@ class Entry(Shape):
     id: int
     at: datetime
     space: str
-    user: str
+    user: str | None = Field(description="Null for what was done to the settings of the space.")
     actor: str
     action: str
     subject: str
+
+    @field_validator("user", mode="before")
+    @classmethod
+    def _everybody_is_nobody_in_particular(cls, user: str) -> str | None:
+        return None if user == EVERYBODY else user
 
 
 class Audit(BaseModel):
@@ -36,6 +42,13 @@ class Audit(BaseModel):
 async def read_audit(
     who: Admin, memory: TheMemory, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
 ) -> Audit:
-    """Return who saw and who changed what is known about a user, oldest first."""
-    person = who.person(memory, named(who, user), space=space)
-    return Audit(entries=[Entry.model_validate(each) for each in await person.audit(limit)])
+    """Return who saw and who changed what is known about a user; without one, who changed the settings of the space.
+
+    The newest entries, oldest first.
+    """
+    whose = who.user_of(user)
+    if whose is None:
+        found = await memory.audit(limit, space=who.space_of(space))
+    else:
+        found = await who.person(memory, whose, space=space).audit(limit)
+    return Audit(entries=[Entry.model_validate(each) for each in found])

@@ -167,6 +167,13 @@
     watch.observe(place);
   }
 
+  // On a phone the tabs are wider than the screen: the one that is open is to be seen.
+  const tab = document.querySelector(".tabs [aria-current]");
+  if (tab) {
+    const row = tab.closest(".tabs");
+    row.scrollLeft = tab.offsetLeft - row.offsetLeft - (row.clientWidth - tab.offsetWidth) / 2;
+  }
+
   localise(document);
   document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
   if (document.getElementById("said")?.hasAttribute("data-told")) tell("said", document.getElementById("said").textContent);
