@@ -237,6 +237,8 @@ async def test_totals_and_users_are_counted(store: Store) -> None:
     assert [user.id for user in await store.users("other")] == ["bob"]
     ledger = await store.ledger(ANN)
     assert (ledger.messages, ledger.turns, ledger.open_turns) == (3, 2, 2)
+    await store.apply([PutSetting(Scope.of("*"), "mine", 1)])
+    assert (await store.stats()).users == 2, "what is set for a whole space is nobody"
 
 
 async def test_a_closed_store_says_so(location: str) -> None:

@@ -26,6 +26,7 @@ from recollect.domain.report import Activity, AuditEntry, Check, Component, Ledg
 from recollect.domain.retention import Discardable
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
+from recollect.domain.setting import EVERYBODY
 from recollect.domain.summary import Summary
 from recollect.domain.vector import Similar, Unembedded
 from recollect.domain.words import Within
@@ -338,7 +339,7 @@ class EphemeralStore(Moving):
         state = self._open
         return Stats(
             spaces=len({space for space, _ in state.owners}),
-            users=len(state.owners),
+            users=sum(user != EVERYBODY for _, user in state.owners),
             threads=len(state.threads),
             sessions=len(state.sessions),
             messages=len(state.log),

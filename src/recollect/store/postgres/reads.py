@@ -11,6 +11,7 @@ from recollect.domain.message import Message, sequence_number
 from recollect.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
+from recollect.domain.setting import EVERYBODY
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
@@ -46,7 +47,7 @@ _AUDIT: Final = """
 SELECT id, at, space, owner, actor, action, subject FROM audit WHERE space = $1 AND owner = $2 ORDER BY id DESC LIMIT $3
 """
 _TOTALS: Final = """
-SELECT count(DISTINCT space), count(*), (SELECT count(*) FROM thread), (SELECT count(*) FROM session),
+SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(*) FROM thread), (SELECT count(*) FROM session),
        coalesce(sum(messages), 0)::bigint, coalesce(sum(archived), 0)::bigint, (SELECT count(*) FROM summary),
        (SELECT count(*) FROM memory), pg_database_size(current_database())
   FROM person WHERE owner
@@ -265,4 +266,4 @@ async def audit(queries: Queries, scope: Scope, limit: int) -> list[AuditEntry]:
 
 async def stats(queries: Queries) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
-    return Stats(*await queries.one(_TOTALS))
+    return Stats(*await queries.one(_TOTALS, EVERYBODY))

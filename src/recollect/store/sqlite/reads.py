@@ -14,6 +14,7 @@ from recollect.domain.message import Message, sequence_number
 from recollect.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.session import Session
+from recollect.domain.setting import EVERYBODY
 from recollect.domain.summary import Summary
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput, NotFound
@@ -221,8 +222,9 @@ def stats(connection: apsw.Connection) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
     spaces, people, messages, archived = rows.one(
         connection.execute(
-            "SELECT count(DISTINCT space), count(*), coalesce(sum(messages), 0), coalesce(sum(archived), 0) "
-            "FROM person WHERE owner = 1"
+            "SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> ?), coalesce(sum(messages), 0), "
+            "coalesce(sum(archived), 0) FROM person WHERE owner = 1",
+            (EVERYBODY,),
         )
     )
     threads, sessions, summaries, memories = rows.one(
