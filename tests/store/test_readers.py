@@ -112,3 +112,53 @@ async def test_a_closed_store_reads_nothing_and_finishes_what_was_asked(tmp_path
     assert await asyncio.gather(*asked) == [1] * 20
     with pytest.raises(StoreClosed):
         await engine.glance(where)
+
+
+async def test_the_gate_waits_for_those_inside_and_keeps_others_out(store: SqliteStore) -> None:
+    engine, gate = store._engine, store._engine._readers.gate
+    inside, leave, order = threading.Event(), threading.Event(), []
+
+    def slow(_: apsw.Connection) -> None:
+        inside.set()
+        assert leave.wait(10)
+        order.append("left")
+
+    def shut() -> None:
+        with gate.closed():
+            order.append("shut")
+            shut_now.set()
+            assert open_again.wait(10)
+            order.append("open again")
+
+    shut_now, open_again = threading.Event(), threading.Event()
+    reading = asyncio.ensure_future(engine.read(slow))
+    assert await asyncio.to_thread(inside.wait, 10)
+    shutting = asyncio.ensure_future(asyncio.to_thread(shut))
+    await asyncio.sleep(0.05)
+    assert order == [], "somebody is inside"
+    leave.set()
+    assert await asyncio.to_thread(shut_now.wait, 10)
+    late = asyncio.ensure_future(engine.glance(lambda _: order.append("late")))
+    await asyncio.sleep(0.05)
+    assert order == ["left", "shut"]
+    open_again.set()
+    await asyncio.gather(reading, shutting, late)
+    assert order == ["left", "shut", "open again", "late"]
+
+
+async def test_the_gate_does_not_wait_for_ever(store: SqliteStore) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def stuck(_: apsw.Connection) -> bool:
+        inside.set()
+        return leave.wait(10)
+
+    reading = asyncio.ensure_future(store._engine.read(stuck))
+    assert await asyncio.to_thread(inside.wait, 10)
+
+    def shut() -> None:
+        with store._engine._readers.gate.closed():
+            leave.set()
+
+    await asyncio.to_thread(shut)
+    assert await reading, "the gate was shut while somebody was inside"

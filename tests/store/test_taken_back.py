@@ -112,3 +112,28 @@ async def test_of_those_who_are_stored_together_only_the_refused_one_is_taken_ba
     numbers = [message.seq for scope in people for message in await store.messages(scope)]
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     assert (await store.verify()).ok
+
+
+async def test_a_message_that_waits_to_be_written_outlives_a_refused_neighbour(store: Store) -> None:
+    await store.apply([adding(ANN, "first")])
+    before, never, after = await asyncio.gather(
+        store.apply([adding(ANN, "before")]),
+        store.apply([adding(BOB, "never said"), impossible(BOB)]),
+        store.apply([adding(ANN, "after")]),
+        return_exceptions=True,
+    )
+    assert [type(outcome) for outcome in (before, never, after)] == [Receipt, NotFound, Receipt]
+    assert [(message.seq, message.text) for message in await store.messages(ANN)] == [
+        (1, "first"),
+        (2, "before"),
+        (3, "after"),
+    ]
+    assert [hit.text for hit in await store.search_text(ANN, "before")] == ["before"]
+    assert await texts(store, BOB) == []
+    assert (await store.verify()).ok
+
+
+async def test_messages_of_one_turn_are_numbered_without_a_gap(store: Store) -> None:
+    await asyncio.gather(*[store.apply([adding(ANN, f"text {number}")]) for number in range(5)])
+    await store.apply([adding(ANN, "last")])
+    assert [message.seq for message in await store.messages(ANN)] == list(range(1, 7))
