@@ -175,7 +175,7 @@ BREAKS = (
 LEFT_OUT = (
     "tests/torture/",
     "tests/llm/",
-    "tests/store/test_postgres.py",
+    "tests/store/test_postgres",
     "tests/mumble/",
     "tests/bots/test_two_weeks.py",
 )

@@ -35,8 +35,8 @@ def test_periods_are_read_relative_to_when_the_question_is_asked(
     question: str, inside: datetime, outside: datetime
 ) -> None:
     found = periods(fold(question), ASKED)
-    assert max(period.nearness(inside) for period in found) == 1
-    assert all(period.nearness(outside) < 1 for period in found)
+    assert any(period.start <= inside < period.end for period in found)
+    assert not any(period.start <= outside < period.end for period in found)
 
 
 @pytest.mark.parametrize("question", ["Who is Mayra?", "What may I eat?", "Which marching band?", "room 101", ""])

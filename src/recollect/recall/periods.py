@@ -53,13 +53,6 @@ class Period(NamedTuple):
     start: datetime
     end: datetime
 
-    def nearness(self, at: datetime) -> float:
-        """Return 1 inside, one half as far outside as the period is long (a day at least), otherwise 0."""
-        if self.start <= at < self.end:
-            return 1.0
-        margin = max(self.end - self.start, timedelta(days=1))
-        return 0.5 if self.start - margin <= at < self.end + margin else 0.0
-
 
 def periods(folded: str, asked: datetime) -> list[Period]:
     """Return the periods that a question (folded as for the index) names."""
