@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from datetime import timedelta
 from itertools import pairwise
@@ -137,3 +138,34 @@ async def test_any_order_of_arrival_gives_the_same_sessions(moments: list[int], 
     for message in await store.messages(ANN):
         by_name.setdefault(message.session, set()).add((message.at - NOON) / timedelta(minutes=1))
     assert sorted(by_name.values(), key=min) == [set(part) for part in expected]
+
+
+@pytest.mark.parametrize("in_one", [False, True])
+async def test_a_named_session_among_messages_that_are_stored_together(store: Store, in_one: bool) -> None:  # noqa: FBT001
+    work = Scope.of("ann", session="work")
+    said = [(ANN, 0), (ANN, 10), (work, 11), (work, 12), (ANN, 20), (ANN, 90)]
+    changes = [adding(scope, f"at {at}", at=minutes(at)) for scope, at in said]
+    await asyncio.gather(*[store.apply(each) for each in ([changes] if in_one else [[change] for change in changes])])
+    await store.apply([adding(ANN, "at 91", at=minutes(91))])
+    found = {session.id: session for session in await store.sessions(ANN)}
+    assert (found["work"].messages, found["work"].started_at, found["work"].last_activity) == (
+        2,
+        minutes(11),
+        minutes(12),
+    )
+    assert sum(session.messages for session in found.values()) == 7
+    newest = (await store.messages(ANN, limit=1))[0].session
+    assert (found[newest].messages, found[newest].last_activity) == (2, minutes(91))
+    assert (await store.verify()).ok
+
+
+@pytest.mark.parametrize("in_one", [False, True])
+async def test_a_session_that_is_named_among_messages_stored_together_ends_there(store: Store, in_one: bool) -> None:  # noqa: FBT001
+    named = Scope.of("ann", session="s-1")
+    changes = [adding(scope, f"at {at}", at=minutes(at)) for scope, at in ((ANN, 0), (named, 5), (ANN, 10))]
+    await asyncio.gather(*[store.apply(each) for each in ([changes] if in_one else [[change] for change in changes])])
+    await store.apply([adding(ANN, "at 20", at=minutes(20))])
+    found = await store.sessions(ANN)
+    assert times(found) == [(0, 5, 2), (10, 20, 2)]
+    assert [session.id for session in found] == ["s-1", "s-3"]
+    assert (await store.verify()).ok
