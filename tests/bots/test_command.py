@@ -85,7 +85,7 @@ def test_a_bot_without_its_library_says_what_to_install(tmp_path: Path, monkeypa
 def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["bot", "telegram", "--store", str(tmp_path / "memory.db")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "@BotFather" in result.output
 
 

@@ -21,7 +21,7 @@ from recollect.domain.scope import Scope
 from recollect.domain.vector import Unembedded, VectorRow
 from recollect.domain.words import ComponentStatus
 from recollect.errors import ModelError, StoreError
-from recollect.models.embed import Embedder, RemoteEmbedder, Vectors
+from recollect.models.embed import Embedder, LatelyEmbedder, RemoteEmbedder, Vectors
 from recollect.models.health import shown
 from recollect.telemetry import Metrics
 from recollect.upkeep.background import Background
@@ -72,8 +72,9 @@ class Embedding:
         if self._embedder is None:
             return Component("embedder", "active", None, (), (("model", "none"),))
         facts = [("model", self._embedder.name)]
-        if isinstance(self._embedder, RemoteEmbedder):
-            facts.append(("server", shown(self._embedder.state())))
+        asked = self._embedder.inner if isinstance(self._embedder, LatelyEmbedder) else self._embedder
+        if isinstance(asked, RemoteEmbedder):
+            facts.append(("server", shown(asked.state())))
         waiting = await self._waiting(self._embedder.name)
         status: ComponentStatus = "failing" if issues else "active"
         return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
