@@ -97,7 +97,7 @@ class Builder:
         reading, offers = Reading(self._store, scope), Offers(counter)
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
         # What takes longest, the search, begins first. All that does not depend on it is written down meanwhile.
-        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, counter))
+        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing))
         try:
             memories, portrait, habits, (summaries, recent, current) = await asyncio.gather(
                 self._memories(recipe, reading),
@@ -175,21 +175,15 @@ class Builder:
             and (is_direct(scope.thread) or not is_direct(summary.thread))
         ]
 
-    async def _hits(
-        self,
-        scope: Scope,
-        wanted: Wanted,
-        recipe: Recipe,
-        nearing: Awaitable[Near],
-        counter: TokenCounter | None = None,
-    ) -> list[Hit]:
+    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near]) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
         if recipe.window and len((await nearing).shown) < recipe.recent:
             return []  # there is nothing before the recent messages
         asking = Asking(
             query=wanted.text,
-            limit=recipe.snippets,
+            # Not many more than can fit: each that is found is read, written down and counted.
+            limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
             within=_within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
@@ -199,10 +193,7 @@ class Builder:
         )
 
         async def narrowed(asking: Asking) -> Asking:
-            near = await nearing
-            room = wanted.budget - _taken(near.recent, recipe, wanted.budget, counter)
-            # Not many more than can fit: each that is found is read, written down and counted.
-            return replace(asking, beside=near.shown, limit=min(asking.limit, max(room // _USUAL_SNIPPET, 1)))
+            return replace(asking, beside=(await nearing).shown)
 
         hits = await self._recall.search(scope, asking, narrowed)
         if not recipe.window:
@@ -265,13 +256,6 @@ def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[in
         if summary.chunks and len(below) == summary.messages:
             covered[summary.id] = below
     return covered
-
-
-def _taken(recent: Sequence[Message], recipe: Recipe, budget: int, counter: TokenCounter | None) -> int:
-    """Return what the newest messages will take of a budget, about."""
-    if counter is None:
-        return 0
-    return min(sum(counter.count(message.text) for message in recent), recipe.share("recent", budget))
 
 
 @lru_cache(_SECTIONS_KEPT)
