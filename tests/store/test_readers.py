@@ -163,3 +163,13 @@ async def test_the_gate_does_not_wait_for_ever(store: SqliteStore) -> None:
 
     await asyncio.to_thread(shut)
     assert await reading, "the gate was shut while somebody was inside"
+
+
+async def test_what_goes_before_its_turn_does_not_keep_the_next_from_going(store: SqliteStore) -> None:
+    for number in range(20):
+        first = asyncio.ensure_future(store.apply([AddMessage(draft(ANN, "user", f"one {number}"))]))
+        await asyncio.sleep(0)
+        store._engine.hand_over()
+        await asyncio.wait_for(first, 10)
+        await asyncio.sleep(0.01)
+        await asyncio.wait_for(store.apply([AddMessage(draft(ANN, "user", f"two {number}"))]), 10)

@@ -67,7 +67,8 @@ async def test_nothing_goes_from_an_empty_store_nor_what_is_not_old_enough(store
     before = await store.stats()
     assert await store.discardable(what, NEVER) == 0
     assert await discard(store, what, NEVER) == 0
-    assert await store.stats() == before
+    # A database's size is what the system makes of it meanwhile.
+    assert replace(await store.stats(), bytes=0) == replace(before, bytes=0)
 
 
 def test_only_what_can_go_can_be_named() -> None:

@@ -69,6 +69,8 @@ class Groups(Generic[Work]):
     def hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """Give the thread what a loop's tasks have handed in so far."""
         jobs = self._mailboxes.pop(loop, [])
+        if not jobs:
+            return  # they went before their turn
         with self._something:
             if self.closing:
                 _settle([(job.future, StoreClosed(f"{self._place} has been closed")) for job in jobs])
