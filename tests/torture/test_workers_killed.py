@@ -29,10 +29,8 @@ SPACES = 2
 TREE_TURNS = 10
 """So many turns of a user make a summary (the profile `default`)."""
 COMMAND = str(Path(sys.executable).with_name("recollect"))
-LEFT_BEHIND = """
-SELECT count(*) FROM procrastinate_jobs j LEFT JOIN procrastinate_workers w ON w.id = j.worker_id
- WHERE j.status = 'doing' AND (w.id IS NULL OR w.last_heartbeat < now() - interval '7 seconds')
-"""
+LEFT_BEHIND = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'"
+"""Once nothing is due, only a dead worker's jobs stay so, until its heart has not been heard for long enough."""
 UNFINISHED = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('doing', 'failed', 'aborted')"
 
 
