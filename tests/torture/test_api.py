@@ -23,9 +23,9 @@ from server.serving import Live, live
 from torture.support import Figures, Size
 
 MARK: Final = "qzx7gmarker"
+"""A word that is in all that they keep, and in no request."""
 PERSONA: Final = "qzx7gpersona"
 """What is set for a whole space: everybody in it may see it, and nobody else."""
-"""A word that is in all that they keep, and in no request."""
 UNKNOWN: Final = 987_654_321
 FAILED: Final = 500
 PAGE: Final = {"Accept": "text/html"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Final, Protocol, TypedDict
@@ -192,10 +192,10 @@ class Builder:
             explained=False,
         )
 
-        async def narrowed(asking: Asking) -> Asking:
-            return replace(asking, beside=(await nearing).shown)
+        async def beside() -> frozenset[int]:
+            return (await nearing).shown
 
-        hits = await self._recall.search(scope, asking, narrowed)
+        hits = await self._recall.search(scope, asking, beside)
         if not recipe.window:
             return hits
         older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)

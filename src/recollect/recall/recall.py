@@ -42,11 +42,11 @@ class Recall:
         self._gatherer.expect(scope, query, within)
 
     async def search(
-        self, scope: Scope, asking: Asking, narrowed: Callable[[Asking], Awaitable[Asking]] | None = None
+        self, scope: Scope, asking: Asking, beside: Callable[[], Awaitable[frozenset[int]]] | None = None
     ) -> list[Hit]:
         """Return the best hits, best first, newer first among equals.
 
-        `narrowed` may say that fewer are wanted, or that some are not, once the search cannot go on without knowing it.
+        `beside` is asked for more that is not wanted once the search cannot go on without knowing it.
         """
         if asking.arms == "keyword":
             hits = await self._store.search_text(
@@ -54,8 +54,8 @@ class Recall:
             )
             return _wanted(hits, asking)
         gathered = await self._gatherer.gather(scope, asking)
-        if narrowed is not None:
-            asking = await narrowed(asking)
+        if beside is not None:
+            asking = replace(asking, beside=asking.beside | await beside())
         kind = kind_of(gathered.candidates)
         hits = []
         if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
