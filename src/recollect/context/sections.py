@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from recollect.context.items import Item
+from recollect.context.items import USUAL_PRIORITY, Item
 from recollect.domain.hit import Hit
+from recollect.domain.making import maker
 from recollect.domain.memory import Memory
 from recollect.domain.message import Message
 from recollect.domain.summary import Summary
@@ -22,6 +23,8 @@ _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
 _FURTHER_LINE: Final = "\n    "
+_NOTHING: Final[frozenset[int]] = frozenset()
+_made: Final = maker(Item)
 _FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
 
 
@@ -104,16 +107,23 @@ class Offers:
 
     def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
         text = _row(message, names)
-        return Item(
+        return _made(
             "snippets",
             f"message {message.id}",
             text,
             self.counter.count(f"{text}\n"),
-            place=message.seq,
-            relevance=relevance,
-            score=hit.score if hit.message is message else None,
-            at=message.at,
-            shows=frozenset((message.seq,)),
+            message.seq,
+            relevance,
+            USUAL_PRIORITY,
+            hit.score if hit.message is message else None,
+            (),
+            message.at,
+            None,
+            "user",
+            None,
+            frozenset((message.seq,)),
+            _NOTHING,
+            False,
         )
 
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from recollect.domain.hit import Hit
+from recollect.domain.making import maker
 from recollect.domain.message import Message
 from recollect.recall.candidates import Candidates
 from recollect.store.ranking import have
@@ -14,6 +15,8 @@ from recollect.store.terms import words_of
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
     from recollect.store.columns import Columns
+
+_hit: Final = maker(Hit)
 
 
 def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
@@ -85,18 +88,18 @@ def message_hits(
             continue
         first = said[0]
         hits.append(
-            Hit(
-                kind="message",
-                id=first.id,
-                text=first.text,
-                score=scores[place],
-                at=first.at,
-                sources=(first.id,) if len(said) == 1 else tuple([message.id for message in said]),
-                terms=tuple([word for word, found in words if found[place]]),
-                message=first,
-                parts=tuple(zip(names, each_added[place], strict=True)) if explained else (),
-                similarity=candidates.usual.cosine(dense[place]),
-                around=tuple(around.get(group[0], ())),
+            _hit(
+                "message",
+                first.id,
+                first.text,
+                scores[place],
+                first.at,
+                (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
+                tuple([word for word, found in words if found[place]]),
+                first,
+                tuple(zip(names, each_added[place], strict=True)) if explained else (),
+                candidates.usual.cosine(dense[place]),
+                tuple(around.get(group[0], ())),
             )
         )
     return hits

@@ -77,6 +77,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)
+    app.router.routes.append(proxy.CHAT)
     for router in (status.router, api.router, proxy.router, signin.router, panel.router):
         app.include_router(router)
     _serve_agents(app, memory)

@@ -145,11 +145,20 @@ async def _check_csrf(request: Request, who: Credential) -> None:
         raise HTTPException(403, "The form's token is missing or old; reload the page and try again.")
 
 
+async def admitted(request: Request, role: Role) -> Credential:
+    """Find out who is asking, or refuse whoever has not at least this role."""
+    return _with_role(await identify(request), role)
+
+
+def _with_role(who: Credential, role: Role) -> Credential:
+    if not who.may(role):
+        raise HTTPException(403, f"This needs the role {role}; the key has the role {who.role}.")
+    return who
+
+
 def _needs(role: Role) -> Callable[[Credential], Awaitable[Credential]]:
     async def check(who: Annotated[Credential, Depends(_who)]) -> Credential:
-        if not who.may(role):
-            raise HTTPException(403, f"This needs the role {role}; the key has the role {who.role}.")
-        return who
+        return _with_role(who, role)
 
     return check
 

@@ -9,12 +9,15 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from recollect.domain.checks import microseconds, moment
+from recollect.domain.making import maker
 from recollect.domain.memory import Event, Memory, MemoryDraft
 from recollect.domain.message import Message, message_id
 from recollect.domain.session import Session
 from recollect.domain.summary import Quality, Summary
 
 Row = tuple[Any, ...]
+
+_message: Final = maker(Message)
 
 MEMORY: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
@@ -26,23 +29,24 @@ MEMORY: Final = (
 
 def message(row: Row) -> Message:
     """Read a row of a store's MESSAGE."""
-    at = moment(row[10])
-    return Message(
-        seq=row[0],
-        id=message_id(row[0], row[1]),
-        space=row[2],
-        user=row[3],
-        thread=row[4],
-        session=row[5],
-        role=row[6],
-        author=row[7],
-        name=row[8],
-        text=row[9],
-        at=at,
-        stored_at=at if row[11] == row[10] else moment(row[11]),
-        active=bool(row[12]),
-        chunk=row[13],
-        hash=row[14],
+    seq, given, space, user, thread, session, role, author, name, text, said, stored, active, chunk, digest = row
+    at = moment(said)
+    return _message(
+        seq,
+        message_id(seq, given),
+        space,
+        user,
+        thread,
+        session,
+        role,
+        author,
+        name,
+        text,
+        at,
+        at if stored == said else moment(stored),
+        bool(active),
+        chunk,
+        digest,
     )
 
 

@@ -13,7 +13,8 @@ class Reply:
     """What the assistant said, as far as the answer has come."""
 
     def __init__(self, content_type: str) -> None:
-        self._events = content_type.startswith("text/event-stream")
+        self.streams = content_type.startswith("text/event-stream")
+        """Whether it comes word by word."""
         self._rest = b""
         self._pieces: list[str] = []
         self._read = 0
@@ -27,7 +28,7 @@ class Reply:
             self._rest = b""
             return
         self._rest += data
-        if not self._events:
+        if not self.streams:
             return
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
@@ -37,7 +38,7 @@ class Reply:
 
     def text(self) -> str:
         """Return what was said so far."""
-        if not self._events and self._rest:
+        if not self.streams and self._rest:
             choice = _first_choice(_loaded(self._rest))
             message = choice.get("message")
             content = message.get("content") if isinstance(message, dict) else None

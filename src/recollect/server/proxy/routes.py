@@ -7,15 +7,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-import httpx2
+from aiohttp import ClientError, ClientResponse
 from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.responses import StreamingResponse
+from starlette.routing import Route
 
 from recollect.errors import ModelUnavailable
-from recollect.memory import UserMemory
+from recollect.memory import Memory, UserMemory
 from recollect.models.redact import redact
 from recollect.server.auth import Credential
-from recollect.server.needs import App, Here, Reader, Served, TheMemory
+from recollect.server.needs import App, Here, Reader, Served, admitted, served
 from recollect.server.proxy.remembering import Remembered
 from recollect.server.proxy.reply import Reply
 from recollect.server.proxy.upstream import returned
@@ -29,6 +30,8 @@ SPACE: Final = "x-recollect-space"
 MEMORY: Final = "x-recollect-memory"
 _TOO_LONG: Final = b"context_length_exceeded"
 _REFUSED: Final = 400
+_AT_ONCE: Final = 1024 * 1024
+"""An answer of so many bytes that is no stream is read before it is passed back."""
 
 
 @dataclass(slots=True)
@@ -43,31 +46,35 @@ class Exchange:
     remembered: Remembered | None = None
 
 
-@router.post("/chat/completions")
-async def chat(request: Request, who: App, here: Here, memory: TheMemory) -> Response:
+async def chat(request: Request) -> Response:
     """Answer a chat, with memory."""
+    here, who = served(request), await admitted(request, "app")
     raw = await request.body()
     body = _object(raw)
     provider, model = here.upstream.choose(body.get("model"))
     exchange = Exchange(here, request, provider, "/chat/completions")
     if _wants_memory(request, body):
-        exchange.person = _person(request, who, body, memory)
+        exchange.person = _person(request, who, body, here.memory)
         exchange.remembered = await here.remembering.before(exchange.person, body, model, here.finish)
     changed = body if model is None else {**body, "model": model}
     added = None if exchange.remembered is None else exchange.remembered.messages
     plain = raw if changed == body else _dumped(changed)
     first = plain if added is None else _dumped({**changed, "messages": added})
     answer = await _sent(exchange, first)
-    if added is not None and answer.status_code == _REFUSED:
+    if added is not None and answer.status == _REFUSED:
         # Perhaps it is the memory that the model has no room for.
-        content = await _read(answer)
+        content = await _read(exchange, answer)
         if _TOO_LONG not in content:
-            return Response(content, answer.status_code, returned(answer.headers))
+            return Response(content, answer.status, returned(answer.headers))
         answer = await _sent(exchange, plain)
     if exchange.remembered is not None:
         # Nobody hears a reply to what could still be lost.
         await exchange.remembered.stored.wait()
-    return _relayed(exchange, answer)
+    return await _relayed(exchange, answer)
+
+
+CHAT: Final = Route("/v1/chat/completions", chat, methods=["POST"], include_in_schema=False)
+"""A route without what FastAPI does before each: somebody waits for the first word of a reply."""
 
 
 @router.post("/embeddings")
@@ -79,7 +86,7 @@ async def embeddings(request: Request, who: App, here: Here) -> Response:
     provider, model = here.upstream.choose(body.get("model"))
     changed = body if model is None else {**body, "model": model}
     exchange = Exchange(here, request, provider, "/embeddings")
-    return _relayed(exchange, await _sent(exchange, raw if changed == body else _dumped(changed)))
+    return await _relayed(exchange, await _sent(exchange, raw if changed == body else _dumped(changed)))
 
 
 @router.get("/models")
@@ -89,7 +96,7 @@ async def models(request: Request, who: Reader, here: Here, model: str | None = 
     del who
     provider, _ = here.upstream.choose(None)
     exchange = Exchange(here, request, provider, "/models" if model is None else f"/models/{model}")
-    return _relayed(exchange, await _sent(exchange, None))
+    return await _relayed(exchange, await _sent(exchange, None))
 
 
 def _object(raw: bytes) -> dict[str, Any]:
@@ -113,7 +120,7 @@ def _wants_memory(request: Request, body: dict[str, Any]) -> bool:
     return wish == "on" and isinstance(body.get("messages"), list)
 
 
-def _person(request: Request, who: Credential, body: dict[str, Any], memory: TheMemory) -> UserMemory:
+def _person(request: Request, who: Credential, body: dict[str, Any], memory: Memory) -> UserMemory:
     """Return whose memory a chat is about: as a header says, or the request's field, or the key."""
     named = [request.headers.get(USER), body.get("user"), body.get("safety_identifier"), who.user, who.name]
     user = next(str(each) for each in named if isinstance(each, str) and each)
@@ -121,36 +128,45 @@ def _person(request: Request, who: Credential, body: dict[str, Any], memory: The
     return who.person(memory, user, space=request.headers.get(SPACE) or None, thread=thread)
 
 
-async def _sent(exchange: Exchange, body: bytes | None) -> httpx2.Response:
+async def _sent(exchange: Exchange, body: bytes | None) -> ClientResponse:
     try:
         return await exchange.here.upstream.send(exchange.request, exchange.provider, exchange.path, body)
-    except httpx2.HTTPError as error:
-        words = redact(f"{exchange.provider.name} cannot be reached: {type(error).__name__} {error}")
-        raise ModelUnavailable(words) from error
+    except ClientError as error:
+        raise _unreachable(exchange, error) from error
 
 
-async def _read(answer: httpx2.Response) -> bytes:
+async def _read(exchange: Exchange, answer: ClientResponse) -> bytes:
     try:
-        return await answer.aread()
-    finally:
-        await answer.aclose()
+        return await answer.read()
+    except ClientError as error:
+        raise _unreachable(exchange, error) from error
 
 
-def _relayed(exchange: Exchange, answer: httpx2.Response) -> Response:
+def _unreachable(exchange: Exchange, error: ClientError) -> ModelUnavailable:
+    return ModelUnavailable(redact(f"{exchange.provider.name} cannot be reached: {type(error).__name__} {error}"))
+
+
+async def _relayed(exchange: Exchange, answer: ClientResponse) -> Response:
     """Pass an answer back as it comes, and store what the assistant says in it."""
     headers = returned(answer.headers)
     if exchange.remembered is not None:
         headers["X-Recollect-Memory"] = exchange.remembered.state
         headers["X-Recollect-Tokens"] = str(exchange.remembered.tokens)
-    return StreamingResponse(_relay(exchange, answer), answer.status_code, headers)
-
-
-async def _relay(exchange: Exchange, answer: httpx2.Response) -> AsyncIterator[bytes]:
     reply = Reply(answer.headers.get("content-type", ""))
-    heard = exchange.person is not None and answer.is_success
+    if reply.streams or (answer.content_length or _AT_ONCE) >= _AT_ONCE:
+        return StreamingResponse(_relay(exchange, answer, reply), answer.status, headers)
+    content = await _read(exchange, answer)
+    if exchange.person is not None and answer.ok:
+        reply.feed(content)
+        exchange.here.finish(_keep(exchange, reply))
+    return Response(content, answer.status, headers)
+
+
+async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply) -> AsyncIterator[bytes]:
+    heard = exchange.person is not None and answer.ok
     stored = False
     try:
-        async for data in answer.aiter_raw():
+        async for data in answer.content.iter_any():
             if heard:
                 reply.feed(data)
             if reply.ended and not stored:
@@ -161,7 +177,7 @@ async def _relay(exchange: Exchange, answer: httpx2.Response) -> AsyncIterator[b
         if heard and not stored:
             # Also when the client hung up, or the provider did: what had been said until then was heard.
             exchange.here.finish(_keep(exchange, reply))
-        exchange.here.finish(answer.aclose())
+        answer.close()
 
 
 async def _keep(exchange: Exchange, reply: Reply) -> None:

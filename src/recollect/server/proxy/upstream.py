@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from io import BytesIO
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx2
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from multidict import CIMultiDictProxy
 from starlette.requests import Request
+from yarl import URL
 
 from recollect.errors import NoModel
 from recollect.models.redact import hide, hide_address
 from recollect.settings import Provider, Settings
 
-_TIMEOUT: Final = httpx2.Timeout(600.0, connect=10.0)
-_LIMITS: Final = httpx2.Limits(max_connections=1_000, max_keepalive_connections=100)
+_TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
+_CONNECTIONS: Final = 1_000
+_LARGE: Final = 1024 * 1024
+"""What has more bytes is sent piece by piece."""
 _KEPT_BACK: Final = frozenset(
     {
         "authorization", "cookie", "host", "origin", "referer", "content-length", "connection", "keep-alive",
@@ -36,7 +40,7 @@ class Upstream:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._client: httpx2.AsyncClient | None = None
+        self._client: ClientSession | None = None
         for provider in settings.providers.values():
             hide(provider.api_key)
             hide_address(provider.base_url)
@@ -58,11 +62,18 @@ class Upstream:
         wanted = model if isinstance(model, str) and model else None
         return providers[chosen], wanted or (chain[0].model if chain else None)
 
-    async def send(self, request: Request, provider: Provider, path: str, body: bytes | None) -> httpx2.Response:
+    async def send(self, request: Request, provider: Provider, path: str, body: bytes | None) -> ClientResponse:
         """Send a request on. Its answer is read by whoever gets it, and has to be closed."""
         if self._client is None:
-            # Nothing of the environment: a proxy that is set there is not meant for this.
-            self._client = httpx2.AsyncClient(timeout=_TIMEOUT, limits=_LIMITS, trust_env=False)
+            # Nothing of the environment, where a proxy may be set that is not meant for this; and nothing of one
+            # client, such as a cookie, for another.
+            self._client = ClientSession(
+                connector=TCPConnector(limit=_CONNECTIONS),
+                timeout=_TIMEOUT,
+                cookie_jar=DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("User-Agent", "Content-Type"),
+            )
         parts = urlsplit(provider.base_url)
         query = "&".join(each for each in (parts.query, request.url.query) if each)
         address = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, query, ""))
@@ -75,15 +86,20 @@ class Upstream:
         headers["accept-encoding"] = "identity"
         if provider.api_key is not None:
             headers["authorization"] = f"Bearer {str.__str__(provider.api_key)}"
-        sent = self._client.build_request(request.method, address, headers=headers, content=body)
-        return await self._client.send(sent, stream=True)
+        return await self._client.request(
+            request.method,
+            URL(address, encoded=True),
+            headers=headers,
+            data=body if body is None or len(body) < _LARGE else BytesIO(body),
+            allow_redirects=False,
+        )
 
     async def close(self) -> None:
         """Let go of all connections."""
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
 
 
-def returned(headers: Mapping[str, str]) -> dict[str, str]:
+def returned(headers: CIMultiDictProxy[str]) -> dict[str, str]:
     """Return what of the headers of an answer goes back to the client."""
-    return {name: value for name, value in headers.items() if name.lower() not in _NOT_RETURNED}
+    return {name: ", ".join(headers.getall(name)) for name in headers if name.lower() not in _NOT_RETURNED}

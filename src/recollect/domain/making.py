@@ -1,0 +1,26 @@
+"""Making many values at once.
+
+The constructor of a frozen dataclass sets each field by a call, past its own guard. That is nothing for one value, and
+most of the time of a search that makes hundreds of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, make_dataclass
+from typing import Any, TypeVar
+
+Value = TypeVar("Value")
+
+
+def maker(kind: type[Value]) -> Callable[..., Value]:
+    """Return a quicker constructor of a frozen dataclass with slots. It takes all fields, in their order."""
+    # The same fields in the same places, without the guard: what has been filled in becomes what it stands for.
+    unguarded = make_dataclass(kind.__name__, [field.name for field in fields(kind)], slots=True)  # type: ignore[arg-type]
+
+    def make(*values: Any) -> Value:  # noqa: ANN401 - whatever the fields hold
+        made: Any = unguarded(*values)
+        made.__class__ = kind
+        return made  # type: ignore[no-any-return]
+
+    return make
