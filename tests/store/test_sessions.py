@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 
@@ -12,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from making import NOON, adding, minutes
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
+from recollect.domain.change import AddMessage, Change
+from recollect.domain.message import Message, draft
+from recollect.domain.moving import Restore
 from recollect.domain.scope import Scope
 from recollect.domain.session import Session
 from recollect.errors import InvalidInput
@@ -168,4 +170,34 @@ async def test_a_session_that_is_named_among_messages_stored_together_ends_there
     found = await store.sessions(ANN)
     assert times(found) == [(0, 5, 2), (10, 20, 2)]
     assert [session.id for session in found] == ["s-1", "s-3"]
+    assert (await store.verify()).ok
+
+
+async def said_elsewhere(at: float) -> Message:
+    """A message of another store, with a number that is beyond all that are given out here."""
+    elsewhere = EphemeralStore()
+    await say_at(elsewhere, *range(10_000, 10_900, 100), at)
+    (message,) = [each for each in await elsewhere.messages(ANN, limit=100) if each.at == minutes(at)]
+    return message
+
+
+@pytest.mark.parametrize("late", [True, False])
+async def test_a_session_that_comes_back_counts_for_the_next_message(store: Store, late: bool) -> None:  # noqa: FBT001
+    await say_at(store, 40, 42, 44)
+    back = await said_elsewhere(20 if late else 70)
+    await store.apply([Restore(back)])
+    assert len(await store.sessions(ANN)) == 2, "it stays in the session that it had"
+    await say_at(store, 45 if late else 50)
+    assert times(await store.sessions(ANN)) == [(20, 45, 5) if late else (40, 70, 5)]
+    assert (await store.verify()).ok
+
+
+async def test_a_message_that_comes_back_into_a_session_between_new_ones(store: Store) -> None:
+    await say_at(store, 0, 1, 2)
+    back = replace(await said_elsewhere(5), session="s-1")
+    changes: list[Change] = [adding(ANN, "at 4", at=minutes(4)), Restore(back), adding(ANN, "at 6", at=minutes(6))]
+    await store.apply(changes)
+    assert times(await store.sessions(ANN)) == [(0, 6, 6)]
+    await say_at(store, 36)
+    assert times(await store.sessions(ANN)) == [(0, 6, 6), (36, 36, 1)]
     assert (await store.verify()).ok
