@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from cachetools import LRUCache
+
 from recollect.domain import checks
 from recollect.domain.message import Message
 from recollect.domain.report import MemoryStatus
@@ -15,13 +17,13 @@ from recollect.domain.scope import Scope
 from recollect.domain.setting import EVERY, wants_memory
 from recollect.domain.words import SettingValue
 from recollect.profiles import Profile, load_profile
-from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from recollect.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
 from recollect.profiles.standing import BUDGET, STORAGE, Standing, tuned
 from recollect.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from recollect.context import AccountContext, Builder, Context
-    from recollect.context.builder import People
+    from recollect.context.reading import People
     from recollect.recall import Recall
     from recollect.store import Store
 
@@ -29,6 +31,7 @@ _LONGEST: Final = 64 * 1024 * 1024
 """A message of more bytes is no message."""
 CLEARED: Final = "cleared_up_to"
 _NOBODY: Final = "recollect"
+_RECIPES: Final = 10_000
 
 
 class Contexts:
@@ -38,6 +41,8 @@ class Contexts:
         self.store = store
         self.profile = profile
         self.standing = Standing(store, profile)
+        self.recipes: LRUCache[tuple[str, str], Recipe] = LRUCache(_RECIPES)
+        """What the contexts of users were made by last."""
         self._recall = recall
         self._people = people
 
@@ -83,30 +88,36 @@ class UserContexts:
         from recollect.context import Wanted  # noqa: PLC0415 - loaded when it is needed
         from recollect.models.tokens import counter_for  # noqa: PLC0415
 
-        if self._contexts.profile.context.snippets and isinstance(text, str):
-            self._contexts.builder.expect(self.scope, text)
-        standing = await self._contexts.standing.of(self.scope)
-        profile = tuned(self._contexts.profile, standing)
-        usual = standing.get(BUDGET) or profile.context.budget
-        if most is not None:
-            usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
-        tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
         if at is not None:
             checks.microseconds(at, "at")
-        wanted = Wanted(
-            text=checks.message_text(text, _LONGEST),
-            budget=checks.at_most(tokens, MOST_TOKENS, "the budget"),
-            system=None if system is None else checks.storable(system, "the system prompt"),
-            persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
-            at=at,
-            after=_cleared(standing),
-            answers=None if answers is None else answers.seq,
-        )
-        # Beside one another; nobody sees the context before it is written down who asked for it.
-        made, _ = await asyncio.gather(
-            self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model)),
-            self._noted("context.read", "context"),
-        )
+        asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user)
+        # What is read depends on settings, which hardly ever change.
+        expected = self._contexts.recipes.get(key, self._contexts.profile.context)
+        begun = self._contexts.builder.begin(self.scope, asked, at, expected)
+        try:
+            standing = await self._contexts.standing.of(self.scope)
+            profile = tuned(self._contexts.profile, standing)
+            self._contexts.recipes[key] = profile.context
+            usual = standing.get(BUDGET) or profile.context.budget
+            if most is not None:
+                usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
+            tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
+            wanted = Wanted(
+                text=asked,
+                budget=checks.at_most(tokens, MOST_TOKENS, "the budget"),
+                system=None if system is None else checks.storable(system, "the system prompt"),
+                persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
+                at=at,
+                after=_cleared(standing),
+                answers=None if answers is None else answers.seq,
+            )
+            # Beside one another; nobody sees the context before it is written down who asked for it.
+            made, _ = await asyncio.gather(
+                self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model), begun),
+                self._noted("context.read", "context"),
+            )
+        finally:
+            begun.close()
         return made
 
     @timed("account_context")

@@ -1,11 +1,25 @@
-"""Ending what runs beside the rest."""
+"""Beginning and ending what runs beside the rest."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def begin(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+    """Begin with something that may turn out not to be needed: if nobody awaits it, nobody is told how it failed."""
+    begun = asyncio.ensure_future(work)
+    begun.add_done_callback(_heard)
+    return begun
+
+
+def _heard(begun: asyncio.Future[Any]) -> None:
+    if not begun.cancelled():
+        begun.exception()
 
 
 async def end(task: asyncio.Task[Any] | None) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import Final, Protocol, TypedDict
+from typing import Final, TypedDict
 
 from recollect.context.assemble import Assembler
 from recollect.context.context import Context
 from recollect.context.items import Item
-from recollect.context.reading import Near, Reading
+from recollect.context.reading import Near, People, Reading, Sources, within
 from recollect.context.render import as_messages, as_text, block
 from recollect.context.sections import Offers, speaker
 from recollect.domain.hit import Hit
@@ -20,7 +20,6 @@ from recollect.domain.memory import Memory
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.summary import Summary
-from recollect.domain.words import Within
 from recollect.models.tokens import TokenCounter
 from recollect.profiles.recipe import Recipe, SectionName
 from recollect.recall import Asking, Recall
@@ -35,21 +34,6 @@ _USUAL_SNIPPET: Final = 40
 
 _SECTIONS_KEPT: Final = 4_096
 """Of so many sections of people's contexts it is known what they cost while they are empty."""
-
-
-class People(Protocol):
-    """What is known about people, without asking a model."""
-
-    async def portrait(
-        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
-    ) -> str | None:
-        """Return all that should be known about a user, in lines, the most important first.
-
-        Active memories and summaries are passed: others need them too.
-        """
-
-    async def habits(self, scope: Scope) -> str:
-        """Return how a user likes to talk."""
 
 
 class AccountContext(TypedDict):
@@ -83,28 +67,29 @@ class Builder:
     """Makes contexts over one store."""
 
     def __init__(self, store: Store, recall: Recall, people: People) -> None:
-        self._store = store
-        self._recall = recall
-        self._people = people
+        self._sources = Sources(store, recall, people)
 
-    def expect(self, scope: Scope, text: str) -> None:
-        """Begin with what takes longest of a context that will be made in a moment."""
-        self._recall.expect(scope, text, _within(scope))
+    def begin(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> Reading:
+        """Begin to read for a context that is about to be built. Whoever does not build it closes this."""
+        return Reading(self._sources, scope, recipe, text, at)
 
-    async def build(self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter) -> Context:
-        """Read what the recipe asks for, and fill the budget."""
+    async def build(
+        self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter, begun: Reading | None = None
+    ) -> Context:
+        """Read what the recipe asks for, and fill the budget. What has `begun` is not read again, if it fits."""
+        if begun is not None and begun.recipe == recipe:
+            reading = begun
+        else:
+            reading = self.begin(scope, wanted.text, wanted.at, recipe)
         at = wanted.at or datetime.now(UTC)
-        reading, offers = Reading(self._store, scope), Offers(counter)
+        offers = Offers(counter)
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
-        # What takes longest, the search, begins first. All that does not depend on it is written down meanwhile.
-        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing))
+        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, reading))
         try:
-            memories, portrait, habits, (summaries, recent, current) = await asyncio.gather(
-                self._memories(recipe, reading),
-                self._about(scope, recipe, reading),
-                self._habits(scope, recipe),
-                nearing,
-            )
+            # All that does not depend on the search is written down meanwhile.
+            portrait, habits = await reading.portrait, await reading.habits
+            memories = await self._memories(recipe, reading)
+            summaries, recent, current = await nearing
             person = _called(scope.user, (*recent, *current))
             several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
             offered: dict[SectionName, list[Item]] = {
@@ -146,27 +131,34 @@ class Builder:
 
     async def account(self, scope: Scope, wanted: Wanted, recipe: Recipe) -> AccountContext:
         """Return the parts of a context as they are, without a budget."""
-        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, Reading(self._store, scope)))
-        summaries, recent, _ = await nearing
-        newest = max(summaries, key=lambda summary: summary.id, default=None)
-        return {
-            "recent": recent,
-            "history_summary": None if newest is None else newest.text,
-            "relevant_mid_term": await self._hits(scope, wanted, recipe, nearing),
-        }
+        reading = self.begin(scope, wanted.text, wanted.at, recipe)
+        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
+        try:
+            summaries, recent, _ = await nearing
+            newest = max(summaries, key=lambda summary: summary.id, default=None)
+            return {
+                "recent": recent,
+                "history_summary": None if newest is None else newest.text,
+                "relevant_mid_term": await self._hits(scope, wanted, recipe, nearing, reading),
+            }
+        finally:
+            nearing.cancel()
+            reading.close()
 
     async def _near(self, scope: Scope, wanted: Wanted, recipe: Recipe, reading: Reading) -> Near:
         """Return what is at hand: summaries first, then the newest messages, and the current one if it is stored."""
         summaries = await self._summaries(scope, recipe, reading)
-        before = None if wanted.answers is None else wanted.answers + 1
-        newest = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + 1, before=before)
+        if wanted.answers is None:
+            newest = list(await reading.newest)
+        else:
+            newest = await reading.messages(recipe.recent + 1, before=wanted.answers + 1)
         return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest))
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
         if "summaries" not in recipe.order:
             return []
         # What stands for a part of a thread is of no use in another.
-        found = await (self._store.summaries(scope, here=True) if recipe.uncovered else reading.summaries)
+        found = await (self._sources.store.summaries(scope, here=True) if recipe.uncovered else reading.summaries)
         return [
             summary
             for summary in found
@@ -175,7 +167,9 @@ class Builder:
             and (is_direct(scope.thread) or not is_direct(summary.thread))
         ]
 
-    async def _hits(self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near]) -> list[Hit]:
+    async def _hits(
+        self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near], reading: Reading
+    ) -> list[Hit]:
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
         if recipe.window and len((await nearing).shown) < recipe.recent:
@@ -184,7 +178,7 @@ class Builder:
             query=wanted.text,
             # Not many more than can fit: each that is found is read, written down and counted.
             limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
-            within=_within(scope),
+            within=within(scope),
             at=wanted.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
             around=recipe.around,
@@ -195,10 +189,10 @@ class Builder:
         async def beside() -> frozenset[int]:
             return (await nearing).shown
 
-        hits = await self._recall.search(scope, asking, beside)
+        hits = await self._sources.recall.search(scope, asking, beside, reading.search)
         if not recipe.window:
             return hits
-        older = await self._store.messages(scope, within=_within(scope), limit=recipe.recent + recipe.window)
+        older = await reading.messages(recipe.recent + recipe.window)
         first = older[0].seq if older else 0
         return [hit for hit in hits if hit.message is not None and hit.message.seq >= first]
 
@@ -206,14 +200,6 @@ class Builder:
         if "memories" not in recipe.order or not recipe.memories:
             return []
         return (await reading.memories)[: recipe.memories]
-
-    async def _habits(self, scope: Scope, recipe: Recipe) -> str:
-        return await self._people.habits(scope) if "habits" in recipe.order else ""
-
-    async def _about(self, scope: Scope, recipe: Recipe, reading: Reading) -> str | None:
-        if "portrait" not in recipe.order:
-            return None
-        return await self._people.portrait(scope, reading.memories, reading.summaries)
 
 
 def _called(user: str, messages: Sequence[Message]) -> str:
@@ -227,10 +213,6 @@ def _is_current(message: Message, scope: Scope, wanted: Wanted) -> bool:
     if wanted.answers is not None:
         return message.seq == wanted.answers
     return (message.role, message.text, message.user) == ("user", wanted.text, scope.user)
-
-
-def _within(scope: Scope) -> Within:
-    return "user" if is_direct(scope.thread) else "thread"
 
 
 def _recent(

@@ -1,16 +1,40 @@
-"""Reads that one context is made of: each is made when it is first asked for, and once."""
+"""Reads that one context is made of: each is made once, and begins as soon as it is known that it will be needed."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from recollect.domain.memory import Memory
 from recollect.domain.message import Message
-from recollect.domain.scope import Scope
+from recollect.domain.scope import Scope, is_direct
 from recollect.domain.summary import Summary
+from recollect.domain.words import Within
+from recollect.profiles.recipe import Recipe
+from recollect.recall import Begun, Recall
 from recollect.store import Store
+from recollect.tasks import begin
+
+T = TypeVar("T")
+
+
+class People(Protocol):
+    """What is known about people, without asking a model."""
+
+    async def portrait(
+        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+    ) -> str | None:
+        """Return all that should be known about a user, in lines, the most important first.
+
+        Active memories and summaries are passed: others need them too.
+        """
+
+    async def habits(self, scope: Scope) -> str:
+        """Return how a user likes to talk."""
 
 
 class Near(NamedTuple):
@@ -27,29 +51,70 @@ class Near(NamedTuple):
         return frozenset(message.seq for message in (*self.recent, *self.current))
 
 
-class Reading:
-    """What several parts of a context need. Whoever awaits it waits for the same read."""
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where contexts come from."""
 
-    def __init__(self, store: Store, scope: Scope) -> None:
-        self._store = store
+    store: Store
+    recall: Recall
+    people: People
+
+
+class Reading:
+    """What several parts of a context need. Whoever awaits it waits for the same read.
+
+    All that does not depend on settings begins at once: the settings themselves are being read meanwhile.
+    """
+
+    def __init__(self, sources: Sources, scope: Scope, recipe: Recipe, text: str, at: datetime | None) -> None:
+        self.recipe = recipe
+        self._sources = sources
         self._scope = scope
-        self._begun: list[asyncio.Future[list[Memory]] | asyncio.Future[list[Summary]]] = []
+        self._begun: list[asyncio.Future[Any]] = []
+        self.search: Begun | None = None
+        """The search for snippets; None where the recipe wants none."""
+        if "snippets" in recipe.order and recipe.snippets:
+            self.search = sources.recall.begin(scope, text, within(scope), at)
+        self.newest = self._begin(self.messages(recipe.recent + 1))
+        """The newest messages, as many as a recipe shows and one more, oldest first."""
+        self.portrait = self._begin(self._portrait())
+        self.habits = self._begin(self._habits())
+
+    async def messages(self, limit: int, before: int | None = None) -> list[Message]:
+        """Return the newest messages of the conversation below a sequence number, oldest first."""
+        return await self._sources.store.messages(self._scope, within=within(self._scope), limit=limit, before=before)
 
     @cached_property
     def memories(self) -> asyncio.Future[list[Memory]]:
         """All that the user has active."""
-        found = asyncio.ensure_future(self._store.memories(self._scope))
-        self._begun.append(found)
-        return found
+        return self._begin(self._sources.store.memories(self._scope))
 
     @cached_property
     def summaries(self) -> asyncio.Future[list[Summary]]:
         """The same of the summaries."""
-        found = asyncio.ensure_future(self._store.summaries(self._scope))
-        self._begun.append(found)
-        return found
+        return self._begin(self._sources.store.summaries(self._scope))
 
     def close(self) -> None:
         """Give up what nobody waits for any more."""
         for each in self._begun:
             each.cancel()
+        if self.search is not None:
+            self.search.cancel()
+
+    def _begin(self, read: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        begun = begin(read)
+        self._begun.append(begun)
+        return begun
+
+    async def _portrait(self) -> str | None:
+        if "portrait" not in self.recipe.order:
+            return None
+        return await self._sources.people.portrait(self._scope, self.memories, self.summaries)
+
+    async def _habits(self) -> str:
+        return await self._sources.people.habits(self._scope) if "habits" in self.recipe.order else ""
+
+
+def within(scope: Scope) -> Within:
+    """Return whose messages belong to a conversation: all of a person's, or all that was said in a shared thread."""
+    return "user" if is_direct(scope.thread) else "thread"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cachetools import LRUCache
@@ -20,6 +21,7 @@ from recollect.recall.question import Question
 from recollect.store import Store
 from recollect.store.ranking import TextMatches
 from recollect.store.terms import words_of
+from recollect.tasks import begin
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
@@ -39,6 +41,24 @@ class Gathered(NamedTuple):
     candidates: Candidates
     vector: Vectors | None
     notes: bool
+
+
+class Begun(NamedTuple):
+    """A search that has begun. Whoever does not go on with it cancels it."""
+
+    question: Question
+    place: tuple[str, ...]
+    guess: str | None
+    """The question without the speakers' names, where these are known from before."""
+    vector: asyncio.Future[Vectors | None] | None
+    """That of the guess."""
+    matches: asyncio.Future[TextMatches]
+
+    def cancel(self) -> None:
+        """Give up what is not there yet."""
+        self.matches.cancel()
+        if self.vector is not None:
+            self.vector.cancel()
 
 
 class Reading(NamedTuple):
@@ -61,20 +81,31 @@ class Gatherer:
         """Drop the names that are at hand."""
         self._speakers.clear()
 
-    def expect(self, scope: Scope, query: str, within: Within) -> None:
-        """Begin with what takes longest, the vector of a question that will be asked in a moment."""
-        if not isinstance(self._embedder, LatelyEmbedder):
-            return
-        text = self._without_names(Question.of(query, None), self._speakers.get(_place(scope, within)))
-        if text is not None and text.strip():
-            self._embedder.expect(text)
+    def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
+        """Begin to look the words up and to embed the question: side by side, where the speakers' names are known.
 
-    async def gather(self, scope: Scope, asking: Asking) -> Gathered:
-        """Return the messages that one of the arms found, with what is known of them but their texts."""
+        The longer of the two starts first.
+        """
+        question, place = Question.of(query, at), _place(scope, within)
+        guess = self._without_names(question, self._speakers.get(place))
+        if guess is not None and guess.strip() and isinstance(self._embedder, LatelyEmbedder):
+            self._embedder.expect(guess)
+        vector = None if guess is None else begin(self._embed(guess))
+        matches = begin(self._store.match_text(scope, query, within=within))
+        return Begun(question, place, guess, vector, matches)
+
+    async def gather(self, scope: Scope, asking: Asking, begun: Begun | None = None) -> Gathered:
+        """Return the messages that one of the arms found, with what is known of them but their texts.
+
+        `begun` is the same search, where it has begun already.
+        """
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-        question, many = Question.of(asking.query, asking.at), max(_CANDIDATES, asking.limit)
-        matches, vector = await self._match_and_embed(scope, asking, question)
+        begun, many = begun or self.begin(scope, asking.query, asking.within, asking.at), max(_CANDIDATES, asking.limit)
+        try:
+            matches, vector = await self._matched_and_embedded(begun)
+        finally:
+            begun.cancel()
         scores = matches.scores()
         rows = np.sort(matches.best(scores, many))
         if asking.arms == "dense":
@@ -82,7 +113,7 @@ class Gatherer:
         dense, usual = np.zeros(len(scores) + 1), Usual()
         if vector is not None:
             rows, usual = await self._compare(scope, asking, vector, many, matches.columns, rows, dense)
-        candidates = candidates_of(question, matches, rows, np.append(scores, 0.0), dense, usual)
+        candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, usual)
         return Gathered(candidates, vector, matches.notes)
 
     async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Reading:
@@ -97,25 +128,13 @@ class Gatherer:
         texts = [messages[seq].text for seq in seqs if seq in messages]
         return Reading(candidates.narrowed(places[there], texts), places[there], messages)
 
-    async def _match_and_embed(
-        self, scope: Scope, asking: Asking, question: Question
-    ) -> tuple[TextMatches, Vectors | None]:
-        """Look the words up and embed the question: side by side, where the speakers' names are known from before."""
-        place = _place(scope, asking.within)
-        guess = self._without_names(question, self._speakers.get(place))
-        early = None if guess is None else asyncio.ensure_future(self._embed(guess))
-        try:
-            # The longer of the two starts first.
-            await asyncio.sleep(0)
-            matches = await self._store.match_text(scope, asking.query, within=asking.within)
-            self._speakers[place] = matches.columns.speakers
-            text = self._without_names(question, matches.columns.speakers) or question.text
-            if early is not None and text == guess:
-                return matches, await early
-            return matches, await self._embed(text)
-        finally:
-            if early is not None:
-                early.cancel()
+    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None]:
+        matches = await begun.matches
+        self._speakers[begun.place] = matches.columns.speakers
+        text = self._without_names(begun.question, matches.columns.speakers) or begun.question.text
+        if begun.vector is not None and text == begun.guess:
+            return matches, await begun.vector
+        return matches, await self._embed(text)
 
     @staticmethod
     def _without_names(question: Question, speakers: Sequence[str] | None) -> str | None:

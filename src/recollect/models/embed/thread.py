@@ -22,13 +22,17 @@ class Worker:
 
     async def run(self, call: Callable[[], T]) -> T:
         """Run a call in the thread and return what it returns."""
+        return await self.submit(call)
+
+    def submit(self, call: Callable[[], T]) -> asyncio.Future[T]:
+        """Hand a call to the thread at once."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._calls.put((call, loop, future))
-        return await future
+        return future
 
     def stop(self) -> None:
         """Let the thread end after what it is doing, without waiting for it."""
