@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from recollect.memory import UserMemory
+from server.belongings import furnish, state_of
 from server.serving import Running
 
 pytestmark = pytest.mark.anyio
@@ -50,27 +50,6 @@ def example(schema: dict[str, Any], shape: dict[str, Any], user: str) -> Any:  #
     return {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "array": []}.get(shape.get("type", ""))
 
 
-async def furnish(person: UserMemory) -> dict[str, int]:
-    """Give somebody one of everything, with the word in it. Return the numbers of a memory and a summary."""
-    await person.add("user", f"I was in {SECRET} with Tom.")
-    await person.add("assistant", f"How was {SECRET}?")
-    await person.remember(f"visited {SECRET}")
-    memory = await person.note("fact", f"knows {SECRET} well")
-    summary = (await person.summarize())[0]
-    await person.set("note", SECRET)
-    return {"memories": memory.id, "summaries": summary.id}
-
-
-async def state_of(person: UserMemory) -> object:
-    return (
-        await person.history(),
-        await person.memories(active=None),
-        await person.facts(),
-        await person.summaries(active=None),
-        await person.settings(),
-    )
-
-
 async def call(
     client: httpx2.AsyncClient, method: str, path: str, operation: dict[str, Any], body: object, query: dict[str, str]
 ) -> httpx2.Response:
@@ -83,7 +62,7 @@ async def call(
 
 async def test_no_route_reaches_over_a_wall(server: Running) -> None:
     theirs = server.memory.user("bob", space="theirs")
-    numbers = await furnish(theirs)
+    numbers = await furnish(theirs, SECRET)
     await server.memory.user("ann", space="theirs").add("user", "hello from Ann")
     before = await state_of(theirs)
     schema = server.app.openapi()
@@ -114,7 +93,7 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
                     assert answer.status_code < 500, where
                     if "remember" not in path and "memories" not in path:
                         assert SECRET not in re.sub(rf"\b(q|query|{SECRET}')\b", "", answer.text), where
-                    assert f"knows {SECRET}" not in answer.text, where
+                    assert f"go to {SECRET}" not in answer.text, where
                     assert f"in {SECRET} with" not in answer.text, where
                 if "{number}" in path and answers[0].status_code != 403:
                     told = answers[0].text.replace(str(foreign), "N"), answers[1].text.replace(str(UNKNOWN), "N")
@@ -127,7 +106,7 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
 
 
 async def test_a_key_for_one_user_sees_that_user_alone(server: Running) -> None:
-    await furnish(server.memory.user("bob"))
+    await furnish(server.memory.user("bob"), SECRET)
     await server.memory.user("bob", thread="general").add("user", f"{SECRET} in the channel")
     await server.memory.user("ann").note("fact", "plays chess")
     async with server.client(server.key("app", user="ann")) as client:

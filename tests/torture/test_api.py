@@ -17,6 +17,7 @@ from schemathesis import GenerationMode
 
 from recollect.memory import UserMemory
 from recollect.server.auth import ROLES
+from server.belongings import furnish, state_of
 from server.describing import CHECKS, OPERATIONS, requests, so_many
 from server.panelling import READS, WRITES
 from server.serving import Live, live
@@ -33,33 +34,11 @@ ONE_EACH: Final = httpx2.Limits(max_keepalive_connections=0)
 """A machine that is paused for a while finds kept connections closed."""
 
 
-async def furnish(person: UserMemory) -> dict[str, int]:
-    """Give somebody one of everything, with the word in it. Return the numbers of a memory and a summary."""
-    await person.add("user", f"I was in {MARK} with Tom.", name=f"Bob {MARK}")
-    await person.add("assistant", f"How was {MARK}?")
-    await person.remember(f"visited {MARK}")
-    memory = await person.note("reminder", f"go to {MARK} again", tags=[MARK])
-    summary = (await person.summarize())[0]
-    await person.set("bot_persona", MARK)
-    return {"memories": memory.id, "summaries": summary.id}
-
-
-async def state_of(person: UserMemory) -> object:
-    return (
-        await person.history(),
-        await person.memories(active=None),
-        await person.facts(),
-        await person.summaries(active=None),
-        await person.settings(),
-        await person.sessions(),
-    )
-
-
 def test_every_answer_is_as_described_whoever_asks(size: Size) -> None:
     """Half of the requests name people and things that there are, so that they are not all answered with 404."""
     figures = Figures("described", "operations", "cases", "2xx", "4xx", "5xx", "undeclared")
     with live() as server:
-        numbers = server.run(furnish(server.served.memory.user("bob")))
+        numbers = server.run(furnish(server.served.memory.user("bob"), MARK))
         tokens = [server.link, *(server.key(role) for role in ROLES), server.key("admin", user="bob")]
 
         def all_of(operation: str) -> None:
@@ -114,7 +93,7 @@ def walled() -> Iterator[tuple[Live, list[Wall], dict[str, int], UserMemory]]:
         theirs = memory.user("bob", space="theirs")
         server.run(memory.user(f"{MARK}-user", space="theirs").add("user", f"nobody names {MARK}"))
         server.run(memory.set("bot_persona", PERSONA, space="theirs"))
-        numbers = server.run(furnish(theirs))
+        numbers = server.run(furnish(theirs, MARK))
         server.served.keys.add(MARK, "reader", space="theirs")
         walls = []
         for role in ROLES:
