@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import recollect
@@ -79,6 +80,17 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     await store.close()
     assert found_in(home, SECRETS) == []
     assert found_in(tmp_path, SECRETS) == [f"{word} in before.db" for word in SECRETS]
+
+
+async def test_what_searches_keep_in_memory_goes_too(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "memory.db")
+    await fill(store, 20)
+    caches = store._engine.caches
+    await store.search_vector(ANN, "test", np.ones(4, dtype=np.float32))
+    assert caches._kept
+    await store.purge(ANN, "admin")
+    assert not caches._kept
+    await store.close()
 
 
 @pytest.mark.parametrize("kind", ["json", "files"])

@@ -18,17 +18,20 @@ from recollect.domain.memory import MemoryDraft
 from recollect.domain.memory_change import (
     AddMemory,
     ChangeMemory,
+    CountMemory,
 )
 from recollect.domain.message import Message
-from recollect.domain.moving import DayRow, Purged, Restore, SummaryRow
+from recollect.domain.moving import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from recollect.domain.scope import Scope
 from recollect.domain.summary import SummaryDraft, ViewDraft
-from recollect.domain.summary_change import AddView, Settle, Walk
+from recollect.domain.summary_change import AddView, Revise, Settle, Walk
 from recollect.domain.vector import VectorRow
 from recollect.errors import NotFound, SourcesChanged
 from recollect.portability.copying import copy
 from recollect.store import Store, open_store
 from recollect.store.postgres import PostgresStore
+
+NUMBERED = (Message, SummaryRow, MemoryRow, SuccessorRow)
 
 
 @pytest.fixture(params=["sqlite", "memory", "postgres"])
@@ -118,6 +121,31 @@ async def test_a_later_dump_brings_what_changed(store: Store, other: Store) -> N
     assert (await other.verify()).ok
 
 
+async def test_a_later_dump_brings_the_newer_version_of_a_summary(store: Store, other: Store) -> None:
+    summary = await archive(store, ANN, await add(store, ANN, "one", "two"))
+    await copy(store.dump(), other)
+    await store.apply([Revise(ANN, summary.id, "Better.", edited_by="ann")])
+    await copy(store.dump(), other)
+    assert await other.summaries(ANN, active=None) == await store.summaries(ANN, active=None)
+    assert [each.text for each in await other.summaries(ANN)] == ["Better."]
+    assert (await other.verify()).ok
+
+
+async def test_a_later_dump_brings_what_was_said_again(store: Store, other: Store) -> None:
+    (message,) = await add(store, ANN, "I like tea")
+    draft = MemoryDraft(ANN, "preference", "likes tea", sources=(message.seq,))
+    memory = (await store.apply([AddMemory(draft)])).memory
+    await copy(store.dump(), other)
+    await store.apply([CountMemory(ANN, memory.id, 3, memory.seen_at + timedelta(days=1))])
+    await copy(store.dump(), other)
+    assert [(each.times, each.seen_at) for each in await other.memories(ANN)] == [
+        (4, memory.seen_at + timedelta(days=1))
+    ]
+    await other.apply([CountMemory(ANN, memory.id, 1, memory.seen_at + timedelta(days=2))])
+    await copy(store.dump(), other)
+    assert [each.times for each in await other.memories(ANN)] == [5], "what is here counts on"
+
+
 async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, other: Store) -> None:
     messages = await add(store, ANN, "one", "two", "three")
     await copy(store.dump(), other)
@@ -129,6 +157,21 @@ async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, othe
         ("Here.", True),
     ]
     assert (await other.verify()).ok
+
+
+async def test_rows_without_numbers_come_back_with_none(store: Store, other: Store) -> None:
+    await furnish(store)
+    await copy(store.dump(), other)
+    unnumbered = [row for row in await everything(store) if not isinstance(row, NUMBERED)]
+    assert {type(row).__name__ for row in unnumbered} >= {
+        "SessionRow",
+        "Facts",
+        "ForgottenRow",
+        "UserRow",
+        "SettingRow",
+    }
+    results = [(await other.apply([Restore(row)])).results[0] for row in unnumbered]
+    assert set(results) == {Restored(0, False)}
 
 
 async def test_a_row_with_an_unexpected_number_is_refused(store: Store) -> None:
@@ -150,6 +193,15 @@ async def test_a_dump_is_of_one_moment(store: Store) -> None:
     rest = [row async for more in dumping for row in more]
     texts = [row.text for row in [*page, *rest] if isinstance(row, Message)]
     assert texts == [f"message {number}" for number in range(20)]
+
+
+async def test_vectors_are_given_out_only_when_they_are_asked_for(store: Store) -> None:
+    await furnish(store)
+    kinds = [
+        {type(row) for page in [page async for page in dump] for row in page}
+        for dump in (store.dump(), store.dump(vectors=False), store.dump(vectors=True))
+    ]
+    assert [VectorOf in each for each in kinds] == [False, False, True]
 
 
 async def test_days_that_were_summarised_are_not_summarised_again(store: Store, other: Store) -> None:

@@ -75,6 +75,13 @@ async def test_notes_are_compared_by_meaning_once_an_embedder_has_seen_them(stor
     assert (await store.verify()).ok
 
 
+async def test_no_more_notes_are_handed_out_for_embedding_than_asked_for(store: Store) -> None:
+    for message in await add(store, ANN, "one", "two", "three"):
+        await summarise(store, ANN, f"summary of {message.text}", message.seq)
+        await remember(store, ANN, f"memory of {message.text}", message.seq)
+    assert [len(await store.unembedded_notes("m", limit)) for limit in (2, 3, 4, 6, 7)] == [2, 3, 4, 6, 6]
+
+
 async def test_of_a_summary_of_very_much_the_first_sources_are_named(store: Store) -> None:
     changes = [adding(ANN, f"message {number}") for number in range(MOST_SOURCES + 5)]
     await store.apply(changes)

@@ -14,7 +14,7 @@ from recollect.domain.change import AddMessage
 from recollect.domain.message import draft
 from recollect.domain.scope import Scope
 from recollect.errors import InvalidInput, StoreClosed, StoreError
-from recollect.store.sqlite import Options, SqliteStore
+from recollect.store.sqlite import Options, SqliteStore, readers
 
 ANN = Scope.of("ann")
 
@@ -101,6 +101,7 @@ async def test_many_turns_at_once_are_all_answered(store: SqliteStore) -> None:
         return await read(lambda it: it.execute("SELECT ?", (number,)).get)
 
     assert await asyncio.gather(*map(ask, range(500))) == list(range(500))
+    assert len(store._engine._readers._threads) == store._engine.options.readers
 
 
 async def test_a_closed_store_reads_nothing_and_finishes_what_was_asked(tmp_path: Path) -> None:
@@ -115,7 +116,11 @@ async def test_a_closed_store_reads_nothing_and_finishes_what_was_asked(tmp_path
         await engine.glance(where)
 
 
-async def test_the_gate_waits_for_those_inside_and_keeps_others_out(store: SqliteStore) -> None:
+async def test_the_gate_waits_for_those_inside_and_keeps_others_out(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Longer than anybody here waits: whoever leaves must say so.
+    monkeypatch.setattr(readers, "_DRAIN_SECONDS", 30)
     engine, gate = store._engine, store._engine._readers.gate
     inside, leave, order = threading.Event(), threading.Event(), []
 

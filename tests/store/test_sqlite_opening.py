@@ -37,6 +37,13 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     await store.close()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="SQLite has this kind of locks on Unix alone")
+async def test_a_place_where_processes_cannot_share_memory_is_refused(path: Path) -> None:
+    # SQLite's locks for file systems that can do nothing but make files: the write-ahead log needs more than that.
+    with pytest.raises(StoreUnavailable, match="does not support SQLite's WAL mode"):
+        await SqliteStore.open(path, Options(vfs="unix-dotfile"))
+
+
 async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     await (await open_store(path)).close()
     newer = migrations()[-1].number + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -13,9 +13,11 @@ import pytest
 from making import adding
 from recollect.domain.receipt import Receipt
 from recollect.domain.scope import Scope
-from recollect.errors import NotFound, StoreBusy, StoreError
+from recollect.errors import NotFound, StoreBusy, StoreError, StoreFull
 from recollect.store import open_store
 from recollect.store.sqlite import Options
+from recollect.store.sqlite.connection import translated
+from recollect.store.sqlite.names import LatestSession, Names
 from recollect.store.sqlite.transaction import prepare
 from recollect.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 
@@ -93,7 +95,9 @@ def reading(path: Path) -> Iterator[apsw.Connection]:
 
 
 def test_a_short_log_is_not_copied_back(writer: Writer, path: Path) -> None:
+    before = path.stat().st_size
     fill_exactly(writer, CHECKPOINT_PAGES - 1)
+    assert path.stat().st_size == before, "not by SQLite itself either, inside of somebody's commit"
     assert copied(writer, path, waiting=False) == (False, False)
 
 
@@ -160,6 +164,61 @@ def test_after_copying_back_the_writer_waits_for_other_processes_as_long_as_befo
         leaving.join()
 
 
+class Disk(apsw.VFS):
+    """The real files, of which the database itself cannot be synced while `failing`."""
+
+    def __init__(self) -> None:
+        self.failing = False
+        super().__init__("unsynced", "unix")
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
+        return File(self, name, flags)
+
+
+class File(apsw.VFSFile):
+    def __init__(self, disk: Disk, name: str | apsw.URIFilename | None, flags: list[int]) -> None:
+        self._disk = disk
+        self._is_database = bool(flags[0] & apsw.SQLITE_OPEN_MAIN_DB)
+        super().__init__("unix", name, flags)
+
+    def xSync(self, flags: int) -> None:  # noqa: N802
+        if self._is_database and self._disk.failing:
+            raise apsw.exception_for(apsw.SQLITE_IOERR_FSYNC)
+        super().xSync(flags)
+
+
+def test_a_log_that_cannot_be_copied_back_is_trouble_but_loses_nothing(path: Path) -> None:
+    disk = Disk()
+    writer = Writer(path, Options(vfs="unsynced"))
+    assert isinstance(say(writer, "before"), Receipt)
+    writer.alone(lambda it: it.execute("CREATE TABLE ballast (bytes)"))
+    fill(writer, CHECKPOINT_PAGES)
+    pages = writer.wal_pages
+    disk.failing = True
+    assert not kept_away(writer, waiting=False)
+    assert "back failed" in str(writer.last_error)
+    assert writer.wal_pages == pages
+    assert isinstance(say(writer, "after"), Receipt)
+    assert writer.last_error is None
+    disk.failing = False
+    assert not kept_away(writer, waiting=False)
+    assert writer.wal_pages == 0
+    assert writer.last_error is None
+    writer.close()
+    disk.unregister()
+
+
+def test_a_full_disk_fails_all_that_is_stored_together(writer: Writer) -> None:
+    most = writer.alone(lambda it: int(it.pragma("max_page_count")))
+    writer.alone(lambda it: it.pragma("max_page_count", it.pragma("page_count")))
+    sets = [prepare([adding(ANN, text)]) for text in ("small", "large" * 10_000, "small again")]
+    outcomes = writer.commit([*sets, prepare([adding(ANN, "two"), adding(ANN, "more" * 10_000)])])
+    assert [type(outcome) for outcome in outcomes] == [StoreFull] * 4
+    writer.alone(lambda it: it.pragma("max_page_count", most))
+    assert isinstance(say(writer, "after"), Receipt)
+    assert writer.alone(lambda it: list(it.execute("SELECT text FROM log"))) == [("after",)]
+
+
 def test_what_another_writer_erased_is_not_remembered(path: Path) -> None:
     # Two connections that know nothing of each other, as in two processes.
     with closing(Writer(path, Options())) as one, closing(Writer(path, Options())) as other:
@@ -208,6 +267,19 @@ def test_a_file_that_is_gone_is_not_made_anew_after_a_failure(path: Path) -> Non
         assert not path.exists()
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this platform does not list open files")
+def test_a_file_that_cannot_be_brought_up_to_date_is_let_go_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise StoreError("injected")
+
+    monkeypatch.setattr("recollect.store.sqlite.writer.migrate", fail)
+    with pytest.raises(StoreError, match="injected") as raised:
+        Writer(path, Options())
+    opened = {place.resolve() for place in Path("/proc/self/fd").iterdir()}
+    assert path.resolve() not in opened
+    assert raised.tb is not None, "whoever keeps the error keeps what it came from"
+
+
 def test_trouble_is_kept_for_whoever_asks_and_a_callers_mistake_is_none(
     writer: Writer, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -221,3 +293,37 @@ def test_trouble_is_kept_for_whoever_asks_and_a_callers_mistake_is_none(
             assert caplog.records[-1].exc_info is None, "our own errors say enough"
             hasty.note(MemoryError("injected"))
             assert caplog.records[-1].exc_info is not None
+
+
+def test_what_is_remembered_of_names_has_a_limit_and_is_found_again(writer: Writer) -> None:
+    names = writer.alone(lambda it: Names(it, limit=3))
+    scopes = [Scope.of(f"user {number}", thread=f"thread {number}") for number in range(10)]
+
+    def place(scope: Scope) -> tuple[int, int]:
+        found = names.place(scope, 0)
+        kept: list[Sized] = [names._places, names._people, names._owners, names._threads]
+        sizes.append(max(map(len, kept)))
+        return found
+
+    sizes: list[int] = []
+    first = [place(scope) for scope in scopes]
+    assert len(set(first)) == len(scopes)
+    assert [place(scope) for scope in reversed(scopes)] == first[::-1]
+    assert max(sizes) == 3
+
+    for number in range(1, 4):
+        names.sessions[number] = LatestSession(number, f"s-{number}", 0, 0, None)
+        names.trim()
+        assert len(names.sessions) == (number if number < 3 else 0)
+
+
+@pytest.mark.parametrize("code", [apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE])
+def test_no_room_is_called_so_for_the_shared_memory_too(path: Path, code: int) -> None:
+    with pytest.raises(StoreFull, match="free some space"), translated(path, "reading"):
+        raise apsw.exception_for(code)
+
+
+def test_another_failure_of_the_disk_is_not_taken_for_a_full_one(path: Path) -> None:
+    with pytest.raises(StoreError, match="the disk failed") as raised, translated(path, "reading"):
+        raise apsw.exception_for(apsw.SQLITE_IOERR_READ)
+    assert not isinstance(raised.value, StoreFull)

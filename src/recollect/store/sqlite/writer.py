@@ -169,8 +169,7 @@ class Writer:
         connection = connect(self._path, self._options, create=create)
         try:
             migrate(connection, self._path)
-            # Checkpoints are made in the gaps between groups, never inside a caller's commit.
-            connection.wal_autocheckpoint(0)
+            # In the place of SQLite's own hook, which would copy the log back inside a caller's commit.
             connection.set_wal_hook(self._saw_wal)
         except BaseException:
             connection.close()
