@@ -53,6 +53,11 @@ class Contexts:
 
         return Builder(self.store, self._recall, self._people)
 
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self.recipes.clear()
+        self.builder.forget_all()
+
 
 class UserContexts:
     """The contexts and the settings of one user."""

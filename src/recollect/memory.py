@@ -187,6 +187,7 @@ class Memory(AllMemories, AllCare, AllPortable):
     def _forget_what_is_at_hand(self) -> None:
         self._knowledge.portraitist.forget_all()
         self._recall.forget_all()
+        self._contexts.forget_all()
 
     async def ingest_message(
         self,

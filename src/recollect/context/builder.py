@@ -16,6 +16,7 @@ from recollect.context.reading import Near, People, Reading, Sources, within
 from recollect.context.render import as_messages, as_text, block
 from recollect.context.sections import Offers, speaker
 from recollect.domain.hit import Hit
+from recollect.domain.lately import Lately
 from recollect.domain.memory import Memory
 from recollect.domain.message import Message
 from recollect.domain.scope import Scope, is_direct
@@ -31,6 +32,9 @@ _SMALL_BUDGET: Final = 16_000
 _USUAL_SNIPPET: Final = 40
 """The tokens of a message of twenty words with its date and speaker."""
 
+
+_WRITTEN: Final = 10_000
+"""Of so many messages and summaries at least it is remembered how they are written."""
 
 _SECTIONS_KEPT: Final = 4_096
 """Of so many sections of people's contexts it is known what they cost while they are empty."""
@@ -68,10 +72,17 @@ class Builder:
 
     def __init__(self, store: Store, recall: Recall, people: People) -> None:
         self._sources = Sources(store, recall, people)
+        self._written: dict[str, Lately[bytes | str, tuple[str, int]]] = {}
+
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self._written.clear()
 
     def begin(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> Reading:
         """Begin to read for a context that is about to be built. Whoever does not build it closes this."""
-        return Reading(self._sources, scope, recipe, text, at)
+        reading = Reading(self._sources, scope, recipe, text, at)
+        reading.begin()
+        return reading
 
     async def build(
         self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter, begun: Reading | None = None
@@ -82,14 +93,14 @@ class Builder:
         else:
             reading = self.begin(scope, wanted.text, wanted.at, recipe)
         at = wanted.at or datetime.now(UTC)
-        offers = Offers(counter)
+        offers = Offers(counter, self._written.setdefault(counter.name, Lately(_WRITTEN)))
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
         searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, reading))
         try:
             # All that does not depend on the search is written down meanwhile.
             portrait, habits = await reading.portrait, await reading.habits
             memories = await self._memories(recipe, reading)
-            summaries, recent, current = await nearing
+            summaries, recent, current, _ = await nearing
             person = _called(scope.user, (*recent, *current))
             several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
             offered: dict[SectionName, list[Item]] = {
@@ -131,10 +142,10 @@ class Builder:
 
     async def account(self, scope: Scope, wanted: Wanted, recipe: Recipe) -> AccountContext:
         """Return the parts of a context as they are, without a budget."""
-        reading = self.begin(scope, wanted.text, wanted.at, recipe)
+        reading = Reading(self._sources, scope, recipe, wanted.text, wanted.at)
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
         try:
-            summaries, recent, _ = await nearing
+            summaries, recent, _, _ = await nearing
             newest = max(summaries, key=lambda summary: summary.id, default=None)
             return {
                 "recent": recent,
@@ -152,7 +163,8 @@ class Builder:
             newest = list(await reading.newest)
         else:
             newest = await reading.messages(recipe.recent + 1, before=wanted.answers + 1)
-        return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest))
+        last = newest[-1].seq if newest else 0
+        return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest), last)
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
         if "summaries" not in recipe.order:
@@ -189,7 +201,9 @@ class Builder:
         async def beside() -> frozenset[int]:
             return (await nearing).shown
 
-        hits = await self._sources.recall.search(scope, asking, beside, reading.search)
+        found = await self._sources.recall.search(scope, asking, beside, reading.search)
+        last = (await nearing).last
+        hits = [hit for hit in found if hit.message is not None and hit.message.seq <= last]
         if not recipe.window:
             return hits
         older = await reading.messages(recipe.recent + recipe.window)

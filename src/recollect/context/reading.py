@@ -44,6 +44,8 @@ class Near(NamedTuple):
     recent: list[Message]
     current: list[Message]
     """The message that is to be answered, if it is stored."""
+    last: int
+    """The newest sequence number when this was read. What came after it is no part of the context."""
 
     @property
     def shown(self) -> frozenset[int]:
@@ -61,28 +63,47 @@ class Sources:
 
 
 class Reading:
-    """What several parts of a context need. Whoever awaits it waits for the same read.
+    """What several parts of a context need. Each is read when it is first asked for, or `begin` is called, and once.
 
-    All that does not depend on settings begins at once: the settings themselves are being read meanwhile.
+    Whoever awaits it waits for the same read.
     """
 
     def __init__(self, sources: Sources, scope: Scope, recipe: Recipe, text: str, at: datetime | None) -> None:
         self.recipe = recipe
         self._sources = sources
         self._scope = scope
+        self._text = text
+        self._at = at
         self._begun: list[asyncio.Future[Any]] = []
         self.search: Begun | None = None
-        """The search for snippets; None where the recipe wants none."""
-        if "snippets" in recipe.order and recipe.snippets:
-            self.search = sources.recall.begin(scope, text, within(scope), at)
-        self.newest = self._begin(self.messages(recipe.recent + 1))
-        """The newest messages, as many as a recipe shows and one more, oldest first."""
-        self.portrait = self._begin(self._portrait())
-        self.habits = self._begin(self._habits())
+        """The search for snippets, where it has begun."""
+
+    def begin(self) -> None:
+        """Begin to read all at once: what takes longest first, the search."""
+        if "snippets" in self.recipe.order and self.recipe.snippets:
+            self.search = self._sources.recall.begin(self._scope, self._text, within(self._scope), self._at)
+        if "portrait" in self.recipe.order:
+            _ = self.memories, self.summaries
+        _ = self.newest, self.portrait, self.habits
 
     async def messages(self, limit: int, before: int | None = None) -> list[Message]:
         """Return the newest messages of the conversation below a sequence number, oldest first."""
         return await self._sources.store.messages(self._scope, within=within(self._scope), limit=limit, before=before)
+
+    @cached_property
+    def newest(self) -> asyncio.Future[list[Message]]:
+        """The newest messages, as many as the recipe shows and one more, oldest first."""
+        return self._begin(self.messages(self.recipe.recent + 1))
+
+    @cached_property
+    def portrait(self) -> asyncio.Future[str | None]:
+        """What is known about the user."""
+        return self._begin(self._portrait())
+
+    @cached_property
+    def habits(self) -> asyncio.Future[str]:
+        """How the user likes to talk."""
+        return self._begin(self._habits())
 
     @cached_property
     def memories(self) -> asyncio.Future[list[Memory]]:

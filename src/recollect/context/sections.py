@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 
 from recollect.context.items import USUAL_PRIORITY, Item
 from recollect.domain.hit import Hit
+from recollect.domain.lately import Lately
 from recollect.domain.making import maker
 from recollect.domain.memory import Memory
 from recollect.domain.message import Message
@@ -33,6 +35,11 @@ class Offers:
     """Makes items of what was read."""
 
     counter: TokenCounter
+    written: Lately[bytes | str, tuple[str, int]]
+    """How messages (by their hashes) and summaries (by their texts) were written lately, and what that costs.
+
+    They come back turn after turn, and never change.
+    """
 
     def system(self, text: str | None) -> list[Item]:
         """Offer the system prompt, as the operator wrote it."""
@@ -40,7 +47,7 @@ class Offers:
 
     def rules(self) -> list[Item]:
         """Offer the rules against invention."""
-        return [self._item("rules", "rules", load_prompt("chat").section("rules"))]
+        return [self._item("rules", "rules", _rules())]
 
     def persona(self, persona: str | None) -> list[Item]:
         """Offer the bot's character."""
@@ -82,16 +89,25 @@ class Offers:
         ordered = sorted(found, key=lambda summary: (-summary.level, summary.id))
         places = {summary.id: float(place) for place, summary in enumerate(ordered)}
         return [
-            self._item(
+            Item(
                 "summaries",
                 f"summary {summary.id}",
-                f'<part level="{summary.level}">{quote(summary.text)}</part>',
+                *self._part(summary),
                 place=places[summary.id],
                 at=summary.created_at,
-                covers=covered.get(summary.id, frozenset()),
+                covers=covered.get(summary.id, _NOTHING),
             )
             for summary in sorted(found, key=lambda summary: (-summary.last, summary.level))
         ]
+
+    def _part(self, summary: Summary) -> tuple[str, int]:
+        key = f"{summary.level} {summary.text}"
+        known = self.written.get(key)
+        if known is None:
+            text = f'<part level="{summary.level}">{quote(summary.text)}</part>'
+            known = text, self.counter.count(f"{text}\n")
+            self.written.put(key, known)
+        return known
 
     def snippets(self, hits: Sequence[Hit]) -> list[Item]:
         """Offer what the search found: best first; it will stand in the order of time."""
@@ -106,12 +122,15 @@ class Offers:
         return list(items.values())
 
     def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
-        text = _row(message, names)
+        known = self.written.get(message.hash)
+        if known is None:
+            text = _row(message, names)
+            known = text, self.counter.count(f"{text}\n")
+            self.written.put(message.hash, known)
         return _made(
             "snippets",
             f"message {message.id}",
-            text,
-            self.counter.count(f"{text}\n"),
+            *known,
             message.seq,
             relevance,
             USUAL_PRIORITY,
@@ -137,7 +156,7 @@ class Offers:
                 at=message.at,
                 role=message.role,
                 name=speaker(message.name or message.author) if several and message.role == "user" else None,
-                shows=frozenset({message.seq}),
+                shows=frozenset((message.seq,)),
             )
             for message in reversed(messages)
         ]
@@ -154,6 +173,11 @@ class Offers:
         else:
             tokens = self.counter.count(f"{text}\n")
         return Item(section=section, key=key, text=text, tokens=tokens, **more)
+
+
+@cache
+def _rules() -> str:
+    return load_prompt("chat").section("rules")
 
 
 def _row(message: Message, names: dict[str, str]) -> str:

@@ -29,6 +29,7 @@ from recollect.models.prompts import enclose, load_prompt, strip_invisible
 from recollect.models.prompts.fence import Fenced
 from recollect.profiles import Profile
 from recollect.store import Store
+from recollect.tasks import begin
 from recollect.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ class Portraitist:
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> Sources:
         """Return facts, today and history of a user, without what they asked to forget."""
-        stones = await self._store.forgotten(scope)
-        stored = await self._store.facts(scope)
+        reading = begin(self._store.facts(scope))
+        stones, stored = await self._store.forgotten(scope), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
         found = await (remembered or self._store.memories(scope))
         memories = [memory for memory in found if not memory.over_at(at)]

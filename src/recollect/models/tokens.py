@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
+from recollect.domain.lately import Lately
 from recollect.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ _PIECE: Final = re.compile(r".{1,4000}\Z|.{1,4000}(?<=\S)(?= )|.{1,4000}", re.DO
 
 # Nor one that goes on from the end of a line into the next, unless that begins with a space or a slash. So lines are
 # counted one by one, and what was counted before, in whatever text it stood, is not counted again.
-_LINES: Final = re.compile(r"(?<=\n)(?=[^\s/])")
+_LINES: Final = re.compile(r"\n(?=[^\s/])")
+_COUNTS: Final = 32_768
+"""So many counts are remembered at least."""
 _LONGEST_KEY: Final = 1_000
 """Counts of longer texts are remembered by their hashes."""
 _MOST_BY_LINES: Final = 100_000
@@ -72,7 +75,7 @@ class TokenCounter:
         self.exact: Final = exact
         """Whether it is the encoding of the model that was asked for."""
         self._encoding = encoding
-        self._known = _Counts()
+        self._known: Lately[str | bytes, int] = Lately(_COUNTS)
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has. Counts are remembered."""
@@ -81,7 +84,8 @@ class TokenCounter:
         first = text.find("\n")
         if first in (-1, len(text) - 1):
             return self._counted(text)
-        return sum(map(self._counted, _LINES.split(text)))
+        *lines, last = _LINES.split(text)
+        return sum([self._counted(f"{line}\n") for line in lines]) + self._counted(last)
 
     def _counted(self, text: str) -> int:
         long = len(text) > _LONGEST_KEY
@@ -161,30 +165,6 @@ def count_tokens(text: str, model: str | None = None) -> int:
 def count_messages(messages: Iterable[Mapping[str, str | None]], model: str | None = None) -> int:
     """Return how many tokens a request with these messages has for a model."""
     return counter_for(model).count_messages(messages)
-
-
-class _Counts:
-    """The counts of the texts that were asked for lately: at least the last `_MOST` of them, at most twice as many.
-
-    Without a lock: each step is one on a dictionary, and what two threads lose to one another is counted again.
-    """
-
-    _MOST: Final = 32_768
-
-    def __init__(self) -> None:
-        self._new: dict[str | bytes, int] = {}
-        self._old: dict[str | bytes, int] = {}
-
-    def get(self, key: str | bytes) -> int | None:
-        known = self._new.get(key)
-        if known is None and (known := self._old.get(key)) is not None:
-            self.put(key, known)
-        return known
-
-    def put(self, key: str | bytes, count: int) -> None:
-        self._new[key] = count
-        if len(self._new) > self._MOST:
-            self._old, self._new = self._new, {}
 
 
 class _NotHereError(Exception):

@@ -32,6 +32,11 @@ class Usual(NamedTuple):
         """Return the cosine that a number of standard deviations stands for. Exactly zero stands for nothing known."""
         return self.mean + standard * self.deviation if standard else None
 
+    def cosines(self, standards: Numbers) -> list[float | None]:
+        """Return the same of many."""
+        cosines = (self.mean + standards * self.deviation).tolist()
+        return [cosine if known else None for cosine, known in zip(cosines, standards.tolist(), strict=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:

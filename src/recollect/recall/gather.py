@@ -17,7 +17,7 @@ from recollect.errors import ModelError
 from recollect.models.embed import Embedder, LatelyEmbedder, Vectors
 from recollect.recall.asking import Asking
 from recollect.recall.candidates import Candidates, Usual, candidates_of, neighbours
-from recollect.recall.question import Question
+from recollect.recall.question import Question, without
 from recollect.store import Store
 from recollect.store.ranking import TextMatches
 from recollect.store.terms import words_of
@@ -25,7 +25,7 @@ from recollect.tasks import begin
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
-    from recollect.store.columns import Columns, Rows
+    from recollect.store.columns import Rows
 
 _log: Final = logging.getLogger("recollect.recall")
 
@@ -86,13 +86,18 @@ class Gatherer:
 
         The longer of the two starts first.
         """
-        question, place = Question.of(query, at), _place(scope, within)
-        guess = self._without_names(question, self._speakers.get(place))
+        place = _place(scope, within)
+        guess = _without_names(query, self._speakers.get(place))
         if guess is not None and guess.strip() and isinstance(self._embedder, LatelyEmbedder):
             self._embedder.expect(guess)
         vector = None if guess is None else begin(self._embed(guess))
-        matches = begin(self._store.match_text(scope, query, within=within))
-        return Begun(question, place, guess, vector, matches)
+        matches = begin(self._store.match_text(scope, query, within=within, embedder=self._vectors_of))
+        return Begun(Question.of(query, at), place, guess, vector, matches)
+
+    @property
+    def _vectors_of(self) -> str | None:
+        """The name by which the store knows the vectors."""
+        return None if self._embedder is None else self._embedder.name
 
     async def gather(self, scope: Scope, asking: Asking, begun: Begun | None = None) -> Gathered:
         """Return the messages that one of the arms found, with what is known of them but their texts.
@@ -112,7 +117,7 @@ class Gatherer:
             rows = rows[:0]
         dense, usual = np.zeros(len(scores) + 1), Usual()
         if vector is not None:
-            rows, usual = await self._compare(scope, asking, vector, many, matches.columns, rows, dense)
+            rows, usual = await self._compare(scope, asking, vector, many, matches, rows, dense)
         candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, usual)
         return Gathered(candidates, vector, matches.notes)
 
@@ -131,16 +136,10 @@ class Gatherer:
     async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None]:
         matches = await begun.matches
         self._speakers[begun.place] = matches.columns.speakers
-        text = self._without_names(begun.question, matches.columns.speakers) or begun.question.text
+        text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
         if begun.vector is not None and text == begun.guess:
             return matches, await begun.vector
         return matches, await self._embed(text)
-
-    @staticmethod
-    def _without_names(question: Question, speakers: Sequence[str] | None) -> str | None:
-        if speakers is None:
-            return None
-        return question.without(frozenset(word for speaker in speakers for word in words_of(speaker)))
 
     async def _embed(self, text: str) -> Vectors | None:
         if self._embedder is None or not text.strip():
@@ -155,15 +154,19 @@ class Gatherer:
         return first
 
     async def _compare(
-        self, scope: Scope, asking: Asking, vector: Vectors, many: int, columns: Columns, rows: Rows, dense: Numbers
+        self, scope: Scope, asking: Asking, vector: Vectors, many: int, matches: TextMatches, rows: Rows, dense: Numbers
     ) -> tuple[Rows, Usual]:
         """Return the candidates of both arms; put the similarity of what was compared into `dense`."""
         import numpy as np  # noqa: PLC0415
 
-        beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
-        also = columns.seq[beside[beside < len(columns)]].tolist()
-        name = "" if self._embedder is None else self._embedder.name
-        nearest = await self._store.search_vector(scope, name, vector, within=asking.within, limit=many, also=also)
+        columns = matches.columns
+        if matches.vectors is not None:
+            nearest = matches.vectors.similar(vector)
+        else:
+            beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
+            also = columns.seq[beside[beside < len(columns)]].tolist()
+            name = self._vectors_of or ""
+            nearest = await self._store.search_vector(scope, name, vector, within=asking.within, limit=many, also=also)
         if nearest is None:
             return rows, Usual()
         usual = Usual(nearest.mean, nearest.deviation or 1.0)
@@ -171,6 +174,12 @@ class Gatherer:
         found, known = columns.locate(nearest.seqs)
         dense[found] = (nearest.scores[known] - usual.mean) / usual.deviation
         return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), usual
+
+
+def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:
+    if speakers is None:
+        return None
+    return without(query, frozenset(word for speaker in speakers for word in words_of(speaker)))
 
 
 def _place(scope: Scope, within: Within) -> tuple[str, ...]:

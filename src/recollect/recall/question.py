@@ -38,7 +38,8 @@ class Question:
             asks_when=_WHEN.search(folded) is not None,
         )
 
-    def without(self, names: frozenset[str]) -> str:
-        """Return the text without the names of people: whoever speaks rarely says their own name."""
-        kept = [word for word in self.text.split() if not names.intersection(words_of(word.removesuffix("'s")))]
-        return " ".join(kept) or self.text
+
+def without(text: str, names: frozenset[str]) -> str:
+    """Return a question without the names of people: whoever speaks rarely says their own name."""
+    kept = [word for word in text.split() if not names.intersection(words_of(word.removesuffix("'s")))]
+    return " ".join(kept) or text

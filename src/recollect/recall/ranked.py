@@ -10,7 +10,7 @@ from recollect.domain.making import maker
 from recollect.domain.message import Message
 from recollect.recall.candidates import Candidates
 from recollect.store.ranking import have
-from recollect.store.terms import words_of
+from recollect.store.terms import same_words
 
 if TYPE_CHECKING:
     from recollect.recall.candidates import Numbers
@@ -29,9 +29,9 @@ def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
 
 def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
     """Put messages that say the same in the same words together, the best `limit` of them first."""
-    kept: dict[tuple[str, ...], list[int]] = {}
+    kept: dict[str | bytes, list[int]] = {}
     for place in ranked:
-        said = tuple(words_of(texts[place])) or (texts[place],)
+        said = same_words(texts[place])
         if said not in kept and len(kept) == limit:
             break
         kept.setdefault(said, []).append(place)
@@ -80,7 +80,8 @@ def message_hits(
     added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
     scores, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
     words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
-    dense, seqs = candidates.dense[rows].tolist(), candidates.columns.seq[candidates.rows].tolist()
+    cosines = candidates.usual.cosines(candidates.dense[rows])
+    seqs = candidates.columns.seq[candidates.rows].tolist()
     hits = []
     for place, group in enumerate(groups):
         said = [messages[seqs[each]] for each in group if seqs[each] in messages]
@@ -95,11 +96,11 @@ def message_hits(
                 scores[place],
                 first.at,
                 (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
-                tuple([word for word, found in words if found[place]]),
+                tuple([word for word, found in words if found[place]]) if explained else (),
                 first,
                 tuple(zip(names, each_added[place], strict=True)) if explained else (),
-                candidates.usual.cosine(dense[place]),
-                tuple(around.get(group[0], ())),
+                cosines[place],
+                tuple(around[group[0]]) if around else (),
             )
         )
     return hits

@@ -185,8 +185,13 @@ class Store(Protocol):
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words; newer first among equals. `words` may be anything."""
 
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
-        """Return what `search_text` ranks: the scope's messages as columns, and which of them have which words."""
+    async def match_text(
+        self, scope: Scope, words: str, *, within: Within = "user", embedder: str | None = None
+    ) -> TextMatches:
+        """Return what `search_text` ranks: the scope's messages as columns, and which of them have which words.
+
+        The vectors that `embedder` gave them may come with it.
+        """
 
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages, of all spaces, that an embedder has not seen."""

@@ -62,9 +62,12 @@ class Groups(Generic[Work]):
             # All that the loop's tasks hand in during this turn of the loop goes to the thread together: it is woken
             # once, and the two do not fight for the interpreter over every single message.
             mailbox = self._mailboxes[loop] = []
-            loop.call_soon(self.hand_over, loop)
+            self._begin_turn(loop)
         mailbox.append(Job(work, loop, future))
         return future
+
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        loop.call_soon(self.hand_over, loop)
 
     def hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
         """Give the thread what a loop's tasks have handed in so far."""

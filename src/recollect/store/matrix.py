@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from recollect.domain.vector import Similar
@@ -21,6 +22,25 @@ _SHORTLIST: Final = 1_500
 """Beyond, the signs of the numbers pick so many that are compared."""
 _SAMPLE: Final = 1_000
 """How similar vectors are on the whole is judged by so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """So few vectors that all of them are compared. They do not change when others come."""
+
+    seqs: Numbers
+    values: Floats
+
+    def similar(self, vector: Floats) -> Similar | None:
+        """Return all of them, best first, and how similar they are on the whole."""
+        import numpy as np  # noqa: PLC0415
+
+        if not len(self.seqs):
+            return None
+        scores: Floats = self.values @ vector
+        # Ties go to the newer message, so that the answer is always the same: rows are in order, seen from the end.
+        best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+        return Similar(self.seqs[best], scores[best], float(scores.mean()), float(scores.std()))
 
 
 class Matrix:
@@ -62,6 +82,22 @@ class Matrix:
             self._values.extend(values)
         self._exact = self._sample = None
 
+    def few(self, only: Numbers | None = None) -> Few | None:
+        """Return all vectors, or those of these sequence numbers, which are in order; None where they are too many."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._seqs is None or self._values is None:
+            return Few(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32))
+        seqs = self._seqs.rows
+        if only is not None:
+            inside = np.flatnonzero(np.isin(seqs, only, assume_unique=True))
+            return Few(seqs[inside], self._values.rows[inside].astype(np.float32)) if len(inside) <= EXACT else None
+        if len(seqs) > EXACT:
+            return None
+        if self._exact is None or len(self._exact) != len(seqs):
+            self._exact = self._values.rows.astype(np.float32)
+        return Few(seqs, self._exact)
+
     def similar(
         self, vector: Floats, limit: int, also: Sequence[int] = (), only: Numbers | None = None
     ) -> Similar | None:
@@ -71,24 +107,17 @@ class Matrix:
         """
         import numpy as np  # noqa: PLC0415
 
-        if self._seqs is None or self._values is None:
+        few = self.few(only)
+        if few is not None:
+            return few.similar(vector)
+        if self._seqs is None:
             return None
         seqs = self._seqs.rows
         inside = np.arange(len(seqs)) if only is None else np.flatnonzero(np.isin(seqs, only, assume_unique=True))
-        if not len(inside):
-            return None
-        if len(inside) <= EXACT:
-            places, scores = inside, self._compare(vector, None if only is None else inside)
-            whole = scores
-        else:
-            places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
-            scores = self._compare(vector, places)
-            whole = self._usual(vector, inside)
-        # Ties go to the newer message, so that the answer is always the same: places are in order, seen from the end.
+        places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
+        scores, whole = self._compare(vector, places), self._usual(vector, inside)
         best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
         chosen, given = places[best], scores[best]
-        if len(chosen) == len(inside):
-            return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
         named = self._places(np.array(also, dtype=np.int64), seqs)
         named = named[~np.isin(named, chosen)]
         if only is not None:
@@ -98,19 +127,13 @@ class Matrix:
             given = np.concatenate([given, self._compare(vector, named)])
         return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
 
-    def _compare(self, vector: Floats, places: NDArray[np.intp] | None) -> Floats:
-        """Return the cosine of the vectors at these places, or of all."""
+    def _compare(self, vector: Floats, places: NDArray[np.intp]) -> Floats:
+        """Return the cosine of the vectors at these places."""
         import numpy as np  # noqa: PLC0415
 
         if self._values is None:
             raise ValueError("there is nothing to compare with")
-        values = self._values.rows
-        if len(values) <= EXACT:
-            if self._exact is None or len(self._exact) != len(values):
-                self._exact = values.astype(np.float32)
-            scores: Floats = (self._exact if places is None else self._exact[places]) @ vector
-        else:
-            scores = (values if places is None else values[places]).astype(np.float32) @ vector
+        scores: Floats = self._values.rows[places].astype(np.float32) @ vector
         return scores
 
     def _usual(self, vector: Floats, inside: NDArray[np.intp]) -> Floats:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from recollect.domain.hit import Hit
 from recollect.domain.message import Message
 from recollect.store.columns import Columns
+from recollect.store.matrix import Few
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,8 @@ class TextMatches:
     average_length: float
     notes: bool = False
     """Whether the user has summaries or memories, which belong to a search of all that is theirs."""
+    vectors: Few | None = None
+    """All vectors of these messages, where they are few and at hand: then `search_vector` need not be asked."""
 
     def scores(self) -> Numbers:
         """Return what each message of the scope scores; zero where no word is found."""

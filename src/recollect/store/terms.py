@@ -52,6 +52,13 @@ def words_of(text: str) -> list[str]:
     return words + characters
 
 
+def same_words(text: str) -> str | bytes:
+    """Return what is equal for texts that say the same words; the text itself where it has none."""
+    if text.isascii():
+        return b" ".join(text.encode().translate(_ASCII_FOLD).split()) or text
+    return " ".join(words_of(text)) or text
+
+
 def query_words(text: str) -> list[QueryWord]:
     """Return the different words of a query, in order, without stop words where others remain."""
     words, characters = _split(text)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from recollect.domain.words import Role
@@ -57,13 +58,10 @@ def fence(lines: Iterable[Line], *, numbered: bool = False) -> Fenced:
 
 def fence_line(line: Line, number: int | None = None) -> Fenced:
     """Return one of these messages."""
-    attributes = {
-        "n": None if number is None else str(number),
-        "at": None if line.at is None else moment(line.at),
-        "from": line.speaker,
-        "role": None if line.role == "user" else line.role,
-    }
-    return _tagged("message", attributes, line.text)
+    named = "" if number is None else f' n="{number}"'
+    at = "" if line.at is None else f' at="{moment(line.at)}"'
+    role = "" if line.role == "user" else _attribute("role", line.role)
+    return Fenced(f"<message{named}{at}{_attribute('from', line.speaker)}{role}>{quote(line.text)}</message>")
 
 
 def fence_labelled(lines: Iterable[Line]) -> Fenced:
@@ -108,6 +106,7 @@ def moment(at: datetime) -> str:
     return f"{_DAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
 
 
+@lru_cache(1_024)
 def _attribute(name: str, value: str | None) -> str:
     if value is None:
         return ""

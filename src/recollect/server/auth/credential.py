@@ -59,13 +59,18 @@ class Credential:
         space: str | None = None,
         thread: str | None = None,
         session: str | None = None,
+        audited: bool = True,
     ) -> UserMemory:
-        """Return the memory of a user whom the credential may reach. What is seen and changed is audited under it."""
+        """Return the memory of a user whom the credential may reach. What is seen and changed is audited under it.
+
+        If it is not, whoever asks for it writes down what is seen.
+        """
         whose = self.user_of(user) or user
         # In a thread others can be read along with. Whoever has a key for one user has threads of their own.
         if self.user is not None and thread is not None and thread != direct_thread(whose):
             thread = f"{whose}/{thread}"
-        return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=self.actor)
+        actor = self.actor if audited else None
+        return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=actor)
 
     @property
     def actor(self) -> str:

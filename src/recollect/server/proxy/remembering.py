@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
 from recollect.context import Context, Item
 from recollect.context.render import block
 from recollect.domain.checks import MESSAGE_BYTES
+from recollect.domain.memory_change import NoteAccess
 from recollect.domain.message import Message
 from recollect.memory import Memory, UserMemory
 from recollect.models.prompts import Line
@@ -20,6 +21,7 @@ from recollect.models.tokens import TokenCounter, counter_for
 from recollect.profiles.recipe import LEAST_BUDGET, SectionName
 from recollect.server.proxy.turns import Recognised, Turn, recognise, replaced, text_of, turns_of
 from recollect.settings import Serving
+from recollect.tasks import begin
 
 _log: Final = logging.getLogger("recollect.server.proxy")
 
@@ -50,6 +52,15 @@ class Remembered:
     """Set when what is new in the request is stored, or could not be."""
 
 
+class Asking(NamedTuple):
+    """Whose memory a request is about, and who asks."""
+
+    person: UserMemory
+    """A handle without an actor: what is looked at for the request is written down once, at its end."""
+    actor: str
+    """As the audit log calls it."""
+
+
 class Remembering:
     """The memory's part in requests of one server."""
 
@@ -60,27 +71,31 @@ class Remembering:
         self._one_at_a_time: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def before(
-        self, person: UserMemory, body: dict[str, Any], model: str | None, finish: Callable[[Storing], None]
+        self, asking: Asking, body: dict[str, Any], model: str | None, finish: Callable[[Storing], None]
     ) -> Remembered:
         """Find what should be known to answer a request. Never raises.
 
-        What is new in the request is stored by work that `finish` sees to the end, whatever becomes of the request. The
-        model need not wait for it, only those who hear its answer: `stored` tells when.
+        What is new in the request is stored, and who asked is written down, by work that `finish` sees to the end,
+        whatever becomes of the request. The model need not wait for it, only those who hear its answer: `stored` tells
+        when.
         """
         done, found = Remembered(), asyncio.Event()
-        finish(self._take_turn(person, body, model, done, found))
+        finish(self._take_turn(asking, body, model, done, found))
         await found.wait()
         return done
 
     async def _take_turn(
-        self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
+        self, asking: Asking, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
     ) -> None:
         try:
-            async with asyncio.timeout(_PATIENCE_SECONDS), self._turn(person):
-                await self._before(person, body, model, done, found)
+            async with asyncio.timeout(_PATIENCE_SECONDS), self._turn(asking.person):
+                await self._before(asking, body, model, done, found)
         except Exception:
             # Whatever it is, somebody waits for a reply and gets one.
-            _log.exception("a request goes on without memory")
+            if found.is_set():
+                _log.exception("a request of %s was passed on, and could not be written down", asking.actor)
+            else:
+                _log.exception("a request goes on without memory")
             done.state = "failed"
         finally:
             found.set()
@@ -100,24 +115,25 @@ class Remembering:
         return True
 
     async def _before(
-        self, person: UserMemory, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
+        self, asking: Asking, body: dict[str, Any], model: str | None, done: Remembered, found: asyncio.Event
     ) -> None:
+        person = asking.person
         messages: Sequence[object] = body["messages"]
         asked = text_of(_last_of_user(messages))
-        counter = counter_for(model)
-        room = self._window - _size(counter, messages) - _asked_for(body)
-        if not asked.strip() or room < LEAST_BUDGET:
-            _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
-            found.set()
-            await _store(person, (await self._recognised(person, messages)).new)
-            return
-        # Beside one another: mostly it is the last message alone that is new, and that is told from others by its
-        # text, whether it is stored already or not.
-        guess = asyncio.ensure_future(person.context(asked, model=model, most=self._most))
+        # Beside one another, as mostly it is the last message alone that is new. A context knows nothing of what is
+        # stored after it began, and tells the message that it answers by its text, should it be stored already.
+        guess = begin(person.context(asked, model=model, most=self._most)) if asked.strip() else None
         try:
-            await asyncio.sleep(0)  # the longer of the two begins
+            await asyncio.sleep(0)  # it takes longest
+            counter = counter_for(model)
+            room = self._window - _size(counter, messages) - _asked_for(body)
             recognised = await self._recognised(person, messages)
             new, shown = recognised.new, list(recognised.known)
+            if guess is None or room < LEAST_BUDGET:
+                _log.info("nothing to add, or no room for it, beside %d messages", len(messages))
+                found.set()
+                await _store(person, new)
+                return
             if len(new) == 1:
                 context = await guess
             else:
@@ -126,13 +142,18 @@ class Remembering:
                 last = next((each for each in reversed(shown) if each.role == "user"), None)
                 context = await person.context(asked, model=model, answers=last, most=self._most)
         finally:
-            guess.cancel()
+            if guess is not None:
+                guess.cancel()
         seqs = frozenset(each.seq for each in shown)
         text, done.tokens = fitted(context, seqs, person.scope.user, counter, min(room, context.budget))
         if text:
             done.messages = replaced(messages, text)
         found.set()
-        await _store(person, new)
+        # In one transaction.
+        await asyncio.gather(
+            self._memory.store.apply([NoteAccess(person.scope, asking.actor, "context.read", "context")]),
+            _store(person, new),
+        )
 
     async def _recognised(self, person: UserMemory, messages: Sequence[object]) -> Recognised:
         """Tell what is new in a request."""
@@ -161,24 +182,30 @@ def fitted(context: Context, shown: frozenset[int], user: str, counter: TokenCou
 
     Of what was said last, the oldest goes first: marked as what it is, it takes more than the turns that it was.
     """
+    added = [item for item in context.items if item.section in _ADDED]
     known = "\n\n".join(
         block(section, items, user)
         for section in _ADDED
-        if (items := [item for item in context.items if item.section == section])
+        if (items := [item for item in added if item.section == section])
     )
     earlier = [
         fence_line(_line(item, user)) for item in context.items if item.section == "recent" and not item.shows & shown
     ]
-    while tokens := counter.count(text := _joined(known, earlier)):
+    costs = [counter.count(f"{line}\n") for line in earlier]
+    over = sum(item.tokens for item in added) + sum(costs) - most
+    # Counted one by one first, and as a whole at the end, which decides.
+    while True:
+        while costs and over > 0:
+            over -= costs.pop(0)
+            del earlier[0]
+        text = _joined(known, earlier)
+        tokens = counter.count(text)
         over = tokens - most
         if over <= 0:
-            break
+            return text, tokens
         if not earlier:
             text = counter.cut(text, most)
             return text, counter.count(text)
-        while earlier and over > 0:
-            over -= counter.count(f"{earlier.pop(0)}\n")
-    return text, tokens
 
 
 def _joined(known: str, earlier: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from recollect.memory import Memory, UserMemory
 from recollect.models.redact import redact
 from recollect.server.auth import Credential
 from recollect.server.needs import App, Here, Reader, Served, admitted, served
-from recollect.server.proxy.remembering import Remembered
+from recollect.server.proxy.remembering import Asking, Remembered
 from recollect.server.proxy.reply import Reply
 from recollect.server.proxy.upstream import returned
 from recollect.settings import Provider
@@ -55,7 +55,8 @@ async def chat(request: Request) -> Response:
     exchange = Exchange(here, request, provider, "/chat/completions")
     if _wants_memory(request, body):
         exchange.person = _person(request, who, body, here.memory)
-        exchange.remembered = await here.remembering.before(exchange.person, body, model, here.finish)
+        asking = Asking(exchange.person, who.actor)
+        exchange.remembered = await here.remembering.before(asking, body, model, here.finish)
     changed = body if model is None else {**body, "model": model}
     added = None if exchange.remembered is None else exchange.remembered.messages
     plain = raw if changed == body else _dumped(changed)
@@ -125,7 +126,7 @@ def _person(request: Request, who: Credential, body: dict[str, Any], memory: Mem
     named = [request.headers.get(USER), body.get("user"), body.get("safety_identifier"), who.user, who.name]
     user = next(str(each) for each in named if isinstance(each, str) and each)
     thread = request.headers.get(THREAD) or None
-    return who.person(memory, user, space=request.headers.get(SPACE) or None, thread=thread)
+    return who.person(memory, user, space=request.headers.get(SPACE) or None, thread=thread, audited=False)
 
 
 async def _sent(exchange: Exchange, body: bytes | None) -> ClientResponse:

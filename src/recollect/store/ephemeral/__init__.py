@@ -229,7 +229,14 @@ class EphemeralStore(Moving):
         return [hit(self._open.log[seq].message, score, found) for seq, score, found in best]
 
     @locked
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
+    async def match_text(
+        self,
+        scope: Scope,
+        words: str,
+        *,
+        within: Within = "user",
+        embedder: str | None = None,  # noqa: ARG002
+    ) -> TextMatches:
         """Return which messages of the scope have which words."""
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 

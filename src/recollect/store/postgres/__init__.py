@@ -245,8 +245,15 @@ class PostgresStore:
         """Return the messages that best match any of the words."""
         return await self._read(scope.space, lambda queries: self._search.search(queries, scope, words, within, limit))
 
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
-        """Return which messages of the scope have which words."""
+    async def match_text(
+        self,
+        scope: Scope,
+        words: str,
+        *,
+        within: Within = "user",
+        embedder: str | None = None,  # noqa: ARG002
+    ) -> TextMatches:
+        """Return which messages of the scope have which words. The vectors stay in the database."""
         return await self._read(scope.space, lambda queries: self._search.match(queries, scope, words, within))
 
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:

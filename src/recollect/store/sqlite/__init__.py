@@ -252,10 +252,14 @@ class SqliteStore:
             lambda connection: search.search(connection, caches, scope, words, within, limit)
         )
 
-    async def match_text(self, scope: Scope, words: str, *, within: Within = "user") -> TextMatches:
+    async def match_text(
+        self, scope: Scope, words: str, *, within: Within = "user", embedder: str | None = None
+    ) -> TextMatches:
         """Return which messages of the scope have which words."""
         caches = self._engine.caches
-        return await self._engine.read(lambda connection: search.match(connection, caches, scope, words, within))
+        # What was searched lately is at hand: that is no long read, and others need not be kept from it.
+        read = self._engine.glance if caches.lately(scope, within) else self._engine.read
+        return await read(lambda connection: search.match(connection, caches, scope, words, within, embedder))
 
     async def unembedded(self, embedder: str, limit: int) -> list[Unembedded]:
         """Return the oldest messages that an embedder has not seen."""

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import apsw
 
+from recollect.domain.lately import Lately
 from recollect.domain.scope import Scope, is_direct
 from recollect.domain.vector import Similar
 from recollect.domain.words import Within
 from recollect.errors import InvalidInput
 from recollect.store.columns import ColumnRow, Columns, Roll
-from recollect.store.matrix import Matrix
+from recollect.store.matrix import Few, Matrix
 from recollect.store.sqlite import rows
 from recollect.store.sqlite.connection import owner_prefix, thread_prefix
 from recollect.store.sqlite.names import find_person, find_thread
@@ -35,6 +37,7 @@ CACHE_BYTES: Final = 256 * 1024 * 1024
 """All of it takes at most so much memory; what was used longest ago goes first."""
 
 _BLOCK: Final = 4_096
+_SCOPES: Final = 10_000
 _MANY: Final = 10_000
 
 _COLUMNS: Final = """
@@ -108,6 +111,12 @@ class Caches:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Place, str | None], _Kept] = OrderedDict()
+        self._scopes: Lately[tuple[str, ...], Place] = Lately(_SCOPES)
+
+    def lately(self, scope: Scope, within: Within) -> bool:
+        """Tell whether a scope was searched lately, and is still kept."""
+        place = self._scopes.get(_key(scope, within))
+        return place is not None and (place, None) in self._kept
 
     def find(self, connection: apsw.Connection, scope: Scope, within: Within) -> Found | None:
         """Return the messages of a scope as columns; None when nobody has heard of it."""
@@ -117,6 +126,7 @@ class Caches:
         documents, words, revision = rows.one(
             connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
         )
+        self._scopes.put(_key(scope, within), place)
         kept = self._keep(place, None)
         with kept.lock:
             if kept.roll is None or kept.revision != revision:
@@ -139,20 +149,32 @@ class Caches:
         also: Sequence[int],
     ) -> Similar | None:
         """Return the messages of the scope most similar to a vector."""
-        number = connection.execute("SELECT id FROM embedder WHERE name = ?", (embedder,)).get
-        found = None if number is None else self.find(connection, scope, within)
+        found = self.find(connection, scope, within)
         if found is None:
             return None
+        with self._vectors(connection, found, embedder) as matrix:
+            return None if matrix is None else matrix.similar(vector, limit, also, _only(found))
+
+    def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
+        """Return all vectors of a scope, where they are few."""
+        with self._vectors(connection, found, embedder) as matrix:
+            return None if matrix is None else matrix.few(_only(found))
+
+    @contextmanager
+    def _vectors(self, connection: apsw.Connection, found: Found, embedder: str) -> Iterator[Matrix | None]:
+        """Give what is kept of a place's vectors, brought up to date; None when the embedder has seen nothing."""
+        number = connection.execute("SELECT id FROM embedder WHERE name = ?", (embedder,)).get
+        if number is None:
+            yield None
+            return
         kept = self._keep(found.place, embedder)
-        only = None if found.inside is None else found.columns.seq[found.inside]
         with kept.lock:
             if kept.revision != found.revision:
                 # Sessions were regrouped, or messages were erased: only the second matters here, and both are rare.
                 kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
-            similar = kept.matrix.similar(vector, limit, also, only)
+            yield kept.matrix
         self._make_room()
-        return similar
 
     @staticmethod
     def _bring_up_to_date(connection: apsw.Connection, kept: _Kept, place: Place, embedder: int) -> None:
@@ -176,12 +198,21 @@ class Caches:
         """Drop all of it."""
         with self._lock:
             self._kept.clear()
+            self._scopes.clear()
 
     def _make_room(self) -> None:
         with self._lock:
             total = sum(kept.size for kept in self._kept.values())
             while total > CACHE_BYTES and len(self._kept) > 1:
                 total -= self._kept.popitem(last=False)[1].size
+
+
+def _key(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, scope.user, scope.thread)
+
+
+def _only(found: Found) -> NDArray[np.int64] | None:
+    return None if found.inside is None else found.columns.seq[found.inside]
 
 
 def place_of(connection: apsw.Connection, scope: Scope, within: Within) -> Place | None:

@@ -74,6 +74,10 @@ class _Reading(NamedTuple):
 class _Waiting(Groups[_Reading]):
     """Reads that wait for a thread."""
 
+    def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        # One turn more: whoever reads several things side by side has tasks for them, which begin in the next turn.
+        loop.call_soon(super()._begin_turn, loop)
+
     def _next(self) -> list[Job[_Reading]]:
         group: list[Job[_Reading]] = []
         long: list[Job[_Reading]] = []

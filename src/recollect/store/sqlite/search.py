@@ -38,12 +38,20 @@ def search(
     return [hit(messages[seq], score, found) for seq, score, found in best]
 
 
-def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str, within: Within) -> TextMatches:
+def match(
+    connection: apsw.Connection,
+    caches: Caches,
+    scope: Scope,
+    words: str,
+    within: Within,
+    embedder: str | None = None,
+) -> TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
     found = caches.find(connection, scope, within)
     if found is None:
         return TextMatches(columns_of(()), (), 1.0)
     place, columns, inside, documents, total, _ = found
+    vectors = None if embedder is None else caches.few(connection, found, embedder)
     notes = within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
     postings = []
     for word, terms in query_words(words):
@@ -53,7 +61,7 @@ def match(connection: apsw.Connection, caches: Caches, scope: Scope, words: str,
             kept = inside[rows]
             made = Posting(word, made.rarity, rows[kept], counts[kept])
         postings.append(made)
-    return TextMatches(columns, telling(postings), max(total / max(documents, 1), 1.0), notes)
+    return TextMatches(columns, telling(postings), max(total / max(documents, 1), 1.0), notes, vectors)
 
 
 def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]) -> tuple[Rows, NDArray[np.int64]]:
@@ -65,6 +73,10 @@ def _posting(connection: apsw.Connection, columns: Columns, terms: Sequence[str]
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int64)
     # In order already, but for what several terms have found. A message comes once for each time it has the word.
     seqs = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
-    first = np.flatnonzero(np.append(True, seqs[1:] != seqs[:-1]))
+    again = seqs[1:] == seqs[:-1]
+    if not again.any():
+        rows, _ = columns.locate(seqs)
+        return rows, np.ones(len(rows), dtype=np.int64)
+    first = np.flatnonzero(np.concatenate([[True], ~again]))
     rows, known = columns.locate(seqs[first])
     return rows, np.diff(first, append=len(seqs))[known]

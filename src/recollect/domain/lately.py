@@ -1,0 +1,38 @@
+"""Keeping what was used lately."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Lately(Generic[Key, Value]):
+    """Values by their keys: at least the last `most` that were asked for, at most twice as many.
+
+    Without a lock: each step is one on a dictionary, and what two threads lose to one another is made again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._new: dict[Key, Value] = {}
+        self._old: dict[Key, Value] = {}
+
+    def get(self, key: Key) -> Value | None:
+        """Return what is kept, or None."""
+        known = self._new.get(key)
+        if known is None and (known := self._old.get(key)) is not None:
+            self.put(key, known)
+        return known
+
+    def put(self, key: Key, value: Value) -> None:
+        """Keep something. When there is much of it, what has not been asked for goes."""
+        self._new[key] = value
+        if len(self._new) > self._most:
+            self._old, self._new = self._new, {}
+
+    def clear(self) -> None:
+        """Drop all of it."""
+        self._old, self._new = {}, {}
