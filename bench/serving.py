@@ -28,6 +28,7 @@ from fastapi import FastAPI
 from measuring import heading, percentiles, row
 
 import recollect
+from recollect.models.embed import embedder_of_a_server
 from recollect.server import ServerOptions, create_app
 from recollect.server.serve import listen
 from recollect.settings import Choice, Provider, Route, Serving, Settings
@@ -70,7 +71,8 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
             providers={"scripted": Provider("scripted", model)},
             routes={"chat": Route((Choice("scripted", "scripted"),))},
         )
-        async with recollect.connect(Path(folder) / "memory.db", settings=settings) as memory:
+        embedder = embedder_of_a_server(settings)
+        async with recollect.connect(Path(folder) / "memory.db", settings=settings, embedder=embedder) as memory:
             for user, size in {"ann": HISTORY, **TALKERS}.items():
                 person = memory.user(user)
                 for first in range(0, size, 1_000):

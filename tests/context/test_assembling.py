@@ -14,6 +14,7 @@ from recollect.context.context import Context
 from recollect.context.items import Item, LeftOut, SectionReport
 from recollect.context.sections import Offers
 from recollect.domain.hit import Hit
+from recollect.domain.lately import Lately
 from recollect.domain.scope import Scope
 from recollect.models.tokens import counter_for
 from recollect.profiles import load_profile
@@ -232,7 +233,7 @@ async def test_snippets_are_weighed_against_the_best_of_them() -> None:
     def relevance(*scores: float) -> list[float]:
         pairs = zip((first, second), scores, strict=False)
         hits = [Hit("message", each.id, each.text, score, NOON, (), (), message=each) for each, score in pairs]
-        return [each.relevance for each in Offers(counter_for()).snippets(hits)]
+        return [each.relevance for each in Offers(counter_for(), Lately(100)).snippets(hits)]
 
     assert relevance(4.0, 1.0) == [1.0, 0.25]
     assert relevance(4.0, -1.0) == [1.0, 0.0]

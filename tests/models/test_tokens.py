@@ -206,7 +206,7 @@ def test_an_endless_pile_of_accents_is_cut_all_the_same() -> None:
 
 def test_counts_are_remembered_and_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     counter = TokenCounter(ESTIMATE, None, exact=False)
-    monkeypatch.setattr(type(counter._known), "_MOST", 3)
+    monkeypatch.setattr(counter._known, "_most", 3)
     counted: list[str] = []
     original = TokenCounter._size
 

@@ -14,6 +14,7 @@ from recollect.cli.logs import LogLevel, write_log
 from recollect.cli.options import Store
 from recollect.cli.show import say
 from recollect.errors import InvalidInput
+from recollect.models.embed import embedder_of_a_server
 from recollect.settings import Settings, load_settings
 
 _INSTALL: Final = "the server is not installed; install it with: pip install 'recollect[server]'"
@@ -61,7 +62,8 @@ async def _serve(store: str | None, profile: str | None, options: object, settin
     from recollect.server.serve import serve as run  # noqa: PLC0415
 
     assert isinstance(options, ServerOptions)  # noqa: S101 - its class is known only where the extra is installed
-    async with recollect.connect(store, profile=profile, settings=settings) as memory:
+    embedder = embedder_of_a_server(settings)
+    async with recollect.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
         await run(memory, options, _tell)
     say("stopped; everything that was acknowledged is stored")
 

@@ -6,6 +6,7 @@ the same order. At the end the whole is counted as it will be sent; while it is 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -197,13 +198,8 @@ class Assembler:
         )
 
     def _reports(self) -> tuple[SectionReport, ...]:
+        left_out = Counter(left.item.section for left in self._left_out)
         return tuple(
-            SectionReport(
-                name,
-                section.share,
-                section.used,
-                len(section.kept),
-                sum(left.item.section == name for left in self._left_out),
-            )
+            SectionReport(name, section.share, section.used, len(section.kept), left_out[name])
             for name, section in self._sections.items()
         )

@@ -98,9 +98,9 @@ class Builder:
         searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, reading))
         try:
             # All that does not depend on the search is written down meanwhile.
-            portrait, habits = await reading.portrait, await reading.habits
-            memories = await self._memories(recipe, reading)
-            summaries, recent, current, _ = await nearing
+            portrait, habits, memories, (summaries, recent, current, _) = await asyncio.gather(
+                reading.portrait, reading.habits, self._memories(recipe, reading), nearing
+            )
             person = _called(scope.user, (*recent, *current))
             several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
             offered: dict[SectionName, list[Item]] = {

@@ -79,7 +79,12 @@ class Reading:
         """The search for snippets, where it has begun."""
 
     def begin(self) -> None:
-        """Begin to read all at once: what takes longest first, the search."""
+        """Begin to read all at once: what takes longest first, the search.
+
+        A recipe with a window says in which order things are read: each only if what came before leaves something.
+        """
+        if self.recipe.window:
+            return
         if "snippets" in self.recipe.order and self.recipe.snippets:
             self.search = self._sources.recall.begin(self._scope, self._text, within(self._scope), self._at)
         if "portrait" in self.recipe.order:

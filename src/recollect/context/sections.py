@@ -147,32 +147,42 @@ class Offers:
 
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:
         """Offer the newest messages: newest first; they will stand as they were said."""
-        return [
-            self._item(
-                "recent",
-                f"message {message.id}",
-                message.text,
-                place=message.seq,
-                at=message.at,
-                role=message.role,
-                name=speaker(message.name or message.author) if several and message.role == "user" else None,
-                shows=frozenset((message.seq,)),
+        offered = []
+        for message in reversed(messages):
+            name = speaker(message.name or message.author) if several and message.role == "user" else None
+            offered.append(
+                _made(
+                    "recent",
+                    f"message {message.id}",
+                    message.text,
+                    self._turn(message.text, name),
+                    message.seq,
+                    1.0,
+                    USUAL_PRIORITY,
+                    None,
+                    (),
+                    message.at,
+                    None,
+                    message.role,
+                    name,
+                    frozenset((message.seq,)),
+                    _NOTHING,
+                    False,
+                )
             )
-            for message in reversed(messages)
-        ]
+        return offered
 
     def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
         """Offer the message that is to be answered."""
-        return [self._item("current", "current message", text, name=name, at=at)]
+        return [Item("current", "current message", text, self._turn(text, name), name=name, at=at)]
+
+    def _turn(self, text: str, name: str | None) -> int:
+        """Return what a turn of the conversation costs: it is a message of its own, with what that adds."""
+        tokens = self.counter.count(text) + 1 + _PER_TURN
+        return tokens + self.counter.count(name) + 1 if name else tokens
 
     def _item(self, section: SectionName, key: str, text: str, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
-        if section in {"recent", "current"}:
-            # A turn of the conversation is a message of its own, with what that adds.
-            tokens = self.counter.count(text) + 1 + _PER_TURN
-            tokens += self.counter.count(more["name"]) + 1 if more.get("name") else 0
-        else:
-            tokens = self.counter.count(f"{text}\n")
-        return Item(section=section, key=key, text=text, tokens=tokens, **more)
+        return Item(section=section, key=key, text=text, tokens=self.counter.count(f"{text}\n"), **more)
 
 
 @cache

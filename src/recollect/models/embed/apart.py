@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from recollect.errors import ModelError
-from recollect.models.embed.local import LocalEmbedder, load_encoder
+from recollect.models.embed.local import LocalEmbedder
 
 if TYPE_CHECKING:
     from recollect.models.embed.contract import Vectors
 
-_LENGTH: Final = struct.Struct("<I")
-_SHAPE: Final = struct.Struct("<II")
-_FAILED: Final = 0xFFFF_FFFF
+LENGTH: Final = struct.Struct("<I")
+SHAPE: Final = struct.Struct("<II")
+FAILED: Final = 0xFFFF_FFFF
 """In the place of the number of rows: words that say what went wrong follow, so many bytes of them."""
 _SECONDS_TO_END: Final = 5.0
 
@@ -60,10 +59,10 @@ class ApartEmbedder(LocalEmbedder):
             self._process = _start()
         sent, heard = _ends(self._process)
         data = json.dumps(texts).encode()
-        sent.write(_LENGTH.pack(len(data)) + data)
+        sent.write(LENGTH.pack(len(data)) + data)
         sent.flush()
-        rows, columns = _SHAPE.unpack(_read(heard, _SHAPE.size))
-        if rows == _FAILED:
+        rows, columns = SHAPE.unpack(_read(heard, SHAPE.size))
+        if rows == FAILED:
             raise ModelError(_read(heard, columns).decode(errors="replace"))
         vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
         return vectors
@@ -87,8 +86,8 @@ class ApartEmbedder(LocalEmbedder):
 
 def _start() -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(  # noqa: S603 - this very interpreter, and a module of our own
-            [sys.executable, "-m", __name__],
+        return subprocess.Popen(
+            [sys.executable, "-m", "recollect.models.embed.encoder"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # One thread, as in `LocalEmbedder`.
@@ -109,32 +108,3 @@ def _read(source: IO[bytes], size: int) -> bytes:
     if len(data) < size:
         raise EOFError
     return data
-
-
-def _serve(heard: IO[bytes], sent: IO[bytes]) -> None:
-    """Answer until nobody asks any more."""
-    encoder: Any = None
-    while length := heard.read(_LENGTH.size):
-        texts = json.loads(_read(heard, _LENGTH.unpack(length)[0]))
-        try:
-            encoder = encoder or load_encoder()
-            vectors = encoder.encode(texts).astype("<f4")
-            answer = _SHAPE.pack(*vectors.shape) + vectors.tobytes()
-        except Exception as error:
-            # Whoever asked hears of it, whatever it is.
-            words = str(error).encode(errors="replace")
-            answer = _SHAPE.pack(_FAILED, len(words)) + words
-        sent.write(answer)
-        sent.flush()
-
-
-def _main() -> None:
-    # Ctrl+C is for the server, which ends this when it does not need it any more.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints is no answer
-    _serve(sys.stdin.buffer, answers)
-
-
-if __name__ == "__main__":
-    _main()

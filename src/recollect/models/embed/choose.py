@@ -27,14 +27,20 @@ def choose_embedder(
 ) -> Embedder | None:
     """Return the embedder of a name; `none` for keyword search alone.
 
-    `local` (the default), `deterministic`, `none`, `PROVIDER:MODEL` of a provider in the settings, or `MODEL@BASE_URL`
-    for any server that speaks OpenAI's API. Without a name, the settings decide: their `embedder`, else the model that
-    they name for `embed`. Without settings, RECOLLECT_EMBEDDER does.
+    `local` (the default), `apart` (the same in a process of its own), `deterministic`, `none`, `PROVIDER:MODEL` of a
+    provider in the settings, or `MODEL@BASE_URL` for any server that speaks OpenAI's API. Without a name, the settings
+    decide: their `embedder`, else the model that they name for `embed`. Without settings, RECOLLECT_EMBEDDER does.
     """
     chosen = _choose(wanted, settings or Settings(), metrics)
     if chosen is None or metrics is None or isinstance(chosen, RemoteEmbedder):
         return chosen
     return MeteredEmbedder(chosen, metrics)
+
+
+def embedder_of_a_server(settings: Settings) -> str | None:
+    """Return which embedder a server has where nobody named one; None where somebody did."""
+    named = settings.embedder or os.environ.get("RECOLLECT_EMBEDDER") or settings.route("embed").chain
+    return None if named else APART
 
 
 def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:
@@ -68,7 +74,7 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
     model, separator, url = wanted.partition("@")
     if not separator or not model or not url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"unknown embedder {wanted!r}; use local, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
+            f"unknown embedder {wanted!r}; use local, apart, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
         )
     # A key is shown to those who gave it out alone.
     key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI else None

@@ -27,7 +27,7 @@ _log: Final = logging.getLogger("recollect.server.proxy")
 
 _PATIENCE_SECONDS: Final = 5.0
 """A memory that takes longer is left out: somebody waits for the reply."""
-_COMPARED: Final = 20
+_COMPARED: Final = 12
 _MOST_COMPARED: Final = 400
 """So many messages of the log are compared with what a client sends, beside twice as many as it sends; and at most."""
 _ADDED: Final[tuple[SectionName, ...]] = ("portrait", "memories", "summaries", "snippets")

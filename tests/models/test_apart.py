@@ -1,0 +1,156 @@
+"""The local embedder in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.errors import ModelError
+from recollect.models.embed import (
+    ApartEmbedder,
+    LatelyEmbedder,
+    LocalEmbedder,
+    choose_embedder,
+    embedder_of_a_server,
+    encoder,
+)
+from recollect.models.embed.apart import FAILED, LENGTH, SHAPE
+from recollect.models.embed.metered import MeteredEmbedder
+from recollect.settings import Choice, Route, Settings
+from recollect.telemetry import Metrics
+
+TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "🐈 \0 " + "long " * 500]
+
+
+@pytest.fixture
+async def apart() -> AsyncIterator[ApartEmbedder]:
+    embedder = ApartEmbedder()
+    yield embedder
+    await embedder.close()
+
+
+async def test_its_vectors_are_those_of_the_one_in_this_process(apart: ApartEmbedder) -> None:
+    local = LocalEmbedder()
+    assert apart.name == local.name
+    many = [f"text number {number}" for number in range(70)]
+    assert np.array_equal(await apart.embed(TEXTS[:3]), await local.embed(TEXTS[:3]))
+    assert np.array_equal(await apart.embed(many), await local.embed(many))
+    assert (await apart.embed([])).shape == (0, 512)
+    assert np.array_equal(await apart.begin(TEXTS[0]), (await local.embed(TEXTS[:1])))
+    assert (await apart.embed(TEXTS[3:])).shape == (1, 512), "whatever a text holds, it comes across"
+    await local.close()
+
+
+async def test_who_asks_at_once_is_answered_in_turn(apart: ApartEmbedder) -> None:
+    texts = [f"question {number}" for number in range(20)]
+    found = await asyncio.gather(*(apart.embed([text]) for text in texts))
+    assert np.allclose(np.concatenate(found), await apart.embed(texts), atol=1e-5)
+
+
+async def test_a_process_that_was_killed_is_started_again(apart: ApartEmbedder) -> None:
+    before = await apart.embed(TEXTS[:1])
+    for _ in range(2):
+        assert apart._process is not None
+        os.kill(apart._process.pid, signal.SIGKILL)
+        assert np.array_equal(await apart.embed(TEXTS[:1]), before)
+
+
+async def test_one_that_cannot_live_is_told_of(apart: ApartEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ModelError, match="ended twice"):
+        await apart.embed(["hello"])
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(ModelError, match="no process for the local embedder can be started"):
+        await apart.embed(["hello"])
+
+
+async def test_closing_ends_the_process() -> None:
+    embedder = ApartEmbedder()
+    await embedder.close()  # nothing was begun
+    embedder = ApartEmbedder()
+    await embedder.embed(["hello"])
+    process = embedder._process
+    assert process is not None
+    await embedder.close()
+    assert process.returncode == 0
+
+
+def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, time\n"
+        "from recollect.models.embed import ApartEmbedder\n"
+        "embedder = ApartEmbedder()\n"
+        "asyncio.run(embedder.embed(['hello']))\n"
+        "print(embedder._process.pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=tmp_path) as owner:
+        assert owner.stdout is not None
+        child = int(owner.stdout.readline())
+        owner.kill()
+    until = time.monotonic() + 60
+    while _runs(child):
+        assert time.monotonic() < until, "it is left over"
+        time.sleep(0.05)
+
+
+def _runs(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> Any:  # noqa: ANN401 - an encoder
+        raise ModelError("the weights are gone")
+
+    monkeypatch.setattr(encoder, "load_encoder", broken)
+    asked, answers = b'["hello"]', io.BytesIO()
+    encoder.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers)
+    rows, length = SHAPE.unpack(answers.getvalue()[: SHAPE.size])
+    assert (rows, answers.getvalue()[SHAPE.size :]) == (FAILED, b"the weights are gone")
+    assert length == len(b"the weights are gone")
+
+
+@pytest.mark.parametrize("inside", [LocalEmbedder, ApartEmbedder])
+async def test_a_question_begins_before_anything_else_is_done(
+    inside: type[LocalEmbedder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics, begun = Metrics(), threading.Event()
+    embedder = inside()
+    original = embedder._encode
+
+    def encode(texts: list[str]) -> Any:  # noqa: ANN401 - an array
+        begun.set()
+        return original(texts)
+
+    monkeypatch.setattr(embedder, "_encode", encode)
+    lately = LatelyEmbedder(MeteredEmbedder(embedder, metrics))
+    lately.expect("tea")
+    assert begun.wait(60), "no task had a turn since"
+    assert np.array_equal(await lately.embed(["tea"]), await embedder.embed(["tea"]))
+    await lately.close()
+
+
+def test_a_server_has_it_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
+    assert embedder_of_a_server(Settings()) == "apart"
+    assert isinstance(choose_embedder("apart"), ApartEmbedder)
+    assert embedder_of_a_server(Settings(embedder="local")) is None
+    assert embedder_of_a_server(Settings(routes={"embed": Route((Choice("a", "b"),))})) is None
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "deterministic")
+    assert embedder_of_a_server(Settings()) is None
