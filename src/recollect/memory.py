@@ -54,8 +54,9 @@ def connect(
     `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Without it, memory is kept where
     RECOLLECT_STORE or `recollect.toml` says, or in the platform's folder for application data.
 
-    `embedder` finds messages by their meaning: `local` (the default, offline), `PROVIDER:MODEL` or `MODEL@BASE_URL` for
-    any server that speaks OpenAI's API, `none` for words alone; or RECOLLECT_EMBEDDER.
+    `embedder` finds messages by their meaning: `local` (the default, offline), `apart` (the same in a process of its
+    own, for servers), `PROVIDER:MODEL` or `MODEL@BASE_URL` for any server that speaks OpenAI's API, `none` for words
+    alone; or RECOLLECT_EMBEDDER.
 
     `settings` is the path of a `recollect.toml`, or single settings by their dotted names, as
     `{"models.default": "ollama:llama3.2"}`. Without it, the usual files and variables are read.

@@ -15,6 +15,8 @@ import pytest
 from openai import OpenAI
 
 from recollect.domain.message import Message
+from recollect.domain.receipt import Receipt
+from recollect.errors import StoreError
 from recollect.testing import Request, ScriptedModel, Writes, faults
 from server.serving import Live, live
 
@@ -278,6 +280,58 @@ def test_a_memory_that_fails_does_not_break_a_reply(caplog: pytest.LogCaptureFix
         assert answer.json()["choices"][0]["message"]["content"] == "You said: hi"
         assert answer.headers["x-recollect-memory"] == "failed"
     assert "goes on without memory" in caplog.text
+
+
+@pytest.mark.req("D14")
+def test_who_asked_is_written_down_before_the_reply_is_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
+    memory = talk.server.served.memory
+    person = memory.user("ann", space=request.node.name[:200])
+    with talk.client() as client:
+        ask(client, "My dog is called Bella.")
+        entries = talk.server.run(person.audit())
+        assert [(each.action, "test app" in each.actor) for each in entries] == [("context.read", True)]
+        ask(client, "What is my dog called?")
+        assert [each.action for each in talk.server.run(person.audit())] == ["context.read"] * 2
+
+
+def test_a_disk_that_fills_up_meanwhile_is_told_in_the_log_and_breaks_no_reply(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with talking() as talk, talk.client() as client:
+
+        async def full(_: object) -> Receipt:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(talk.server.served.memory.store, "apply", full)
+        answer = client.chat.completions.with_raw_response.create(
+            model="m", messages=[{"role": "user", "content": "hi"}], user="ann"
+        )
+        assert answer.headers["x-recollect-memory"] == "failed"
+        assert answer.parse().choices[0].message.content == "You said: hi"
+    assert "could not be written down" in caplog.text
+
+
+def test_large_requests_and_large_answers_pass(talk: Talk, request: pytest.FixtureRequest) -> None:
+    talk.model.say(lambda _: "so long " * 200_000)
+    image = "data:image/png;base64," + "A" * 3_000_000
+    content = [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": image}}]
+    with talk.client() as client:
+        assert len(ask(client, {"role": "user", "content": content})) == 1_600_000
+    assert talk.last[-1]["content"] == content
+    stored = log_of(talk, request)
+    assert stored[0] == "user: What is this?\n[image]"
+    assert stored[1].startswith("assistant: so long so long ")
+
+
+def test_what_a_provider_sets_for_one_client_is_not_sent_for_another(talk: Talk) -> None:
+    headers = {"Authorization": f"Bearer {talk.key}", "Cookie": "mine=1", "X-Forwarded-For": "1.2.3.4"}
+    sent = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "user": "ann"}
+    for _ in range(2):
+        httpx2.post(f"{talk.server.address}/v1/chat/completions?api-version=a%2Fb", json=sent, headers=headers)
+        passed = talk.model.requests[-1].headers
+        assert not {"cookie", "x-forwarded-for", "x-recollect-user"} & {name.lower() for name in passed}
+        assert passed["accept-encoding"] == "identity"
+        assert passed["user-agent"].startswith("python-httpx2"), "it is the client's own"
 
 
 def test_a_model_without_room_for_memory_is_asked_without_it(talk: Talk) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -178,3 +179,23 @@ async def test_what_goes_before_its_turn_does_not_keep_the_next_from_going(store
         await asyncio.wait_for(first, 10)
         await asyncio.sleep(0.01)
         await asyncio.wait_for(store.apply([AddMessage(draft(ANN, "user", f"two {number}"))]), 10)
+
+
+async def test_what_was_searched_lately_is_a_short_read(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[bool] = []
+    original = readers.Readers.read
+
+    def watch(self: readers.Readers, work: Any, *, short: bool) -> asyncio.Future[Any]:  # noqa: ANN401 - a read
+        kinds.append(short)
+        return original(self, work, short=short)
+
+    monkeypatch.setattr(readers.Readers, "read", watch)
+    await store.match_text(Scope.of("nobody"), "tea")
+    for _ in range(2):
+        await store.match_text(ANN, "tea")
+    await store.match_text(ANN, "tea", within="thread")
+    assert kinds == [False, False, True, False], "unknown; read for the first time; at hand; another scope"
+    await store.purge(ANN, "test")
+    kinds.clear()
+    await store.match_text(ANN, "tea")
+    assert kinds == [False]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from making import add, archive
@@ -13,7 +13,7 @@ from recollect.domain.scope import Scope
 from recollect.store import Store, open_store
 from recollect.store.ephemeral import EphemeralStore
 from recollect.store.languages import language_of
-from recollect.store.terms import query_words, terms, words_of
+from recollect.store.terms import query_words, same_words, terms, words_of
 
 ANN = Scope.of("ann")
 
@@ -139,6 +139,16 @@ async def test_a_query_may_hold_anything(store: Store, query: str) -> None:
     await add(store, Scope.of("bob", thread="general"), "a secret of somebody else")
     hits = await store.search_text(ANN, query)
     assert all(hit.message is not None and hit.message.user == "ann" for hit in hits)
+
+
+@given(st.text(), st.text())
+@example("Happy birthday!", "happy BIRTHDAY")
+@example("Ünï çode", "uni code")
+@example("?!", "!?")
+def test_texts_that_say_the_same_words_are_told_by_one_key(one: str, other: str) -> None:
+    alike = words_of(one) == words_of(other) if words_of(one) else one == other
+    assert (same_words(one) == same_words(other)) is alike
+    assert same_words(one) == same_words(f" {one} \n") or not words_of(one)
 
 
 def test_terms_keep_what_people_search_for() -> None:

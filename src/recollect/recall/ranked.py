@@ -29,7 +29,7 @@ def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
 
 def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
     """Put messages that say the same in the same words together, the best `limit` of them first."""
-    kept: dict[str | bytes, list[int]] = {}
+    kept: dict[str, list[int]] = {}
     for place in ranked:
         said = same_words(texts[place])
         if said not in kept and len(kept) == limit:

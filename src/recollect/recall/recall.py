@@ -22,7 +22,7 @@ from recollect.store import Store
 
 _READ: Final = 50
 """Of so many candidates at least, the text is read. More than that changed nothing on labelled conversations."""
-_MORE: Final = 15
+_MORE: Final = 30
 """So many more than are wanted are read: what they say may change their order."""
 
 

@@ -52,11 +52,10 @@ def words_of(text: str) -> list[str]:
     return words + characters
 
 
-def same_words(text: str) -> str | bytes:
+def same_words(text: str) -> str:
     """Return what is equal for texts that say the same words; the text itself where it has none."""
-    if text.isascii():
-        return b" ".join(text.encode().translate(_ASCII_FOLD).split()) or text
-    return " ".join(words_of(text)) or text
+    words = text.encode().translate(_ASCII_FOLD).decode().split() if text.isascii() else words_of(text)
+    return " ".join(words) or text
 
 
 def query_words(text: str) -> list[QueryWord]:

@@ -1,0 +1,102 @@
+"""What a context reads, when, and what it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Memory, connect
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+
+
+async def talk(memory: Memory, *texts: str, user: str = "ann") -> None:
+    for number, text in enumerate(texts):
+        await memory.user(user).add("user", text, at=NOON + timedelta(minutes=number))
+
+
+def watched(memory: Memory, name: str, patch: pytest.MonkeyPatch, first: Callable[[], Any] | None = None) -> list[Any]:
+    """Write down what a read of the store is asked for; do something before it, where that is wanted."""
+    asked: list[Any] = []
+    original = getattr(memory.store, name)
+
+    async def reading(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
+        asked.append(more)
+        if first is not None:
+            await first()
+        return await original(*given, **more)
+
+    patch.setattr(memory.store, name, reading)
+    return asked
+
+
+@pytest.mark.parametrize("profile", ["default", "archive"])
+async def test_what_is_stored_while_a_context_is_made_is_not_in_it(
+    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = "Where did I park the green bicycle?"
+    async with connect(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
+        ann = memory.user("ann")
+        await talk(memory, *(f"Message {number} about gardening." for number in range(30)), "The bicycle is green.")
+        newest = await memory.store.messages(ann.scope, limit=21)
+
+        async def before(*_: object, **__: object) -> Any:  # noqa: ANN401 - messages
+            return list(newest)
+
+        monkeypatch.setattr(memory.store, "messages", before)
+        await ann.add("user", question)  # by whoever asks, at the same moment
+        context = await ann.context(question)
+    shown = [item for item in context.items if question in item.text]
+    assert [item.section for item in shown] == ["current"], "it is there once, as what is to be answered"
+
+
+async def test_a_question_is_looked_up_before_the_settings_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        ann = memory.user("ann")
+        await talk(memory, "I drink tea.", "My dog is Bella.")
+        await ann.context("tea")
+        order: list[str] = []
+
+        async def told(name: str) -> None:
+            order.append(name)
+
+        watched(memory, "match_text", monkeypatch, lambda: told("match_text"))
+        watched(memory, "settings", monkeypatch, lambda: told("settings"))
+        memory._contexts.standing._kept.clear()
+        await ann.context("What do I drink?")
+    assert order[0] == "match_text"
+    assert "settings" in order
+
+
+async def test_settings_that_change_what_is_read_are_expected_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with connect(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann")
+        await talk(memory, *(f"Message {number} about tea." for number in range(30)))
+        await ann.set("short_term_memory_limit", 2)
+        asked = watched(memory, "messages", monkeypatch)
+        first = await ann.context("hello")
+        assert [each["limit"] for each in asked] == [21, 5], "the profile's number was expected, and was not right"
+        asked.clear()
+        second = await ann.context("hello")
+        assert [each["limit"] for each in asked] == [5]
+        assert [item.key for item in first.items] == [item.key for item in second.items]
+        assert sum(item.section == "recent" for item in second.items) == 4
+
+
+async def test_an_erased_person_leaves_nothing_at_hand(tmp_path: Path) -> None:
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        ann = memory.user("ann")
+        await talk(memory, *(f"Zanzibar number {number}." for number in range(30)))
+        await ann.context("Zanzibar?")
+        builder = memory._contexts.builder
+        assert any("Zanzibar" in text for kept in builder._written.values() for text, _ in kept._new.values())
+        await memory.purge("ann")
+        assert not builder._written
