@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from recollect.errors import StoreClosed
@@ -33,12 +33,11 @@ class Job(NamedTuple, Generic[Work]):
 
 
 class Groups(Generic[Work]):
-    """A queue from many event loops to a thread, or a few."""
+    """A queue from many event loops to a thread, or a few. Work that can be called is a group of its own."""
 
-    def __init__(self, place: object, alone: Callable[[Work], bool]) -> None:
-        """`place` is what the work is done on; `alone` tells of which work a group of its own is made."""
+    def __init__(self, place: object) -> None:
+        """`place` is what the work is done on."""
         self._place = place
-        self._alone = alone
         self._mailboxes: dict[asyncio.AbstractEventLoop, list[Job[Work]]] = {}
         self._pending: deque[Job[Work]] = deque()
         self._something = threading.Condition()
@@ -107,10 +106,10 @@ class Groups(Generic[Work]):
 
     def _next(self) -> list[Job[Work]]:
         """Take what comes next off those that wait."""
-        if self._pending and self._alone(self._pending[0].work):
+        if self._pending and callable(self._pending[0].work):
             return [self._pending.popleft()]
         group: list[Job[Work]] = []
-        while self._pending and len(group) < GROUP and not self._alone(self._pending[0].work):
+        while self._pending and len(group) < GROUP and not callable(self._pending[0].work):
             group.append(self._pending.popleft())
         return group
 

@@ -54,7 +54,7 @@ class JournalledStore(EphemeralStore):
         if first and not self._state.log:
             self._state.given["log"] = max(first, self._state.last_number("log"))
         self._process = os.getpid()
-        self._groups: Groups[_Work] = Groups(files.layout.path, alone=callable)
+        self._groups: Groups[_Work] = Groups(files.layout.path)
         self._thread = threading.Thread(target=self._run, name="recollect-journal", daemon=True)
         self._thread.start()
 

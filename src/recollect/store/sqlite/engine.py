@@ -43,7 +43,7 @@ class Engine:
         self.writer = Writer(path, options)
         self.identity = identity(path)
         self.caches = Caches()
-        self._groups: Groups[_Work] = Groups(path, alone=callable)
+        self._groups: Groups[_Work] = Groups(path)
         self._readers = Readers(path, options)
         self._thread = threading.Thread(target=self._run, name="recollect-writer", daemon=True)
         self._thread.start()

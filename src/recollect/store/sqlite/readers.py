@@ -95,7 +95,7 @@ class Readers:
         self.gate = Gate()
         self._path = path
         self._options = options
-        self._groups = _Waiting(path, alone=lambda reading: not reading.short)
+        self._groups = _Waiting(path)
         self._threads: list[threading.Thread] = []
 
     def read(self, work: Callable[[apsw.Connection], Any], *, short: bool) -> asyncio.Future[Any]:
