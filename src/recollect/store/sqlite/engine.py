@@ -91,8 +91,9 @@ class Engine:
         return result
 
     def hand_over(self) -> None:
-        """Give the writer what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
+        """Give the threads what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
         self._groups.hand_over(asyncio.get_running_loop())
+        self._readers.hand_over()
 
     def stop(self) -> None:
         """Finish what was handed in and close every connection. Blocks."""

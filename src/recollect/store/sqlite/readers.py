@@ -107,6 +107,10 @@ class Readers:
             thread.start()
         return future
 
+    def hand_over(self) -> None:
+        """Give the threads what this loop's tasks have asked for so far."""
+        self._groups.hand_over(asyncio.get_running_loop())
+
     def stop(self) -> None:
         """Finish what was asked for, and close the connections. Blocks."""
         self._groups.close()
