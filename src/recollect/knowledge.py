@@ -110,6 +110,10 @@ class Handle:
     def _who(self) -> str:
         return self._actor or _NOBODY
 
+    @property
+    def _audited(self) -> bool:
+        return self._actor is not None
+
     async def _noted(self, action: str, subject: str) -> None:
         """Write down who looked, where somebody is named."""
         if self._actor is not None:

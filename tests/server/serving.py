@@ -20,6 +20,7 @@ from recollect.memory import Memory
 from recollect.server import ServerOptions, create_app
 from recollect.server.needs import Served
 from recollect.server.serve import listen
+from recollect.server.serve import run as run_loop
 from recollect.settings import Serving, Settings
 
 ADDRESS = "http://127.0.0.1:5002"
@@ -124,7 +125,7 @@ def live(
 
     def body() -> None:
         try:
-            asyncio.run(run())
+            run_loop(run)
         except BaseException as error:
             if not ready.done():
                 ready.set_exception(error)

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from typing import Annotated, Final
 
-import anyio
 import typer
 
 import recollect
@@ -44,6 +43,7 @@ def serve(
     needs_server()
     from recollect.server import ServerOptions  # noqa: PLC0415 - an extra
     from recollect.server.auth import keys_path  # noqa: PLC0415
+    from recollect.server.serve import run  # noqa: PLC0415
 
     write_log(log_level)
     settings = load_settings()
@@ -54,17 +54,17 @@ def serve(
         hosts=(*settings.server.hosts, *(allow_host or ())),
     )
     options = ServerOptions(serving, auth=auth, keys=keys_path(settings, store), settings=settings)
-    anyio.run(_serve, store, profile, options, settings)
+    run(_serve, store, profile, options, settings)
 
 
 async def _serve(store: str | None, profile: str | None, options: object, settings: Settings) -> None:
     from recollect.server import ServerOptions  # noqa: PLC0415
-    from recollect.server.serve import serve as run  # noqa: PLC0415
+    from recollect.server.serve import serve as until_stopped  # noqa: PLC0415
 
     assert isinstance(options, ServerOptions)  # noqa: S101 - its class is known only where the extra is installed
     embedder = embedder_of_a_server(settings)
     async with recollect.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
-        await run(memory, options, _tell)
+        await until_stopped(memory, options, _tell)
     say("stopped; everything that was acknowledged is stored")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final
+from importlib.util import find_spec
+from typing import Any, Final
 
+import anyio
 import uvicorn
 
 from recollect.errors import RecollectError
@@ -20,6 +22,11 @@ from recollect.server.options import ServerOptions
 
 _PATIENCE_SECONDS: Final = 30
 """So long may answers take that are on their way when the server is told to stop."""
+
+
+def run(main: Callable[..., Coroutine[Any, Any, None]], *given: object) -> None:
+    """Run the event loop of a server: uvloop, which takes less time for the same, where it is installed."""
+    anyio.run(main, *given, backend_options={"use_uvloop": find_spec("uvloop") is not None})
 
 
 async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], None]) -> None:
