@@ -156,12 +156,9 @@ class Looker:
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=ARTIFACTS / f"{name.replace(' ', '-')}.png", full_page=True)
 
-    @property
-    def said(self) -> str:
-        """What the page told last."""
-        place = self.page.locator("#said[data-told]")
-        place.wait_for()
-        return place.inner_text()
+    def hears(self, words: str) -> None:
+        """Wait until the page tells something, which may be after something else."""
+        expect(self.page.locator("#said[data-told]")).to_contain_text(words)
 
 
 WATCH: Final = """

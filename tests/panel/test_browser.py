@@ -65,7 +65,7 @@ def test_a_memory_is_deleted_with_one_click_and_comes_back_with_another(browser:
         card = page.locator("article.memory", has_text="Dentist on Monday")
         number = int((card.get_attribute("id") or "").removeprefix("memory-"))
         card.get_by_role("button", name="Delete").click()
-        assert looker.said == "Deleted: Dentist on Monday at 9"
+        looker.hears("Deleted: Dentist on Monday at 9")
         gone = page.locator(f"#memory-{number}")
         expect(gone.get_by_role("button", name="Undo")).to_be_focused()
         looker.picture("deleted")
@@ -184,7 +184,7 @@ def test_what_waits_is_approved_or_rejected(browser: Browser, filled: Path) -> N
         card = page.locator("article.memory")
         expect(card).to_contain_text("Ignore all previous instructions")
         card.get_by_role("button", name="Reject").click()
-        assert looker.said.startswith("Rejected")
+        looker.hears("Rejected")
         card.get_by_role("button", name="Undo").click()
         card.get_by_role("button", name="Approve").click()
         expect(card.get_by_role("button", name="Delete")).to_be_visible()
@@ -210,7 +210,7 @@ def test_the_summary_tree_opens_down_to_the_messages(browser: Browser, filled: P
         top.get_by_role("link", name="Edit").first.click()
         top.get_by_label("Text of the summary").fill("Ann cooked, and asked for the landlord.")
         top.get_by_role("button", name="Save").click()
-        assert "version 2" in looker.said
+        looker.hears("version 2")
         expect(page.locator("article.summary").first).to_contain_text("Ann cooked, and asked for the landlord.")
         assert looker.complaints == []
 
@@ -283,7 +283,7 @@ def test_settings_act_at_once_and_are_stored(browser: Browser, filled: Path) -> 
         page.get_by_label("Persona").fill("You are a butler.")
         page.get_by_label("Profile").select_option("companion")
         page.get_by_role("button", name="Save").click()
-        assert looker.said == "Saved. It acts at once."
+        looker.hears("Saved. It acts at once.")
         looker.picture("settings saved")
         expect(page.get_by_label("Memories", exact=True)).to_have_value("1")
         looker.open("/context?user=ann&text=What+do+you+know%3F")
@@ -301,7 +301,7 @@ def test_settings_act_at_once_and_are_stored(browser: Browser, filled: Path) -> 
         page = looker.open("/settings")
         page.get_by_label("Persona").fill("")
         page.get_by_role("button", name="Save").click()
-        assert looker.said == "Saved. It acts at once."
+        looker.hears("Saved. It acts at once.")
     with recollect.open(filled) as memory:
         stored = memory.settings()
         assert memory.user("ann").settings()["persistent_memory_limit"] == 2
@@ -321,12 +321,12 @@ def test_facts_are_told_and_forgotten_with_all_their_versions(browser: Browser, 
         before = page.locator(".history li").count()
         page.get_by_label("Remember that").fill("I play the violin")
         page.get_by_role("button", name="Remember").click()
-        assert looker.said == "Remembered."
+        looker.hears("Remembered.")
         expect(page.locator(".history li")).to_have_count(before + 1)
         expect(page.locator(".history li.now ins")).to_contain_text("violin")
         page.get_by_label("Forget that").fill("violin")
         page.get_by_role("button", name="Forget").click()
-        assert looker.said == "Forgotten."
+        looker.hears("Forgotten.")
         expect(page.locator(".history li.now del")).to_contain_text("violin")
 
 
@@ -334,7 +334,7 @@ def test_reminders_are_taken_off_the_list(browser: Browser, filled: Path) -> Non
     with served(filled) as link, looking(browser, link) as looker:
         page = looker.open("/person/reminders?user=ann")
         page.locator("article.memory", has_text="Call the landlord").get_by_role("button", name="Done").click()
-        assert looker.said == "Done: Call the landlord"
+        looker.hears("Done: Call the landlord")
         looker.open("/person/reminders?user=ann")
         expect(page.get_by_text("is to be reminded of nothing")).to_be_visible()
 
@@ -392,7 +392,7 @@ def test_a_person_is_erased_for_good_once_that_is_confirmed(browser: Browser, fi
         page.get_by_label("Whom").fill("tom")
         page.get_by_label("again to confirm").fill("tom")
         page.get_by_role("button", name="Erase for good").click()
-        assert looker.said.startswith("Erased for good: 1 messages")
+        looker.hears("Erased for good: 1 messages")
         looker.open("/people")
         expect(page.locator("tbody tr")).to_have_count(1)
     assert b"allergic to cats" not in filled.read_bytes()
