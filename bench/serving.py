@@ -36,6 +36,7 @@ from recollect.settings import Choice, Provider, Route, Serving, Settings
 from recollect.testing import ScriptedModel
 
 HISTORY = 500
+_SETTLING_SECONDS = 20
 TALKERS = {"few": 300, "many": 10_000}
 """Whose chats go through the proxy, and how many messages are remembered of them."""
 WORDS = ("Berlin", "tea", "dentist", "garden", "train", "parrot", "violin", "Monday", "island", "soup")
@@ -193,6 +194,9 @@ async def measure_proxy(seconds: float, port: int, token: str, model_port: int) 
         row(label, f"{percentiles(taken)}   added, p50 {added:7.3f} ms ({added / usual:4.0f} times a direct call)")
 
     await through("through the proxy, memory off", "few", 0.0, "X-Recollect-Memory: off\r\n")
+    # What was filled in is learned from in the background, with the same embedder that questions wait for.
+    await load(port, chat("few"), token, 1, 1)
+    await asyncio.sleep(_SETTLING_SECONDS)
     for user, size in TALKERS.items():
         # People and models take their time between two requests, in which what was said is embedded and learned from.
         await through(f"with {size:,} messages, requests half a second apart", user, 0.5)
