@@ -1,4 +1,4 @@
-# `make demo` shows Recollect at work; `make test` checks all of it. Both set up what they need by themselves.
+# `make demo` shows Aforesaid at work; `make test` checks all of it. Both set up what they need by themselves.
 
 PYTHON ?= python3
 VENV := .venv
@@ -14,7 +14,7 @@ help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: $(READY)  ## see it work: eight weeks of conversation, and what becomes of them
-	$(BIN)/recollect demo $(ARGS)
+	$(BIN)/aforesaid demo $(ARGS)
 
 test: $(READY) programs check  ## lint, types, layers and all tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
@@ -79,7 +79,7 @@ torture: $(READY)  ## kill, tear, fill and confuse it (about 20 minutes)
 	$(BIN)/python -m pytest tests/torture tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -s -p no:cacheprovider --timeout=0
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
-	$(BIN)/recollect eval $(DATA) --baseline like
+	$(BIN)/aforesaid eval $(DATA) --baseline like
 
 build: $(READY)  ## make the wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

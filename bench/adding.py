@@ -12,16 +12,16 @@ from pathlib import Path
 import apsw
 from measuring import heading, row, stopwatch
 
-from recollect.domain.change import AddMessage
-from recollect.domain.clock import now
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.evaluation.talk import Talk
-from recollect.memory import connect
-from recollect.store.sqlite import append, sessions
-from recollect.store.sqlite.connection import Options, prefixed_terms
-from recollect.store.sqlite.connection import connect as connect_file
-from recollect.store.sqlite.migrate import migrate
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.clock import now
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.evaluation.talk import Talk
+from aforesaid.memory import connect
+from aforesaid.store.sqlite import append, sessions
+from aforesaid.store.sqlite.connection import Options, prefixed_terms
+from aforesaid.store.sqlite.connection import connect as connect_file
+from aforesaid.store.sqlite.migrate import migrate
 
 USERS = 64
 Row = tuple[int, int, append.Prepared, str]

@@ -1,4 +1,4 @@
-"""`make bench-peers`: Recollect beside other memories, on this machine, with the same data and the same vectors."""
+"""`make bench-peers`: Aforesaid beside other memories, on this machine, with the same data and the same vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from peers.known import EVERYBODY, about_peer, installed
 from written.machine import machine
 from written.peers import table, write_page, write_results
 
-from recollect.models.embed import Embedder, choose_embedder
+from aforesaid.models.embed import Embedder, choose_embedder
 
 DRIVER = Path(__file__).parent / "peers" / "drive.py"
 SYNCED = 50
@@ -141,7 +141,7 @@ def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
     if about.no_search is not None:
         return None
     # What has a place for the speaker is given it there.
-    variants = ("text",) if about.key == "recollect" else ("text", "speaker")
+    variants = ("text",) if about.key == "aforesaid" else ("text", "speaker")
     found = {}
     for variant in variants:
         home = folder / f"{about.key}-recall-{variant}"
@@ -163,7 +163,7 @@ async def run(options: argparse.Namespace) -> Results:
     embedder = choose_embedder(options.embedder)
     assert embedder is not None, "those who search by meaning need vectors"
     # Measured as they run in a program: a temporary folder may lie in memory, where a sync costs nothing.
-    with tempfile.TemporaryDirectory(prefix="recollect-peers-", dir=options.folder) as place:
+    with tempfile.TemporaryDirectory(prefix="aforesaid-peers-", dir=options.folder) as place:
         folder = Path(place)
         data = await prepare_all(folder, options, embedder)
         await embedder.close()

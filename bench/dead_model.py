@@ -9,7 +9,7 @@ from pathlib import Path
 
 from measuring import heading, row
 
-from recollect.memory import connect
+from aforesaid.memory import connect
 
 MESSAGES = 5_000
 WARM = 2_000

@@ -12,15 +12,15 @@ from typing import cast
 
 import numpy as np
 
-from recollect.domain.change import AddMessage, AddVectors
-from recollect.domain.message import draft
-from recollect.domain.receipt import Stored
-from recollect.domain.scope import Scope
-from recollect.domain.vector import VectorRow
-from recollect.evaluation.talk import Talk
-from recollect.memory import Memory, UserMemory
-from recollect.models.embed import LocalEmbedder
-from recollect.store.postgres import PostgresStore
+from aforesaid.domain.change import AddMessage, AddVectors
+from aforesaid.domain.message import draft
+from aforesaid.domain.receipt import Stored
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
+from aforesaid.evaluation.talk import Talk
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.embed import LocalEmbedder
+from aforesaid.store.postgres import PostgresStore
 
 BATCH = 1_000
 """So many messages are stored together, as an import does it."""

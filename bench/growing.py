@@ -31,12 +31,12 @@ from searching import memory_used
 from written.growth import NAMES, slope, table, write_page, write_results
 from written.machine import machine
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.evaluation.talk import Talk
-from recollect.memory import Memory, UserMemory, connect
-from recollect.store import open_store
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.evaluation.talk import Talk
+from aforesaid.memory import Memory, UserMemory, connect
+from aforesaid.store import open_store
 
 BATCH = 1_000
 EACH = 1_000
@@ -190,7 +190,7 @@ def run(options: argparse.Namespace) -> Figures:
     for way in options.ways:
         found = results["ways"].setdefault(way, {})
         for size in options.sizes or WAYS[way].sizes:
-            with tempfile.TemporaryDirectory(prefix="recollect-growth-", dir=options.folder) as folder:
+            with tempfile.TemporaryDirectory(prefix="aforesaid-growth-", dir=options.folder) as folder:
                 command = [sys.executable, __file__, "--one", way, str(size), "--calls", str(options.calls)]
                 file = options.file or Path(folder) / "memory.db"
                 ran = subprocess.run(  # noqa: S603 - this program

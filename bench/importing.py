@@ -22,9 +22,9 @@ def run(rounds: int = 20) -> None:
     heading("Import time (median of fresh interpreters)")
     programs = {
         "python alone": "pass",
-        "import recollect": "import recollect",
+        "import aforesaid": "import aforesaid",
         "import asyncio, for comparison": "import asyncio",
-        "import recollect, then recollect.open": "import recollect; recollect.open",
+        "import aforesaid, then aforesaid.open": "import aforesaid; aforesaid.open",
     }
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(rounds):

@@ -18,11 +18,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from measuring import heading, row
 
-from recollect.domain.message import Message
-from recollect.evaluation.talk import Talk
-from recollect.portability.exporting import export
-from recollect.portability.loading import Loader, Taking
-from recollect.store import Store, open_store
+from aforesaid.domain.message import Message
+from aforesaid.evaluation.talk import Talk
+from aforesaid.portability.exporting import export
+from aforesaid.portability.loading import Loader, Taking
+from aforesaid.store import Store, open_store
 
 _PEOPLE = 100
 _CHANNELS = 17

@@ -2,7 +2,7 @@
 
     python bench/on_postgres.py [--messages 100000 1000000] [--keep FOLDER] [--json FILE]
 
-Starts a server of its own with fsync on and its settings as they come, or uses RECOLLECT_TEST_DSN (an empty database).
+Starts a server of its own with fsync on and its settings as they come, or uses AFORESAID_TEST_DSN (an empty database).
 With `--keep`, the server's folder stays, and a later run fills up only what is missing: so a million messages can be
 filled and measured in several runs.
 """
@@ -29,10 +29,10 @@ import raw_postgres
 from filled_postgres import Population, fill
 from measuring import heading, latencies, percentiles, row
 
+from aforesaid.memory import Memory, connect
+from aforesaid.models.embed import LocalEmbedder
+from aforesaid.store.postgres import PostgresStore
 from pg import Server
-from recollect.memory import Memory, connect
-from recollect.models.embed import LocalEmbedder
-from recollect.store.postgres import PostgresStore
 
 CALLERS = (1, 64, 256)
 ROUNDS = 3
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--fill-only", action="store_true", help="fill up to the largest size, and measure nothing")
     parser.add_argument("--json", type=Path, help="where to write the figures; what is there of other sizes stays")
     options = parser.parse_args()
-    given, about = os.environ.get("RECOLLECT_TEST_DSN"), conditions()
+    given, about = os.environ.get("AFORESAID_TEST_DSN"), conditions()
     server = None if given else Server(durable=True, folder=options.keep)
     dsn = given or (server.ensure("bench") if server else "")
     print(", ".join(f"{name} {value}" for name, value in about.items()))

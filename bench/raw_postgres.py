@@ -8,10 +8,10 @@ from typing import Any
 
 import psycopg
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.store.postgres.append import prepare
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.store.postgres.append import prepare
 
 COMMIT = 256
 SPACES = 100

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from measuring import heading, latencies, percentiles, row, stopwatch
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.evaluation.talk import Talk
-from recollect.memory import connect
-from recollect.store import open_store
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.evaluation.talk import Talk
+from aforesaid.memory import connect
+from aforesaid.store import open_store
 
 USERS = 1_000
 BATCH = 1_000

@@ -12,14 +12,14 @@ import numpy as np
 from measuring import heading, latencies, percentiles, row, stopwatch
 from numpy.typing import NDArray
 
-from recollect.domain.change import AddMessage, AddVectors
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.domain.vector import VectorRow
-from recollect.evaluation.talk import Talk
-from recollect.memory import UserMemory, connect
-from recollect.models.embed import LocalEmbedder
-from recollect.store import open_store
+from aforesaid.domain.change import AddMessage, AddVectors
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
+from aforesaid.evaluation.talk import Talk
+from aforesaid.memory import UserMemory, connect
+from aforesaid.models.embed import LocalEmbedder
+from aforesaid.store import open_store
 
 BATCH = 1_000
 TEXTS = 2_000

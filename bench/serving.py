@@ -27,13 +27,13 @@ import uvicorn
 from fastapi import FastAPI
 from measuring import heading, percentiles, row
 
-import recollect
-from recollect.models.embed import embedder_of_a_server
-from recollect.server import ServerOptions, create_app
-from recollect.server.serve import listen
-from recollect.server.serve import run as run_loop
-from recollect.settings import Choice, Provider, Route, Serving, Settings
-from recollect.testing import ScriptedModel
+import aforesaid
+from aforesaid.models.embed import embedder_of_a_server
+from aforesaid.server import ServerOptions, create_app
+from aforesaid.server.serve import listen
+from aforesaid.server.serve import run as run_loop
+from aforesaid.settings import Choice, Provider, Route, Serving, Settings
+from aforesaid.testing import ScriptedModel
 
 HISTORY = 500
 _SETTLING_SECONDS = 20
@@ -74,7 +74,7 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
             routes={"chat": Route((Choice("scripted", "scripted"),))},
         )
         embedder = embedder_of_a_server(settings)
-        async with recollect.connect(Path(folder) / "memory.db", settings=settings, embedder=embedder) as memory:
+        async with aforesaid.connect(Path(folder) / "memory.db", settings=settings, embedder=embedder) as memory:
             for user, size in {"ann": HISTORY, **TALKERS}.items():
                 person = memory.user(user)
                 for first in range(0, size, 1_000):
@@ -193,7 +193,7 @@ async def measure_proxy(seconds: float, port: int, token: str, model_port: int) 
         added = statistics.median(taken) - usual
         row(label, f"{percentiles(taken)}   added, p50 {added:7.3f} ms ({added / usual:4.0f} times a direct call)")
 
-    await through("through the proxy, memory off", "few", 0.0, "X-Recollect-Memory: off\r\n")
+    await through("through the proxy, memory off", "few", 0.0, "X-Aforesaid-Memory: off\r\n")
     # What was filled in is learned from in the background, with the same embedder that questions wait for.
     await load(port, chat("few"), token, 1, 1)
     await asyncio.sleep(_SETTLING_SECONDS)

@@ -7,9 +7,9 @@ import os
 
 from openai import OpenAI
 
-import recollect
+import aforesaid
 
-with recollect.open("jokes.db", profile="community") as memory:
+with aforesaid.open("jokes.db", profile="community") as memory:
     ann = memory.user("ann", space="guild", thread="general")
     ann.add("user", "Going to the gym after work to clear my head.", name="Ann")
     ann.remember("I am a software engineer in Berlin", name="Ann")

@@ -4,9 +4,9 @@ Run: python examples/notebook.py
 """
 
 # %% Open a memory, and tell it something
-import recollect
+import aforesaid
 
-memory = recollect.open("notebook.db")
+memory = aforesaid.open("notebook.db")
 ann = memory.user("ann")
 for said in ("I moved to Berlin last week.", "My sister Zoe visits on Friday.", "I like tea."):
     ann.add("user", said)

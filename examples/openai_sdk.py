@@ -7,12 +7,12 @@ import os
 
 from openai import OpenAI
 
-import recollect
+import aforesaid
 
 client = OpenAI()
 
 
-def chat(user: recollect.UserMemory, text: str) -> str:
+def chat(user: aforesaid.UserMemory, text: str) -> str:
     context = user.context(text, budget=4000, system="You are helpful.")
     reply = client.chat.completions.create(model=os.environ.get("MODEL", "gpt-4o-mini"), messages=context.messages)
     answer = reply.choices[0].message.content or ""
@@ -21,7 +21,7 @@ def chat(user: recollect.UserMemory, text: str) -> str:
     return answer
 
 
-with recollect.open("openai.db") as memory:
+with aforesaid.open("openai.db") as memory:
     ann = memory.user("ann")
     print(chat(ann, "I moved to Berlin last week."))
     print(chat(ann, "Where do I live?"))

@@ -1,16 +1,16 @@
 """A bot with memory in twenty lines. Type to it; it remembers, also tomorrow.
 
-Run: OPENAI_API_KEY=… RECOLLECT_MODEL=openai:gpt-4o-mini python examples/own_bot.py
+Run: OPENAI_API_KEY=… AFORESAID_MODEL=openai:gpt-4o-mini python examples/own_bot.py
 """
 
 import asyncio
 
-import recollect
-from recollect.assistant import Assistant
+import aforesaid
+from aforesaid.assistant import Assistant
 
 
 async def main() -> None:
-    async with recollect.connect("own-bot.db") as memory:
+    async with aforesaid.connect("own-bot.db") as memory:
         me, assistant = memory.user("me"), Assistant(memory, system="You are Rex, a cheerful bot.")
         while text := (await asyncio.to_thread(input, "> ")).strip():
             command = await assistant.command(me, text)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from aforesaid.store import Store, open_store
 from pg import clean_database
-from recollect.store import Store, open_store
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -18,9 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     # The real embedder takes seconds to load; tests that are about it ask for it by name.
-    os.environ.setdefault("RECOLLECT_EMBEDDER", "deterministic")
+    os.environ.setdefault("AFORESAID_EMBEDDER", "deterministic")
     # No test asks the models of whoever runs it, or reads their configuration.
-    for name in [name for name in os.environ if name.startswith(("OPENAI_", "GEMINI_", "OLLAMA_", "RECOLLECT_MODEL"))]:
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "GEMINI_", "OLLAMA_", "AFORESAID_MODEL"))]:
         del os.environ[name]
     os.environ["XDG_CONFIG_HOME"] = str(Path(__file__).parent / "no-configuration-here")
     settings.register_profile("thorough", max_examples=round(500 * config.getoption("--torture-scale")))

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from recollect.domain.checks import microseconds
-from recollect.domain.scope import Scope
-from recollect.errors import ModelUnavailable
-from recollect.memory import Memory, UserMemory
-from recollect.models.chat import Answer, Reply, Said
-from recollect.models.embed import Embedder
-from recollect.models.resilience import BreakerState
-from recollect.profiles import load_profile
-from recollect.settings import Operation, Settings
-from recollect.store import open_store
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelUnavailable
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.chat import Answer, Reply, Said
+from aforesaid.models.embed import Embedder
+from aforesaid.models.resilience import BreakerState
+from aforesaid.profiles import load_profile
+from aforesaid.settings import Operation, Settings
+from aforesaid.store import open_store
 
 Shape = TypeVar("Shape", bound=BaseModel)
 

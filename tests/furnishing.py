@@ -6,11 +6,10 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from making import NOON, adding, archive, minutes
-from recollect.domain.agenda import Subject, Touch
-from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack, Spend
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import (
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack, Spend
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import (
     AddMemory,
     ChangeMemory,
     CountMemory,
@@ -19,13 +18,14 @@ from recollect.domain.memory_change import (
     PutDerived,
     Superseded,
 )
-from recollect.domain.message import Message
-from recollect.domain.moving import Row
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft, ViewDraft
-from recollect.domain.summary_change import AddView, Revise, Settle, Walk
-from recollect.domain.vector import VectorRow
-from recollect.store import Store
+from aforesaid.domain.message import Message
+from aforesaid.domain.moving import Row
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.vector import VectorRow
+from aforesaid.store import Store
+from making import NOON, adding, archive, minutes
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from recollect.domain.change import AddMessage, Archive
-from recollect.domain.message import Message, draft
-from recollect.domain.scope import Scope
-from recollect.domain.summary import Summary, SummaryDraft
-from recollect.store import Store
+from aforesaid.domain.change import AddMessage, Archive
+from aforesaid.domain.message import Message, draft
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary, SummaryDraft
+from aforesaid.store import Store
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -25,10 +25,10 @@ DO $$
 DECLARE
     name text;
 BEGIN
-    PERFORM set_config('recollect.reach', 'all', true);
+    PERFORM set_config('aforesaid.reach', 'all', true);
     PERFORM set_config('client_min_messages', 'warning', true);
     FOR name IN SELECT quote_ident(relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-                   AND relname != 'recollect_schema'
+                   AND relname != 'aforesaid_schema'
                  ORDER BY relname NOT IN ('summary_source', 'memory_source', 'memory_version') LOOP
         EXECUTE 'DELETE FROM ' || name;
     END LOOP;
@@ -43,7 +43,7 @@ class Server:
     def __init__(self, *, durable: bool = False, folder: Path | None = None) -> None:
         """Start one with a new folder, or with one that is given: there it goes on where the last one stopped."""
         # Not in pytest's own folder: the server may run as another user, who cannot look into that.
-        self.folder = Path(tempfile.mkdtemp(prefix="recollect-pg-")) if folder is None else folder.absolute()
+        self.folder = Path(tempfile.mkdtemp(prefix="aforesaid-pg-")) if folder is None else folder.absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = self.folder / "data"
         # PostgreSQL does not run as root.
@@ -65,13 +65,13 @@ class Server:
         with self.admin("template1") as template:
             template.execute("CREATE EXTENSION vector")
         with self.admin() as admin:
-            admin.execute("CREATE ROLE recollect LOGIN")
+            admin.execute("CREATE ROLE aforesaid LOGIN")
 
     def admin(self, database: str = "postgres") -> psycopg.Connection:
         """Connect as the superuser."""
         return psycopg.connect(self.dsn(database, "postgres"), autocommit=True)
 
-    def dsn(self, database: str, role: str = "recollect") -> str:
+    def dsn(self, database: str, role: str = "aforesaid") -> str:
         """Return where a database is."""
         return f"postgresql://{role}@/{database}?host={self.data}"
 
@@ -79,7 +79,7 @@ class Server:
         """Make an empty database and return where it is."""
         with self.admin() as admin:
             admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
-            admin.execute(f"CREATE DATABASE {name} OWNER recollect")
+            admin.execute(f"CREATE DATABASE {name} OWNER aforesaid")
         return self.dsn(name)
 
     def ensure(self, name: str) -> str:
@@ -183,11 +183,11 @@ def skip_without_the_right_package() -> None:
 
 
 def clean_database(name: str = "tests") -> str:
-    """Return where an empty database is: the one of RECOLLECT_TEST_DSN, or one on the shared server.
+    """Return where an empty database is: the one of AFORESAID_TEST_DSN, or one on the shared server.
 
     It is emptied and not made anew, because that is quicker.
     """
-    dsn = os.environ.get("RECOLLECT_TEST_DSN") or _shared_database(name)
+    dsn = os.environ.get("AFORESAID_TEST_DSN") or _shared_database(name)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(EMPTY)
     return dsn

@@ -1,4 +1,4 @@
-"""Write src/recollect/_blocking_types.pyi: the async classes, as the blocking face shows them."""
+"""Write src/aforesaid/_blocking_types.pyi: the async classes, as the blocking face shows them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("memory", "messages", "knowledge", "memories", "summaries", "contexts", "care", "portable")
-SOURCES = tuple(ROOT / "src/recollect" / f"{name}.py" for name in PARTS)
-TARGET = ROOT / "src/recollect/_blocking_types.pyi"
+SOURCES = tuple(ROOT / "src/aforesaid" / f"{name}.py" for name in PARTS)
+TARGET = ROOT / "src/aforesaid/_blocking_types.pyi"
 NAMES = {"Memory": "BlockingMemory", "UserMemory": "BlockingUserMemory"}
 HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of date.\n\n"
 

@@ -5,7 +5,7 @@
 For every question, the candidates and their features are computed by the real recall on a real store. The weights are
 those under which a softmax over the candidates gives the evidence the highest likelihood (with a small pull towards
 zero), fitted for the kinds of chat apart. Every data set counts the same, whatever its size. The result is printed
-in the form of src/recollect/recall/weights.toml, with the recall that it reaches: on the questions that it was fitted
+in the form of src/aforesaid/recall/weights.toml, with the recall that it reaches: on the questions that it was fitted
 to, and on conversations that were left out of a fit (five times another fifth of them).
 
 `--keep` leaves the filled memories in a folder, so that the next fit need not embed everything again.
@@ -23,12 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.evaluation import load_datasets
-from recollect.evaluation.conversation import Conversation, Dataset
-from recollect.memory import Memory, connect
-from recollect.recall import Asking
-from recollect.recall.features import FEATURES
-from recollect.recall.fuse import KINDS, Kind, kind_of
+from aforesaid.evaluation import load_datasets
+from aforesaid.evaluation.conversation import Conversation, Dataset
+from aforesaid.memory import Memory, connect
+from aforesaid.recall import Asking
+from aforesaid.recall.features import FEATURES
+from aforesaid.recall.fuse import KINDS, Kind, kind_of
 
 NAMES = list(FEATURES)
 STEPS = 400

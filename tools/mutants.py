@@ -57,17 +57,17 @@ class Room:
 
 ROOMS = {
     "sqlite": Room(
-        ("recollect/store/sqlite/*.py", "recollect/store/records.py"),
+        ("aforesaid/store/sqlite/*.py", "aforesaid/store/records.py"),
         ("tests/store", "tests/portability/test_export.py", "tests/portability/test_purge.py"),
         "not postgres and not json and not files and not [memory] and not machine",
     ),
     "context": Room(
-        ("recollect/context/*.py", "recollect/contexts.py"),
+        ("aforesaid/context/*.py", "aforesaid/contexts.py"),
         ("tests/context", "tests/api/test_settings.py", "tests/api/test_user_settings.py"),
         "not postgres",
     ),
     "auth": Room(
-        ("recollect/server/auth/*.py", "recollect/server/guard/*.py", "recollect/server/signin.py"),
+        ("aforesaid/server/auth/*.py", "aforesaid/server/guard/*.py", "aforesaid/server/signin.py"),
         ("tests/server/test_auth.py", "tests/server/test_guards.py", "tests/server/test_walls.py"),
         "not postgres",
     ),
@@ -185,7 +185,7 @@ def attempt(mutant: Mutant, tests: list[str], said: Path, most: float) -> Child:
 
     def run() -> int:
         if mutant.imported or not put_in(code):
-            for name in [name for name in sys.modules if name.partition(".")[0] == "recollect"]:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "aforesaid"]:
                 del sys.modules[name]
             sys.meta_path.insert(0, Instead({mutant.file: code}, {}))
         gc.freeze()  # pytest collects garbage several times, and this is none

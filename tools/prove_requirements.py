@@ -26,7 +26,7 @@ class Break:
 
     promise: str
     file: str
-    """Below src/recollect."""
+    """Below src/aforesaid."""
     instead_of: str
     put: str
     so_that: str
@@ -208,7 +208,7 @@ def prove(broken: Break, tests: list[str]) -> bool:
         if not passes:
             print(f"{broken.promise}: its tests fail already: {said}")
             return False
-        file = source / "recollect" / broken.file
+        file = source / "aforesaid" / broken.file
         text = file.read_text(encoding="utf-8")
         if text.count(broken.instead_of) != 1:
             print(f"{broken.promise}: {broken.file} has changed; mend the list in {Path(__file__).name}")

@@ -148,7 +148,7 @@ class Reach:
         """Keep what the tests of a file reach: a run that is cut short goes on from there."""
         if self._file:
             passing = {test: known for test, known in self._tests.items() if test not in self._failed}
-            loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "recollect")
+            loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "aforesaid")
             self._keep(self._file, {"tests": passing, "failed": sorted(self._failed), "modules": loaded})
         self._file, self._tests, self._failed = "", {}, set()
 

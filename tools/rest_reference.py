@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final, cast
 
-from recollect.memory import Memory
-from recollect.server import create_app
+from aforesaid.memory import Memory
+from aforesaid.server import create_app
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "reference" / "rest.md"
 _OF_ALL: Final = frozenset({"400", "401", "403", "404", "409", "413", "422", "429", "502", "503", "507"})
@@ -14,7 +14,7 @@ _HEAD: Final = """# REST API
 
 <!-- Written by `make rest`; a test fails when it is not up to date. -->
 
-`recollect serve` answers at `http://127.0.0.1:5002`. Every request carries a key, `Authorization: Bearer …`; how to
+`aforesaid serve` answers at `http://127.0.0.1:5002`. Every request carries a key, `Authorization: Bearer …`; how to
 make one, and what the roles may do: [keys and walls](../explanation/keys-and-walls.md). How to begin:
 [serve a memory](../how-to/serve.md). The same as OpenAPI, for generators of clients: `/openapi.json`.
 

@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Page, sync_playwright
 
-import recollect
-from recollect.cli.demo import conversation
+import aforesaid
+from aforesaid.cli.demo import conversation
 
 PICTURES: Final = Path(__file__).parent.parent / "docs" / "pictures"
 WIDTH: Final = 1280
@@ -46,7 +46,7 @@ _OTHERS: Final = {
 
 def fill(path: Path) -> None:
     """Make a memory: eight weeks of Ann's, and a little of others."""
-    with recollect.open(path) as memory:
+    with aforesaid.open(path) as memory:
         ann = memory.user("ann")
         for role, text, at in conversation():
             ann.add(role, text, at=at, name="Ann" if role == "user" else None)  # type: ignore[arg-type]
@@ -63,8 +63,8 @@ def fill(path: Path) -> None:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """Run `recollect serve` until the end of the block. Give the ready link."""
-    command = [sys.executable, "-m", "recollect", "serve", "--store", str(path), "--port", "0"]
+    """Run `aforesaid serve` until the end of the block. Give the ready link."""
+    command = [sys.executable, "-m", "aforesaid", "serve", "--store", str(path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as server:  # noqa: S603
         try:
             found = next(filter(None, map(_LINK.search, server.stdout or ())), None)
@@ -101,7 +101,7 @@ def main() -> None:
         raise SystemExit("Chromium is missing: apt install chromium")
     PICTURES.mkdir(exist_ok=True)
     rooted = ["--no-sandbox"] if os.geteuid() == 0 else []
-    with tempfile.TemporaryDirectory(prefix="recollect-pictures-") as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory(prefix="aforesaid-pictures-") as folder, sync_playwright() as driver:
         path = Path(folder) / "memory.db"
         fill(path)
         browser = driver.chromium.launch(executable_path=chromium, args=[*rooted, "--disable-dev-shm-usage"])

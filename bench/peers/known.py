@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from peers.contract import About, Peer
 
 PEERS = {
-    "recollect": "peers.ours:Recollect",
+    "aforesaid": "peers.ours:Aforesaid",
     "mem0": "peers.mem0_memory:Mem0",
     "langgraph-sqlite": "peers.langgraph_stores:Sqlite",
     "langgraph-memory": "peers.langgraph_stores:InMemory",

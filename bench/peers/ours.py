@@ -1,4 +1,4 @@
-"""Recollect, with its defaults, and without the work that the others do not do: no summaries, nothing learned."""
+"""Aforesaid, with its defaults, and without the work that the others do not do: no summaries, nothing learned."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, cast
 from peers.contract import BUDGET, About, Said
 from peers.vectors import Vectors
 
-import recollect
+import aforesaid
 
 if TYPE_CHECKING:
-    from recollect.domain.words import Role
-    from recollect.models.embed import Vectors as Floats
+    from aforesaid.domain.words import Role
+    from aforesaid.models.embed import Vectors as Floats
 
 PROFILE = {"summaries": "none", "extract": False}
 
@@ -36,21 +36,21 @@ class Given:
         """Do nothing."""
 
 
-class Recollect:
+class Aforesaid:
     """The async face; what is added at once is committed together."""
 
     about = About(
-        "recollect",
-        "Recollect",
-        "recollect",
-        "import recollect; recollect.connect",
+        "aforesaid",
+        "Aforesaid",
+        "aforesaid",
+        "import aforesaid; aforesaid.connect",
         "SQLite; search by words and meaning; summaries and learning, which the others do not do, are switched off",
         context="newest messages and what fits the question, within a budget of tokens",
     )
 
     async def open(self, folder: Path, vectors: Vectors) -> None:
         """Open the file."""
-        self._memory = await recollect.connect(folder / "memory.db", profile=PROFILE, embedder=Given(vectors))
+        self._memory = await aforesaid.connect(folder / "memory.db", profile=PROFILE, embedder=Given(vectors))
         self._ann = self._memory.user("ann")
 
     async def add(self, said: Said) -> None:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from peers.vectors import save
 
-from recollect.evaluation import Dataset, load_datasets
-from recollect.evaluation.talk import Talk
-from recollect.models.embed import Embedder, LocalEmbedder
+from aforesaid.evaluation import Dataset, load_datasets
+from aforesaid.evaluation.talk import Talk
+from aforesaid.models.embed import Embedder, LocalEmbedder
 
 if TYPE_CHECKING:
     from peers.vectors import Floats

@@ -6,15 +6,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, TooLarge
+import aforesaid
+from aforesaid.errors import InvalidInput, TooLarge
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_days_are_counted_by_space_and_person(location: str) -> None:
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         for user, days in (("ann", (1, 1, 3, 9)), ("bob", (1, 40))):
             person = memory.user(user)
             for turn, day in enumerate(days):

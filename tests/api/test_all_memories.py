@@ -6,14 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, NotFound, SourcesChanged
+import aforesaid
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_all_memories_of_a_space_can_be_listed_and_filtered(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         ann, bob = memory.user("ann"), memory.user("bob")
         tea = await ann.note("preference", "Prefers TEA")
         chess = await bob.note("fact", "plays chess")
@@ -34,7 +34,7 @@ async def test_all_memories_of_a_space_can_be_listed_and_filtered(location: str)
 
 
 async def test_an_id_of_another_space_looks_like_none(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         theirs = await memory.user("ann", space="another").note("fact", "elsewhere")
         for number in (theirs.id, 999, 2**63 - 1):
             with pytest.raises(NotFound, match=f"there is no memory {number}"):
@@ -44,7 +44,7 @@ async def test_an_id_of_another_space_looks_like_none(location: str) -> None:
 
 
 async def test_many_that_do_not_fit_are_passed_over() -> None:
-    async with recollect.connect(":memory:") as memory:
+    async with aforesaid.connect(":memory:") as memory:
         ann = memory.user("ann")
         wanted = await ann.note("fact", "the needle")
         over = datetime.now(UTC) - timedelta(days=1)
@@ -56,7 +56,7 @@ async def test_many_that_do_not_fit_are_passed_over() -> None:
 
 @pytest.mark.req("D14")
 async def test_whoever_looks_is_named_in_the_audit_log(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         await memory.user("ann").note("fact", "plays chess")
         ann = memory.user("ann", actor="clerk")
         await ann.history()
@@ -76,7 +76,7 @@ async def test_whoever_looks_is_named_in_the_audit_log(location: str) -> None:
 
 
 async def test_a_correction_of_something_that_others_changed_is_refused(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         ann = memory.user("ann")
         seen = await ann.note("fact", "plays chess")
         changed = await ann.edit_memory(seen.id, text="plays go", revision=seen.revision)

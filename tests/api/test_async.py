@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, StoreClosed
+import aforesaid
+from aforesaid.errors import InvalidInput, StoreClosed
 
 
 async def test_the_same_names_awaited(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         ann = memory.user("ann")
         await ann.add("user", "hello")
         assert [message.text for message in await ann.history()] == ["hello"]
@@ -24,7 +24,7 @@ async def test_the_same_names_awaited(location: str) -> None:
 
 
 async def test_a_memory_can_be_awaited_and_closed_by_hand(tmp_path: Path) -> None:
-    memory = await recollect.connect(tmp_path / "memory.db")
+    memory = await aforesaid.connect(tmp_path / "memory.db")
     async with memory:
         await memory.user("ann").add("user", "hello")
     with pytest.raises(StoreClosed):
@@ -32,7 +32,7 @@ async def test_a_memory_can_be_awaited_and_closed_by_hand(tmp_path: Path) -> Non
 
 
 async def test_many_tasks_write_at_once_and_each_keeps_its_order(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
 
         async def talk(name: str) -> None:
             user = memory.user(name)
@@ -48,9 +48,9 @@ async def test_many_tasks_write_at_once_and_each_keeps_its_order(tmp_path: Path)
 
 async def test_sync_and_async_share_a_file_in_one_process(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    async with recollect.connect(path) as memory:
+    async with aforesaid.connect(path) as memory:
         await memory.user("ann").add("user", "from async code")
-        with await asyncio.to_thread(recollect.open, path) as blocking:
+        with await asyncio.to_thread(aforesaid.open, path) as blocking:
             await asyncio.to_thread(blocking.user("ann").add, "user", "from sync code")
             await asyncio.to_thread(blocking.close)
         texts = [message.text for message in await memory.user("ann").history()]
@@ -59,5 +59,5 @@ async def test_sync_and_async_share_a_file_in_one_process(tmp_path: Path) -> Non
 
 def test_a_profile_is_checked_before_anything_is_opened(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="did you mean 'archive'"):
-        recollect.connect(tmp_path / "memory.db", profile="archiv")
+        aforesaid.connect(tmp_path / "memory.db", profile="archiv")
     assert not (tmp_path / "memory.db").exists()

@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, StoreClosed, TooLarge
 from making import NOON
-from recollect.errors import InvalidInput, NotFound, RecollectError, StoreClosed, TooLarge
 
 if TYPE_CHECKING:
-    from recollect._blocking_types import BlockingMemory
+    from aforesaid._blocking_types import BlockingMemory
 
 
 @pytest.fixture
 def memory(location: str) -> Iterator[BlockingMemory]:
-    with recollect.open(location) as opened:
+    with aforesaid.open(location) as opened:
         yield opened
 
 
 def test_the_five_lines_of_the_design(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="archive") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="archive") as memory:
         ann = memory.user("ann", space="default", thread=None, session=None)
         receipt = ann.add("user", "I moved to Berlin last week.", at=None, id=None, author=None, name=None)
         assert (receipt.message.id, receipt.durable, receipt.duplicate) == ("#1", True, False)
@@ -44,9 +44,9 @@ def test_the_five_lines_of_the_design(tmp_path: Path) -> None:
 @pytest.mark.req("A1", "E1")
 def test_a_conversation_survives_the_program(tmp_path: Path) -> None:
     for number in range(3):
-        with recollect.open(tmp_path / "memory.db") as memory:
+        with aforesaid.open(tmp_path / "memory.db") as memory:
             memory.user("ann").add("user", f"message {number}")
-    with recollect.open(tmp_path / "memory.db") as memory:
+    with aforesaid.open(tmp_path / "memory.db") as memory:
         assert [message.text for message in memory.user("ann").history()] == ["message 0", "message 1", "message 2"]
 
 
@@ -81,7 +81,7 @@ def test_numbers_are_taken_as_ids(memory: BlockingMemory) -> None:
 
 
 def test_a_summary_can_be_rolled_back_and_the_audit_read(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db") as memory:
+    with aforesaid.open(tmp_path / "memory.db") as memory:
         ann = memory.user("ann")
         assert ann.summaries() == []
         with pytest.raises(NotFound, match="no user 'ann'"):
@@ -183,7 +183,7 @@ def test_text_up_to_the_limit_comes_back_byte_for_byte(memory: BlockingMemory) -
 
 
 def test_the_limit_can_be_chosen(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile={"message_bytes": 10}) as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile={"message_bytes": 10}) as memory:
         memory.user("ann").add("user", "0123456789")
         with pytest.raises(TooLarge, match="11 bytes; at most 10"):
             memory.user("ann").add("user", "01234567890")
@@ -206,7 +206,7 @@ def test_many_threads_can_share_one_memory(memory: BlockingMemory) -> None:
 
 def test_closing_twice_is_fine_and_using_it_afterwards_is_an_error(tmp_path: Path) -> None:
     threads = threading.active_count()
-    memory = recollect.open(tmp_path / "memory.db")
+    memory = aforesaid.open(tmp_path / "memory.db")
     ann = memory.user("ann")
     ann.add("user", "hello")
     memory.close()
@@ -220,16 +220,16 @@ def test_closing_twice_is_fine_and_using_it_afterwards_is_an_error(tmp_path: Pat
 
 def test_a_failed_open_leaves_no_thread_behind(tmp_path: Path) -> None:
     threads = threading.active_count()
-    with pytest.raises(RecollectError):
-        recollect.open(tmp_path)
+    with pytest.raises(AforesaidError):
+        aforesaid.open(tmp_path)
     assert threading.active_count() == threads
 
 
 def test_a_program_that_forgets_to_close_still_ends_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    program = "import recollect, sys; recollect.open(sys.argv[1]).user('ann').add('user', 'hello')"
+    program = "import aforesaid, sys; aforesaid.open(sys.argv[1]).user('ann').add('user', 'hello')"
     subprocess.run([sys.executable, "-W", "error", "-c", program, str(path)], check=True, timeout=30)
-    with recollect.open(path) as memory:
+    with aforesaid.open(path) as memory:
         assert [message.text for message in memory.user("ann").history()] == ["hello"]
     assert not path.with_name("memory.db-wal").exists()
 
@@ -264,7 +264,7 @@ def test_a_string_that_is_more_than_a_string_is_stored_as_the_text_it_is(memory:
 
 
 def test_closing_from_many_threads_at_once_closes_once(tmp_path: Path) -> None:
-    memory = recollect.open(tmp_path / "memory.db")
+    memory = aforesaid.open(tmp_path / "memory.db")
 
     def use(number: int) -> None:
         with suppress(StoreClosed):
@@ -278,7 +278,7 @@ def test_closing_from_many_threads_at_once_closes_once(tmp_path: Path) -> None:
 
 
 def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
-    with recollect.open(":memory:") as first, recollect.open(":memory:") as second:
+    with aforesaid.open(":memory:") as first, aforesaid.open(":memory:") as second:
         second._target._store = first._target._store  # type: ignore[attr-defined]
 
         def write() -> None:
@@ -297,10 +297,10 @@ def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
 @pytest.mark.parametrize("wrong", [5, ["archive"], b"archive", {1: 2}, "a\0b.toml"])
 def test_a_profile_of_the_wrong_kind_is_refused(tmp_path: Path, wrong: object) -> None:
     with pytest.raises(InvalidInput):
-        recollect.open(tmp_path / "memory.db", profile=wrong)  # type: ignore[arg-type]
+        aforesaid.open(tmp_path / "memory.db", profile=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [5, b"x", "\ud800.db", "a\0b", Path("a\0b"), "~nobody-has-this-name/x.db"])
 def test_a_location_of_the_wrong_kind_is_refused(wrong: object) -> None:
-    with pytest.raises(RecollectError):
-        recollect.open(wrong)  # type: ignore[arg-type]
+    with pytest.raises(AforesaidError):
+        aforesaid.open(wrong)  # type: ignore[arg-type]

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput
-from recollect.testing import ScriptedModel
+import aforesaid
+from aforesaid.errors import InvalidInput
+from aforesaid.testing import ScriptedModel
 
 
 def test_store_profile_and_embedder_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
-    file = tmp_path / "recollect.toml"
+    monkeypatch.delenv("AFORESAID_EMBEDDER", raising=False)
+    file = tmp_path / "aforesaid.toml"
     file.write_text('store = "here.db"\nprofile = "companion"\nembedder = "none"\n', encoding="utf-8")
-    with recollect.open(settings=file) as memory:
+    with aforesaid.open(settings=file) as memory:
         memory.user("ann").add("user", "hello")
         facts = {fact for part in memory.health().components for fact in part.facts}
     assert (tmp_path / "here.db").exists()
@@ -24,7 +24,7 @@ def test_store_profile_and_embedder_come_from_the_file(tmp_path: Path, monkeypat
 
 def test_what_is_passed_wins_over_what_is_configured(tmp_path: Path) -> None:
     settings = {"store": str(tmp_path / "configured.db")}
-    with recollect.open(tmp_path / "passed.db", settings=settings) as memory:
+    with aforesaid.open(tmp_path / "passed.db", settings=settings) as memory:
         memory.user("ann").add("user", "hello")
     assert (tmp_path / "passed.db").exists()
     assert not (tmp_path / "configured.db").exists()
@@ -32,7 +32,7 @@ def test_what_is_passed_wins_over_what_is_configured(tmp_path: Path) -> None:
 
 def test_a_wrong_setting_is_named_with_the_right_one() -> None:
     with pytest.raises(InvalidInput, match="did you mean"):
-        recollect.open(":memory:", settings={"modles.default": "a:b"})
+        aforesaid.open(":memory:", settings={"modles.default": "a:b"})
 
 
 async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
@@ -43,12 +43,12 @@ async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
             "resilience.failures": 1,
             "resilience.attempts": 1,
         }
-        async with recollect.connect(tmp_path / "memory.db", settings=settings) as memory:
+        async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
             part = next(part for part in (await memory.health()).components if part.name == "models")
             assert (part.status, dict(part.facts)) == ("active", {"local": "working"})
             model.stop()
             assert memory.models is not None
-            with pytest.raises(recollect.RecollectError):
+            with pytest.raises(aforesaid.AforesaidError):
                 await memory.models.text("chat", [])
             health = await memory.health()
             part = next(part for part in health.components if part.name == "models")
@@ -57,7 +57,7 @@ async def test_health_shows_the_state_of_each_provider(tmp_path: Path) -> None:
 
 
 def test_without_a_model_health_says_so_and_is_well() -> None:
-    with recollect.open(":memory:", embedder="none") as memory:
+    with aforesaid.open(":memory:", embedder="none") as memory:
         part = next(part for part in memory.health().components if part.name == "models")
     assert part.status == "active"
     assert "without a model" in dict(part.facts)["providers"]

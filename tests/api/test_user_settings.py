@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput
+import aforesaid
+from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect._blocking_types import BlockingUserMemory
+    from aforesaid._blocking_types import BlockingUserMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -31,12 +31,12 @@ NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
     ],
 )
 def test_what_cannot_be_set_is_refused(key: str, value: str | int, said: str) -> None:
-    with recollect.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match=said):
+    with aforesaid.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match=said):
         memory.user("ann").set(key, value)
 
 
 def test_settings_are_kept_and_taken_back() -> None:
-    with recollect.open(":memory:", embedder="none") as memory:
+    with aforesaid.open(":memory:", embedder="none") as memory:
         ann = memory.user("ann")
         ann.set("time_zone", "Europe/Berlin")
         ann.set("favourite_colour", "green")
@@ -57,7 +57,7 @@ def test_settings_are_kept_and_taken_back() -> None:
     ],
 )
 def test_what_cannot_be_set_for_a_space_is_refused(key: str, value: str | float, said: str) -> None:
-    with recollect.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match=said):
+    with aforesaid.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match=said):
         memory.set(key, value)
 
 
@@ -67,7 +67,7 @@ def test_the_four_limits_and_the_persona_are_stored_and_act_at_once(tmp_path: Pa
         for number in range(8):
             ann.add("user", f"the red boat number {number} left the harbour", at=NOON + timedelta(minutes=number))
 
-    with recollect.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
         ann = memory.user("ann")
         talk(ann)
         memory.upkeep()
@@ -84,7 +84,7 @@ def test_the_four_limits_and_the_persona_are_stored_and_act_at_once(tmp_path: Pa
         later = ann.add("user", "still there?", at=NOON + timedelta(minutes=20))
         assert later.message.session != ann.history()[0].session
         assert items(memory.user("ann", space="other").context("hello"), "persona") == 0
-    with recollect.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
         assert memory.settings()["short_term_memory_limit"] == 1
         assert items(memory.user("ann").context("where is the red boat?"), "recent") == 2
         memory.set("short_term_memory_limit", None)
@@ -93,7 +93,7 @@ def test_the_four_limits_and_the_persona_are_stored_and_act_at_once(tmp_path: Pa
 
 @pytest.mark.req("D8")
 def test_a_similarity_that_is_asked_for_keeps_the_rest_out() -> None:
-    with recollect.open(":memory:", profile="companion", embedder="deterministic") as memory:
+    with aforesaid.open(":memory:", profile="companion", embedder="deterministic") as memory:
         ann = memory.user("ann")
         for number, text in enumerate(["the boat is red", *["nothing else matters"] * 7]):
             ann.add("user", text, at=NOON + timedelta(hours=number))
@@ -105,7 +105,7 @@ def test_a_similarity_that_is_asked_for_keeps_the_rest_out() -> None:
 
 
 def test_what_is_set_for_a_user_goes_before_what_is_set_for_the_space() -> None:
-    with recollect.open(":memory:", embedder="none") as memory:
+    with aforesaid.open(":memory:", embedder="none") as memory:
         ann, bob = memory.user("ann"), memory.user("bob")
         memory.set("bot_persona", "a butler")
         memory.set("memory_enabled", False)
@@ -118,7 +118,7 @@ def test_what_is_set_for_a_user_goes_before_what_is_set_for_the_space() -> None:
 
 
 def test_the_status_names_where_memory_is_kept_or_what_the_user_chose(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         ann, bob = memory.user("ann"), memory.user("bob")
         ann.set("storage_type", "json")
         ann.set("summary_every_n", 7)
@@ -129,8 +129,8 @@ def test_the_status_names_where_memory_is_kept_or_what_the_user_chose(tmp_path: 
 
 def test_what_another_process_sets_is_seen_within_a_second(tmp_path: Path) -> None:
     with (
-        recollect.open(tmp_path / "memory.db", embedder="none") as one,
-        recollect.open(tmp_path / "memory.db", embedder="none") as other,
+        aforesaid.open(tmp_path / "memory.db", embedder="none") as one,
+        aforesaid.open(tmp_path / "memory.db", embedder="none") as other,
     ):
         assert "a butler" not in other.user("ann").context("hello").text
         one.set("bot_persona", "a butler")
@@ -139,18 +139,18 @@ def test_what_another_process_sets_is_seen_within_a_second(tmp_path: Path) -> No
 
 
 def test_nobody_is_called_everybody() -> None:
-    with recollect.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="everybody"):
+    with aforesaid.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="everybody"):
         memory.user("*")
 
 
 def test_the_time_of_a_session_is_not_a_single_users() -> None:
-    with recollect.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="whole space"):
+    with aforesaid.open(":memory:", embedder="none") as memory, pytest.raises(InvalidInput, match="whole space"):
         memory.user("ann").set("session_timeout_minutes", 5)
 
 
 @pytest.mark.parametrize("profile", ["archive", "community", "account", "companion", "session", "default"])
 def test_a_memory_can_be_opened_with_another_profile_and_nothing_is_lost(tmp_path: Path, profile: str) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="archive", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="archive", embedder="deterministic") as memory:
         ann = memory.user("ann")
         for number in range(24):
             ann.add("user", f"the red boat number {number}", at=NOON + timedelta(minutes=2 * number))
@@ -159,7 +159,7 @@ def test_a_memory_can_be_opened_with_another_profile_and_nothing_is_lost(tmp_pat
         memory.upkeep()
         before = ann.history(1_000)
         summaries = ann.summaries(active=None)
-    with recollect.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
         ann = memory.user("ann")
         memory.upkeep()
         assert [message.text for message in ann.history(1_000)] == [message.text for message in before]
@@ -167,9 +167,9 @@ def test_a_memory_can_be_opened_with_another_profile_and_nothing_is_lost(tmp_pat
         context = ann.context("where is the red boat number 7?")
         assert context.tokens <= context.budget
         assert memory.verify().ok
-    with recollect.open(tmp_path / "memory.db", profile="archive", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="archive", embedder="deterministic") as memory:
         assert [message.text for message in memory.user("ann").history(1_000)] == [message.text for message in before]
 
 
-def items(context: recollect.Context, section: str) -> int:
+def items(context: aforesaid.Context, section: str) -> int:
     return sum(item.section == section for item in context.items)

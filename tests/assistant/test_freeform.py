@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.assistant import Assistant, Turn
-from recollect.models.offline.route import may_ask
-from recollect.testing import Request, ScriptedModel, faults
+import aforesaid
+from aforesaid.assistant import Assistant, Turn
+from aforesaid.models.offline.route import may_ask
+from aforesaid.testing import Request, ScriptedModel, faults
 
 QUIET = {"summaries": "none", "extract": False}
 PEOPLE = {"101": ("Sergey", "gruzilkin"), "102": ("Florent", "flo"), "103": ("Ann Miller",)}
 
 
 @pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
-    async with recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
         yield opened
 
 
-async def say(memory: recollect.Memory, text: str, user: str = "100", name: str = "Eve", **more: Any) -> str | None:  # noqa: ANN401
+async def say(memory: aforesaid.Memory, text: str, user: str = "100", name: str = "Eve", **more: Any) -> str | None:  # noqa: ANN401
     """Say something in the channel `general`, where Eve, Sergey, Florent and Ann are."""
     there = memory.user(user, space="guild", thread="general")
     message = (await there.add("user", text, name=name)).message
@@ -31,12 +31,12 @@ async def say(memory: recollect.Memory, text: str, user: str = "100", name: str 
     return None if answer is None else answer.text
 
 
-async def facts(memory: recollect.Memory, user: str) -> str:
+async def facts(memory: aforesaid.Memory, user: str) -> str:
     return await memory.user(user, space="guild").portrait() or ""
 
 
 @pytest.mark.req("B12")
-async def test_the_four_commands_of_the_document_by_rules(memory: recollect.Memory) -> None:
+async def test_the_four_commands_of_the_document_by_rules(memory: aforesaid.Memory) -> None:
     assert await say(memory, "Bot remember that gruzilkin is Sergey") == "I will remember that about Sergey."
     assert "Sergey" in await facts(memory, "101")
     await memory.user("102", space="guild", thread="general").add("user", "I moved to Paris in May.", name="Florent")
@@ -65,7 +65,7 @@ async def test_a_model_routes_where_there_is_one(tmp_path: Path) -> None:
             "models.route.chain": "s:scripted",
             "resilience.attempts": 1,
         }
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
             there = memory.user("102", space="guild", thread="general")
@@ -93,14 +93,14 @@ async def test_rules_take_over_when_the_model_fails(tmp_path: Path) -> None:
             "models.route.chain": "s:scripted",
             "resilience.attempts": 1,
         }
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
             assert await say(memory, "Bot remember that I like tea") == "I will remember that."
             assert "tea" in await facts(memory, "100")
 
 
-async def test_nobody_learns_in_private_what_is_known_about_others(memory: recollect.Memory) -> None:
+async def test_nobody_learns_in_private_what_is_known_about_others(memory: aforesaid.Memory) -> None:
     await memory.user("102").remember("I have a secret crush", name="Florent")
     eve = memory.user("100")
     for text in ("what do you know about <@102>?", "what do you know about Florent?", "forget that <@102> has a crush"):
@@ -110,7 +110,7 @@ async def test_nobody_learns_in_private_what_is_known_about_others(memory: recol
     assert "crush" in str(await memory.user("102").portrait())
 
 
-async def test_two_people_of_one_name_are_not_mixed_up(memory: recollect.Memory) -> None:
+async def test_two_people_of_one_name_are_not_mixed_up(memory: aforesaid.Memory) -> None:
     there = memory.user("104", space="guild", thread="general")
     await there.add("user", "hello", name="Florent")
     assert "several people called" in str(await say(memory, "Bot remember that Florent likes tea"))
@@ -118,32 +118,32 @@ async def test_two_people_of_one_name_are_not_mixed_up(memory: recollect.Memory)
     assert await say(memory, "Bot remember that <@104> likes tea") == "I will remember that about 104."
 
 
-async def test_a_first_name_will_do_and_a_stranger_stands_with_who_told_it(memory: recollect.Memory) -> None:
+async def test_a_first_name_will_do_and_a_stranger_stands_with_who_told_it(memory: aforesaid.Memory) -> None:
     assert await say(memory, "Bot remember that Ann is a doctor") == "I will remember that about Ann Miller."
     told = str(await say(memory, "Bot remember that Zoe is a pilot"))
     assert "I know nobody here called Zoe" in told
     assert "Zoe is a pilot" in await facts(memory, "100")
 
 
-async def test_what_somebody_else_says_that_is_sensitive_waits(memory: recollect.Memory) -> None:
+async def test_what_somebody_else_says_that_is_sensitive_waits(memory: aforesaid.Memory) -> None:
     said = str(await say(memory, "Bot remember that Florent has cancer"))
     assert "kept apart" in said
     assert "cancer" not in await facts(memory, "102")
 
 
-async def test_a_quoted_message_is_what_this_points_at(memory: recollect.Memory) -> None:
+async def test_a_quoted_message_is_what_this_points_at(memory: aforesaid.Memory) -> None:
     await say(memory, "Bot remember this about Florent", quoted="Florent plays the cello")
     assert "cello" in await facts(memory, "102")
 
 
-async def test_forgetting_everything_needs_a_confirmation(memory: recollect.Memory) -> None:
+async def test_forgetting_everything_needs_a_confirmation(memory: aforesaid.Memory) -> None:
     await say(memory, "Bot remember that I like tea")
     assert "/forget_me" in str(await say(memory, "Bot forget everything about me"))
     assert "tea" in await facts(memory, "100")
 
 
 async def test_what_was_forgotten_is_not_learned_again_from_the_words_that_named_it(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
         ann, assistant = memory.user("ann"), Assistant(memory)
         assert await assistant.command(ann, "Bot remember that I like tea") is not None
         await memory.upkeep()
@@ -163,7 +163,7 @@ async def test_models_see_names_and_never_ids(tmp_path: Path) -> None:
 
     with ScriptedModel(script) as model:
         settings = {"providers.s.base_url": model.base_url, "models.default": "s:scripted"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile="community", embedder="none", settings=settings
         ) as memory:
             flo = memory.user("102", space="guild", thread="general")

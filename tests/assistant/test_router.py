@@ -8,25 +8,25 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.assistant import Answer, Assistant, Router
-from recollect.testing import ScriptedModel
+import aforesaid
+from aforesaid.assistant import Answer, Assistant, Router
+from aforesaid.testing import ScriptedModel
 
 
 @pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
-    async with recollect.connect(tmp_path / "memory.db", profile="archive", embedder="deterministic") as opened:
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="archive", embedder="deterministic") as opened:
         yield opened
 
 
-async def ask(user: recollect.UserMemory, text: str) -> Answer:
+async def ask(user: aforesaid.UserMemory, text: str) -> Answer:
     answer = await Router().answer(user, text)
     assert answer is not None
     return answer
 
 
 @pytest.mark.req("A12")
-async def test_summaries_are_set_up_in_two_steps(memory: recollect.Memory) -> None:
+async def test_summaries_are_set_up_in_two_steps(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     first = await ask(ann, "/summary")
     assert first.text == "Choose storage format:"
@@ -40,7 +40,7 @@ async def test_summaries_are_set_up_in_two_steps(memory: recollect.Memory) -> No
 
 
 @pytest.mark.parametrize("wrong", ["0", "501", "-3", "99999999999999999999"])
-async def test_a_wrong_number_is_asked_for_again(memory: recollect.Memory, wrong: str) -> None:
+async def test_a_wrong_number_is_asked_for_again(memory: aforesaid.Memory, wrong: str) -> None:
     ann = memory.user("ann")
     await ask(ann, "/summary")
     await ask(ann, "JSON file")
@@ -49,20 +49,20 @@ async def test_a_wrong_number_is_asked_for_again(memory: recollect.Memory, wrong
 
 
 @pytest.mark.parametrize("otherwise", ["what a lovely day", "/summary_status"])
-async def test_whoever_says_something_else_leaves_the_set_up(memory: recollect.Memory, otherwise: str) -> None:
+async def test_whoever_says_something_else_leaves_the_set_up(memory: aforesaid.Memory, otherwise: str) -> None:
     ann = memory.user("ann")
     await ask(ann, "/summary")
     await Router().answer(ann, otherwise)
     assert await Router().answer(ann, "sqlite") is None
 
 
-async def test_the_set_up_of_one_user_is_not_that_of_another(memory: recollect.Memory) -> None:
+async def test_the_set_up_of_one_user_is_not_that_of_another(memory: aforesaid.Memory) -> None:
     await ask(memory.user("ann"), "/summary")
     assert await Router().answer(memory.user("bob"), "sqlite") is None
 
 
 @pytest.mark.req("A12")
-async def test_the_status_has_its_seven_facts_and_follows_what_happens(memory: recollect.Memory) -> None:
+async def test_the_status_has_its_seven_facts_and_follows_what_happens(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     for number in range(3):
         await ann.add("user", f"I planted tree number {number}.")
@@ -86,7 +86,7 @@ async def test_the_status_has_its_seven_facts_and_follows_what_happens(memory: r
 
 
 @pytest.mark.req("A12")
-async def test_summaries_can_be_switched_off_and_on_and_nothing_is_lost(memory: recollect.Memory) -> None:
+async def test_summaries_can_be_switched_off_and_on_and_nothing_is_lost(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await ann.add("user", "hello")
     await ask(ann, "/summary_off")
@@ -96,7 +96,7 @@ async def test_summaries_can_be_switched_off_and_on_and_nothing_is_lost(memory: 
     assert "Memory: enabled" in (await ask(ann, "/summary_status")).text
 
 
-async def test_facts_are_remembered_shown_and_forgotten(memory: recollect.Memory) -> None:
+async def test_facts_are_remembered_shown_and_forgotten(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     assert (await ask(ann, "/remember I like tea")).text == "I will remember that."
     assert (await ask(ann, "/remember I like tea")).text == "I knew that already."
@@ -107,7 +107,7 @@ async def test_facts_are_remembered_shown_and_forgotten(memory: recollect.Memory
     assert "tea" not in (await ask(ann, "/portrait")).text
 
 
-async def test_searching_and_explaining(memory: recollect.Memory) -> None:
+async def test_searching_and_explaining(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await ann.add("user", "The flat in Berlin has a balcony.")
     assert "balcony" in (await ask(ann, "/search berlin")).text
@@ -116,11 +116,11 @@ async def test_searching_and_explaining(memory: recollect.Memory) -> None:
 
 
 @pytest.mark.parametrize("command", ["/remember", "/forget", "/search", "/explain"])
-async def test_a_command_without_its_words_says_how_it_is_used(memory: recollect.Memory, command: str) -> None:
+async def test_a_command_without_its_words_says_how_it_is_used(memory: aforesaid.Memory, command: str) -> None:
     assert f"Like this: {command} " in (await ask(memory.user("ann"), command)).text
 
 
-async def test_unknown_commands_and_commands_of_groups(memory: recollect.Memory) -> None:
+async def test_unknown_commands_and_commands_of_groups(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     assert "/help lists" in (await ask(ann, "/nonsense")).text
     assert (await ask(ann, "/HELP@my_bot")).text.startswith("/help")
@@ -129,7 +129,7 @@ async def test_unknown_commands_and_commands_of_groups(memory: recollect.Memory)
 
 @pytest.mark.req("C13")
 async def test_the_commands_of_an_account(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", embedder="deterministic", profile="account") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="deterministic", profile="account") as memory:
         ann = memory.user("ann")
         for number in range(12):
             await ann.add("user", f"The safe number {number} opens with 47{number:02}.")
@@ -146,7 +146,7 @@ async def test_the_commands_of_an_account(tmp_path: Path) -> None:
         assert len(await ann.history()) == 12
 
 
-async def test_a_cleared_window_keeps_everything(memory: recollect.Memory) -> None:
+async def test_a_cleared_window_keeps_everything(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await ann.add("user", "The safe opens with 4711.")
     await ask(ann, "/clear")
@@ -157,7 +157,7 @@ async def test_a_cleared_window_keeps_everything(memory: recollect.Memory) -> No
 async def test_the_assistant_answers_with_a_context_and_stores_both_sides(tmp_path: Path) -> None:
     async with ScriptedModel(["You live in Berlin."]) as model:
         settings = {"providers.local.base_url": model.base_url, "models.default": "local:tiny"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db",
             embedder="deterministic",
             settings=settings,
@@ -180,7 +180,7 @@ async def test_when_the_model_fails_the_message_is_stored_and_the_user_is_told(t
         "resilience.attempts": 1,
     }
     profile = {"summaries": "none", "extract": False}
-    async with recollect.connect(
+    async with aforesaid.connect(
         tmp_path / "memory.db", embedder="deterministic", settings=settings, profile=profile
     ) as memory:
         ann = memory.user("ann")
@@ -189,14 +189,14 @@ async def test_when_the_model_fails_the_message_is_stored_and_the_user_is_told(t
         assert [message.text for message in await ann.history()] == ["hello?"]
 
 
-async def test_without_a_model_everything_else_goes_on(memory: recollect.Memory) -> None:
+async def test_without_a_model_everything_else_goes_on(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     said = "".join([piece async for piece in Assistant(memory).reply(ann, "My cat is called Miso.")])
     assert "no model is configured" in said
     assert (await ann.search("Miso"))[0].text == "My cat is called Miso."
 
 
-async def test_whoever_asks_gets_a_copy_of_their_data(memory: recollect.Memory) -> None:
+async def test_whoever_asks_gets_a_copy_of_their_data(memory: aforesaid.Memory) -> None:
     ann, bob = memory.user("ann"), memory.user("bob")
     await ann.add("user", "I like tea.")
     await ann.remember("I live in Bern")
@@ -210,7 +210,7 @@ async def test_whoever_asks_gets_a_copy_of_their_data(memory: recollect.Memory) 
     assert b"business" not in answer.file.content
 
 
-async def test_whoever_asks_is_erased_after_a_confirmation(memory: recollect.Memory) -> None:
+async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Memory) -> None:
     ann, bob, router = memory.user("ann"), memory.user("bob"), Router(memory)
     await ann.add("user", "The code is zebra42.")
     await bob.add("user", "Hello.")
@@ -230,7 +230,7 @@ async def test_whoever_asks_is_erased_after_a_confirmation(memory: recollect.Mem
     assert len(await bob.history()) == 1
 
 
-async def test_reminders_are_set_and_listed(memory: recollect.Memory) -> None:
+async def test_reminders_are_set_and_listed(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     assert "I will remind you at" in (await ask(ann, "/remind call mum tomorrow at 9")).text
     assert "do not understand when" in (await ask(ann, "/remind be nice")).text

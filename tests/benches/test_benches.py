@@ -55,15 +55,15 @@ def conversation(path: Path) -> Path:
     return path
 
 
-def test_recollect_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
+def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -> None:
     printed = run(
         "beside_others.py",
         *("--sizes", 100, 200, "--calls", 5, "--embedder", "deterministic", "--embedded", 20, "--seconds", 60),
-        *("--only", "recollect", "--folder", tmp_path, "--results", tmp_path / "results"),
+        *("--only", "aforesaid", "--folder", tmp_path, "--results", tmp_path / "results"),
         *("--data", conversation(tmp_path / "chat.json")),
     )
     found = json.loads((tmp_path / "results/beside-others.json").read_text(encoding="utf-8"))
-    ours = found["peers"]["recollect"]
+    ours = found["peers"]["aforesaid"]
     assert ours["speed"]["200"]["stored"] == 200
     assert ours["speed"]["200"]["context_items"] > 10
     assert ours["speed"]["200"]["cold_ms"] > 0

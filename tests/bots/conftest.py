@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
 from bots.remembering import QUIET
 from bots.room import Room
 
@@ -18,6 +18,6 @@ def room() -> Room:
 
 
 @pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
-    async with recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as opened:
         yield opened

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-import recollect
-from recollect.testing import Request, ScriptedModel
+import aforesaid
+from aforesaid.testing import Request, ScriptedModel
 
 SAID: Final = (
     "Hello! I live in Berlin.",
@@ -48,14 +48,14 @@ def settings(model: ScriptedModel) -> dict[str, object]:
 
 
 async def in_the_terminal(folder: Path, model: ScriptedModel) -> dict[str, Any]:
-    """Have the conversation with `recollect chat`, and return what it leaves behind."""
-    keys = {f"RECOLLECT_{key.upper().replace('.', '__')}": str(value) for key, value in settings(model).items()}
+    """Have the conversation with `aforesaid chat`, and return what it leaves behind."""
+    keys = {f"AFORESAID_{key.upper().replace('.', '__')}": str(value) for key, value in settings(model).items()}
     (folder / "quiet.toml").write_text("extract = false\n", encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
-        Path(sys.executable).with_name("recollect"),
+        Path(sys.executable).with_name("aforesaid"),
         "chat",
         *("--store", str(folder / "terminal.db"), "--user", "ann", "--profile", str(folder / "quiet.toml")),
-        env={**os.environ, **keys, "RECOLLECT_EMBEDDER": "none"},
+        env={**os.environ, **keys, "AFORESAID_EMBEDDER": "none"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -67,7 +67,7 @@ async def in_the_terminal(folder: Path, model: ScriptedModel) -> dict[str, Any]:
 
 async def left_behind(store: Path, user: str, space: str) -> dict[str, Any]:
     """Learn from a conversation, and return everything that it left in a memory, but for times and numbers."""
-    async with recollect.connect(store, embedder="none") as memory:
+    async with aforesaid.connect(store, embedder="none") as memory:
         await memory.upkeep()
         person = memory.user(user, space=space)
         messages = await person.history(200)

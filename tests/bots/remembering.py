@@ -7,10 +7,10 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-import recollect
-from recollect.memory import Connecting
-from recollect.testing import ScriptedModel, faults
-from recollect.testing.wire import Answer, Wire
+import aforesaid
+from aforesaid.memory import Connecting
+from aforesaid.testing import ScriptedModel, faults
+from aforesaid.testing.wire import Answer, Wire
 
 QUIET = {"summaries": "none", "extract": False}
 
@@ -21,10 +21,10 @@ def with_model(model: ScriptedModel, path: Path, **profile: object) -> Connectin
         "models.chat.chain": "scripted:scripted",
         "resilience.attempts": 1,
     }
-    return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
+    return aforesaid.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
 
 
-async def texts(memory: recollect.Memory, user: str = "ann") -> list[tuple[str, str]]:
+async def texts(memory: aforesaid.Memory, user: str = "ann") -> list[tuple[str, str]]:
     return [(message.role, message.text) for message in await memory.user(user, space="room").history(200)]
 
 

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from itertools import count
 
-from recollect.assistant import Button, File
-from recollect.bots import Address, Desk, Heard
-from recollect.errors import PlatformError
+from aforesaid.assistant import Button, File
+from aforesaid.bots import Address, Desk, Heard
+from aforesaid.errors import PlatformError
 
 NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 

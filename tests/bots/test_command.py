@@ -1,4 +1,4 @@
-"""`recollect bot`, as people start and stop it."""
+"""`aforesaid bot`, as people start and stop it."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
-from recollect.bots.heartbeat import bots_of, write
-from recollect.cli import app
-from recollect.domain.report import Component
-from recollect.testing.telegram import FakeTelegram, Person
+import aforesaid
+from aforesaid.bots.heartbeat import bots_of, write
+from aforesaid.cli import app
+from aforesaid.domain.report import Component
+from aforesaid.testing.telegram import FakeTelegram, Person
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
+AFORESAID = Path(sys.executable).with_name("aforesaid")
 ANN = Person(1001, "Ann")
 
 
 async def start(telegram: FakeTelegram, folder: Path, token: str) -> asyncio.subprocess.Process:
-    (folder / "recollect.toml").write_text(
+    (folder / "aforesaid.toml").write_text(
         f'store = "memory.db"\nembedder = "none"\n[bots]\nname = "Rex"\n[bots.telegram]\napi = "{telegram.base_url}"\n',
         encoding="utf-8",
     )
     return await asyncio.create_subprocess_exec(
-        RECOLLECT,
+        AFORESAID,
         "bot",
         "telegram",
         cwd=folder,
-        env={**os.environ, "RECOLLECT_BOTS__TELEGRAM__TOKEN": token, "RECOLLECT_EMBEDDER": "none"},
+        env={**os.environ, "AFORESAID_BOTS__TELEGRAM__TOKEN": token, "AFORESAID_EMBEDDER": "none"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -54,7 +54,7 @@ async def test_a_bot_is_started_answers_is_seen_in_the_status_and_stops_in_peace
         assert b"everything that was said is stored" in out
         assert telegram.token.encode() not in out + err
     assert bots_of(str(tmp_path / "memory.db"), datetime.now(UTC)) == []
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         assert "tea" in str(memory.user("1001", space="telegram").portrait())
 
 
@@ -73,13 +73,13 @@ def test_a_bot_without_its_library_says_what_to_install(tmp_path: Path, monkeypa
     monkeypatch.setitem(sys.modules, "aiogram", None)
     monkeypatch.setitem(sys.modules, "discord", None)
     for name in [
-        name for name in sys.modules if name.startswith(("recollect.bots.telegram", "recollect.bots.discord"))
+        name for name in sys.modules if name.startswith(("aforesaid.bots.telegram", "aforesaid.bots.discord"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     for platform in ("telegram", "discord"):
         result = CliRunner().invoke(app, ["bot", platform, "--store", str(tmp_path / "memory.db")])
         assert result.exit_code == 2
-        assert f"pip install 'recollect[{platform}]'" in result.output
+        assert f"pip install 'aforesaid[{platform}]'" in result.output
 
 
 def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch
 
 def test_a_bot_that_was_killed_is_seen_in_the_status(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder="none") as memory:
+    with aforesaid.open(path, embedder="none") as memory:
         memory.user("ann").add("user", "hello")
     note = tmp_path / "memory.db.telegram.bot.json"
     write(note, Component("telegram bot", "active", None, (), (("heard", "3"),)))
@@ -110,11 +110,11 @@ def test_tokens_are_masked_where_the_configuration_is_shown(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     (tmp_path / "token").write_text("123456789:AAAA-secret-secret-last")
     (tmp_path / "token").chmod(0o600)
-    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "token"\n')
+    (tmp_path / "aforesaid.toml").write_text('[bots.telegram]\ntoken_file = "token"\n')
     shown = json.loads(CliRunner().invoke(app, ["config", "--json"]).output)["settings"]["bots.telegram.token"]
     assert shown["value"] == "…last"
     assert shown["origin"].startswith(str(tmp_path / "token"))
-    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "token"\ntoken = "x:y"\n')
+    (tmp_path / "aforesaid.toml").write_text('[bots.telegram]\ntoken_file = "token"\ntoken = "x:y"\n')
     assert "keep one of them" in CliRunner().invoke(app, ["config"]).output
-    (tmp_path / "recollect.toml").write_text('[bots.telegram]\ntoken_file = "nowhere"\n')
+    (tmp_path / "aforesaid.toml").write_text('[bots.telegram]\ntoken_file = "nowhere"\n')
     assert "cannot be read" in " ".join(CliRunner().invoke(app, ["config"]).output.split())

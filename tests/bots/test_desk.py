@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots import Address, Deleted, Desk, Edited, Pressed
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.receipt import Receipt
+from aforesaid.errors import StoreFull
+from aforesaid.testing import ScriptedModel, faults
 from bots.remembering import QUIET, Waits, texts, with_model
 from bots.room import NOON, Room, heard
-from recollect.bots import Address, Deleted, Desk, Edited, Pressed
-from recollect.domain.change import AddMessage
-from recollect.domain.receipt import Receipt
-from recollect.errors import StoreFull
-from recollect.testing import ScriptedModel, faults
 
 
 async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path: Path, room: Room) -> None:
@@ -34,7 +34,7 @@ async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path
             assert desk.health().status == "active"
 
 
-async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: recollect.Memory, room: Room) -> None:
+async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: aforesaid.Memory, room: Room) -> None:
     async with Desk(memory, room) as desk:
         await desk.hear(heard("What a day", thread="general", wanted=False))
         await desk.idle()
@@ -52,7 +52,7 @@ async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp
     assert room.texts == ["First."]
 
 
-async def test_without_a_model_the_log_holds_what_people_said_alone(memory: recollect.Memory, room: Room) -> None:
+async def test_without_a_model_the_log_holds_what_people_said_alone(memory: aforesaid.Memory, room: Room) -> None:
     async with Desk(memory, room) as desk:
         for _ in range(2):
             await desk.hear(heard("I like tea.", id="1"))
@@ -127,7 +127,7 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
         settings = {"providers.s.base_url": model.base_url, "models.default": "s:scripted", "resilience.attempts": 1}
         profile = {"summaries": "tree", "tree_turns": 2, "extract": False}
         async with (
-            recollect.connect(tmp_path / "memory.db", profile=profile, embedder="none", settings=settings) as memory,
+            aforesaid.connect(tmp_path / "memory.db", profile=profile, embedder="none", settings=settings) as memory,
             Desk(memory, room) as desk,
         ):
             for number in range(2):
@@ -146,7 +146,7 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
 
 
 async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(room: Room) -> None:
-    async with recollect.connect(":memory:", profile=QUIET, embedder="none") as memory, Desk(memory, room) as desk:
+    async with aforesaid.connect(":memory:", profile=QUIET, embedder="none") as memory, Desk(memory, room) as desk:
         for text in ("one", "two"):
             await desk.hear(heard(text))
             await desk.idle()
@@ -163,7 +163,7 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
     assert sum("kept for good again" in text for text in room.texts) == 1
 
 
-async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: recollect.Memory, room: Room) -> None:
+async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: aforesaid.Memory, room: Room) -> None:
     async with Desk(memory, room) as desk:
         apply = memory._store.apply
 
@@ -181,7 +181,7 @@ async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: recollect
     assert "Noted." in room.texts[-1]
 
 
-async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: recollect.Memory, room: Room) -> None:
+async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: aforesaid.Memory, room: Room) -> None:
     address = Address("room", "ann")
     later = NOON + timedelta(minutes=5)
     async with Desk(memory, room) as desk:
@@ -203,7 +203,7 @@ async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: recoll
 
 
 async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
-    memory: recollect.Memory, room: Room
+    memory: aforesaid.Memory, room: Room
 ) -> None:
     async with Desk(memory, room) as desk:
         await desk.hear(heard("", attachments=("photo", "plan.pdf (82 kB)")))
@@ -214,7 +214,7 @@ async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
     assert said == ["[attached: photo]\n[attached: plan.pdf (82 kB)]", "a\ufffdb?c"]
 
 
-async def test_what_is_too_long_is_told(memory: recollect.Memory, room: Room) -> None:
+async def test_what_is_too_long_is_told(memory: aforesaid.Memory, room: Room) -> None:
     async with Desk(memory, room) as desk:
         await desk.hear(heard("x" * 70_000))
         await desk.idle()
@@ -223,7 +223,7 @@ async def test_what_is_too_long_is_told(memory: recollect.Memory, room: Room) ->
 
 @pytest.mark.req("A12")
 async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(
-    memory: recollect.Memory, room: Room
+    memory: aforesaid.Memory, room: Room
 ) -> None:
     address = Address("room", "ann")
     async with Desk(memory, room) as desk:

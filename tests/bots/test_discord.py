@@ -15,13 +15,13 @@ import discord
 import pytest
 import simcord
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk
+from aforesaid.bots.discord import Discord
+from aforesaid.settings import DiscordSettings, Secret
+from aforesaid.testing import Request, ScriptedModel
 from bots.remembering import QUIET
 from bots.room import NOON
-from recollect.bots import Desk
-from recollect.bots.discord import Discord
-from recollect.settings import DiscordSettings, Secret
-from recollect.testing import Request, ScriptedModel
 
 COMMUNITY = {**QUIET, "context": {"order": ["system", "portrait", "recent", "current"], "trim": ["recent", "portrait"]}}
 
@@ -32,7 +32,7 @@ class Guild:
 
     env: simcord.Env
     desk: Desk
-    memory: recollect.Memory
+    memory: aforesaid.Memory
     space: str
     general: Any
     ann: Any
@@ -56,7 +56,7 @@ class Guild:
         """What the bot said in the channel."""
         return [message.content for message in self.general.history() if message.author.bot]
 
-    def there(self, who: Any) -> recollect.UserMemory:  # noqa: ANN401
+    def there(self, who: Any) -> aforesaid.UserMemory:  # noqa: ANN401
         return self.memory.user(who.id, space=self.space, thread=str(self.general.id))
 
 
@@ -79,7 +79,7 @@ class Outside:
 
 
 @asynccontextmanager
-async def guild(memory: recollect.Memory) -> AsyncIterator[Guild]:
+async def guild(memory: aforesaid.Memory) -> AsyncIterator[Guild]:
     platform = Discord(DiscordSettings(Secret("a-token-for-tests")))
     async with Desk(memory, platform) as desk:
         platform.attach(Outside(desk))  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ async def guild(memory: recollect.Memory) -> AsyncIterator[Guild]:
 
 
 def connect(path: Path, **more: Any) -> Any:  # noqa: ANN401
-    return recollect.connect(path / "memory.db", **{"profile": QUIET, "embedder": "none", **more})
+    return aforesaid.connect(path / "memory.db", **{"profile": QUIET, "embedder": "none", **more})
 
 
 def shown(result: simcord.InteractionResult) -> simcord.ResponseMessage:
@@ -189,7 +189,7 @@ async def test_slash_commands_are_answered_to_who_gave_them_alone(tmp_path: Path
         assert "Messages: 3 in all" in shown(status).content
         asked = await give("summary")
         assert shown(asked).content == "Choose storage format:"
-        pressed = await here.ann.click(shown(asked), custom_id="recollect:json")
+        pressed = await here.ann.click(shown(asked), custom_id="aforesaid:json")
         await here.settle()
         assert "Send a number" in shown(pressed).content
         await here.say(here.ann, "25")

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.bots.discord import Discord
+from aforesaid.errors import InvalidInput, PlatformRefused
+from aforesaid.settings import DiscordSettings, Secret
+from aforesaid.testing import ScriptedModel
 from bots.fake_discord import BOT, CHANNEL, GUILD, TOKEN, FakeDiscord, fake_discord
 from bots.remembering import QUIET
-from recollect.bots import Desk, run
-from recollect.bots.discord import Discord
-from recollect.errors import InvalidInput, PlatformRefused
-from recollect.settings import DiscordSettings, Secret
-from recollect.testing import ScriptedModel
 
 ANN, BOB = 101, 102
 
@@ -28,7 +28,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDiscord]:
 
 
 @asynccontextmanager
-async def running(memory: recollect.Memory) -> AsyncIterator[Desk]:
+async def running(memory: aforesaid.Memory) -> AsyncIterator[Desk]:
     bot = Discord(DiscordSettings(Secret(TOKEN)))
     desk = Desk(memory, bot)
     task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
@@ -41,11 +41,11 @@ async def running(memory: recollect.Memory) -> AsyncIterator[Desk]:
         await bot.close()
 
 
-def connect(path: Path) -> recollect.memory.Connecting:
-    return recollect.connect(path / "memory.db", profile=QUIET, embedder="none")
+def connect(path: Path) -> aforesaid.memory.Connecting:
+    return aforesaid.connect(path / "memory.db", profile=QUIET, embedder="none")
 
 
-async def said(memory: recollect.Memory) -> list[str]:
+async def said(memory: aforesaid.Memory) -> list[str]:
     there = memory.user(BOT, space=f"discord:{GUILD}", thread=str(CHANNEL))
     return [message.text for message in await there.history(1000, within="thread") if message.role == "user"]
 
@@ -102,7 +102,7 @@ async def test_a_wrong_token_and_a_missing_right_are_told(server: FakeDiscord, t
         with pytest.raises(PlatformRefused, match="MESSAGE CONTENT INTENT"):
             await run(memory, bot)
         await bot.close()
-    with pytest.raises(InvalidInput, match=r"there is no token.*RECOLLECT_BOTS__DISCORD__TOKEN"):
+    with pytest.raises(InvalidInput, match=r"there is no token.*AFORESAID_BOTS__DISCORD__TOKEN"):
         Discord(DiscordSettings())
 
 
@@ -111,7 +111,7 @@ async def test_people_are_known_by_what_they_are_called_in_the_guild(server: Fak
     there = f"discord:{GUILD}"
     with ScriptedModel(lambda request: {"action": "none"} if request.schema else "Hello.") as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
             async with running(memory):
@@ -145,6 +145,6 @@ async def test_people_are_known_by_what_they_are_called_in_the_guild(server: Fak
     assert f"<@{BOB}>" in next(m.text for m in await _of(tmp_path, ANN) if "ask" in m.text)
 
 
-async def _of(path: Path, user: int) -> list[recollect.Message]:
+async def _of(path: Path, user: int) -> list[aforesaid.Message]:
     async with connect(path) as memory:
         return await memory.user(user, space=f"discord:{GUILD}").history()

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.memory import Connecting
+from aforesaid.testing import ScriptedModel
+from aforesaid.testing.telegram import FakeTelegram, Person
 from bots import victim
 from bots.fake_discord import CHANNEL, GUILD, TOKEN, fake_discord
 from bots.remembering import QUIET
-from recollect.bots import Desk, run
-from recollect.memory import Connecting
-from recollect.testing import ScriptedModel
-from recollect.testing.telegram import FakeTelegram, Person
 from torture.zygote import Zygote
 
 ANN = Person(1001, "Ann")
@@ -47,11 +47,11 @@ def killed() -> Iterator[Killing]:
 
 
 def opened(store: Path, model: str = "") -> Connecting:
-    return recollect.connect(store, profile=QUIET, embedder="none", settings=victim.model_settings(model))
+    return aforesaid.connect(store, profile=QUIET, embedder="none", settings=victim.model_settings(model))
 
 
 @asynccontextmanager
-async def alive(name: str, url: str, token: str, memory: recollect.Memory) -> AsyncIterator[Desk]:
+async def alive(name: str, url: str, token: str, memory: aforesaid.Memory) -> AsyncIterator[Desk]:
     """Run the bot again, in this process."""
     bot = victim.platform(name, url, token)
     desk = Desk(memory, bot)
@@ -65,7 +65,7 @@ async def alive(name: str, url: str, token: str, memory: recollect.Memory) -> As
         await bot.close()
 
 
-async def remind_later(memory: recollect.Memory, name: str, url: str, token: str) -> int:
+async def remind_later(memory: aforesaid.Memory, name: str, url: str, token: str) -> int:
     """Look for what is due after the lease has ended, and return how many reminders were delivered."""
     bot = victim.platform(name, url, token)
     await bot.check()

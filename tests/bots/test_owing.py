@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots import Address, Desk, run
+from aforesaid.bots.reminding import LEASE
+from aforesaid.bots.sending import TRIES
+from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.testing import ScriptedModel
 from bots.remembering import Waits, texts, with_model
 from bots.room import NOON, Room, heard
-from recollect.bots import Address, Desk, run
-from recollect.bots.reminding import LEASE
-from recollect.bots.sending import TRIES
-from recollect.errors import PlatformRefused, PlatformUnavailable
-from recollect.testing import ScriptedModel
 
 
 async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_runs_again(
@@ -80,7 +80,7 @@ async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: P
     assert room.texts == parts
 
 
-async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: recollect.Memory, room: Room) -> None:
+async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: aforesaid.Memory, room: Room) -> None:
     async with Desk(memory, room) as desk:
         room.failures = [PlatformUnavailable("busy", retry_after=0.0), PlatformUnavailable("busy", retry_after=0.0)]
         await desk.hear(heard("/help"))
@@ -96,7 +96,7 @@ async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: re
         assert desk.health().issues == ()
 
 
-async def test_reminders_are_delivered_once_to_the_right_person(memory: recollect.Memory, room: Room) -> None:
+async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesaid.Memory, room: Room) -> None:
     due = NOON - timedelta(minutes=1)
     ann, bob = memory.user("ann", space="room"), memory.user("bob", space="room:1", thread="general")
     await ann.note("reminder", "call mum", when=due)
@@ -112,7 +112,7 @@ async def test_reminders_are_delivered_once_to_the_right_person(memory: recollec
     assert (await ann.history())[-1].text == "⏰ Reminder: call mum"
 
 
-async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: recollect.Memory, room: Room) -> None:
+async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: aforesaid.Memory, room: Room) -> None:
     ann = memory.user("ann", space="room:1", thread="general")
     await ann.add("user", "hello")
     await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
@@ -130,7 +130,7 @@ async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: recollect.M
     assert await desk.remind() == 0
 
 
-async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: recollect.Memory) -> None:
+async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: aforesaid.Memory) -> None:
     class Shaky(Room):
         tries = 0
 

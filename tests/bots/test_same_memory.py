@@ -9,22 +9,22 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots import Platform, run
+from aforesaid.bots.discord import Discord
+from aforesaid.bots.telegram import Telegram
+from aforesaid.settings import DiscordSettings, Secret, TelegramSettings
+from aforesaid.testing import ScriptedModel
+from aforesaid.testing.telegram import FakeTelegram, Person
 from bots import conversation
 from bots.fake_discord import TOKEN, fake_discord
-from recollect.bots import Platform, run
-from recollect.bots.discord import Discord
-from recollect.bots.telegram import Telegram
-from recollect.settings import DiscordSettings, Secret, TelegramSettings
-from recollect.testing import ScriptedModel
-from recollect.testing.telegram import FakeTelegram, Person
 
 ANN = Person(1001, "ann")
 
 
 @asynccontextmanager
 async def running(store: Path, model: ScriptedModel, bot: Platform) -> AsyncIterator[None]:
-    async with recollect.connect(
+    async with aforesaid.connect(
         store, profile=conversation.QUIET, embedder="none", settings=conversation.settings(model)
     ) as memory:
         task = asyncio.create_task(run(memory, bot))

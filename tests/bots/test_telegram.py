@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.bots.telegram import Telegram
+from aforesaid.bots.telegram.formatting import formatted
+from aforesaid.errors import InvalidInput, PlatformRefused
+from aforesaid.memory import Connecting
+from aforesaid.settings import Secret, TelegramSettings
+from aforesaid.testing import ScriptedModel
+from aforesaid.testing.telegram import FakeTelegram, Fault, Person
 from bots.remembering import QUIET
 from bots.room import NOON
-from recollect.bots import Desk, run
-from recollect.bots.telegram import Telegram
-from recollect.bots.telegram.formatting import formatted
-from recollect.errors import InvalidInput, PlatformRefused
-from recollect.memory import Connecting
-from recollect.settings import Secret, TelegramSettings
-from recollect.testing import ScriptedModel
-from recollect.testing.telegram import FakeTelegram, Fault, Person
 
 ANN = Person(1001, "Ann", "ann_b")
 BOB = Person(1002, "Bob")
@@ -40,11 +40,11 @@ def platform(telegram: FakeTelegram, **more: str) -> Telegram:
 
 
 def opened(path: Path) -> Connecting:
-    return recollect.connect(path / "memory.db", profile=QUIET, embedder="none")
+    return aforesaid.connect(path / "memory.db", profile=QUIET, embedder="none")
 
 
 @asynccontextmanager
-async def running(telegram: FakeTelegram, memory: recollect.Memory, **more: str) -> AsyncIterator[Desk]:
+async def running(telegram: FakeTelegram, memory: aforesaid.Memory, **more: str) -> AsyncIterator[Desk]:
     """Run a bot until the end of the block."""
     bot = platform(telegram, **more)
     desk = Desk(memory, bot)
@@ -61,7 +61,7 @@ async def running(telegram: FakeTelegram, memory: recollect.Memory, **more: str)
 async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path) -> None:
     with ScriptedModel(["Hello Ann!", "You live in Bern."]) as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
             async with running(telegram, memory) as desk:
@@ -84,7 +84,7 @@ async def test_long_replies_and_code(telegram: FakeTelegram, tmp_path: Path) -> 
     with ScriptedModel([f"Look:\n```python\n{code}\n```\n**Bold** and `code`."]) as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
         async with (
-            recollect.connect(tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings) as memory,
+            aforesaid.connect(tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings) as memory,
             running(telegram, memory),
         ):
             telegram.say(ANN, "Show me some code.")
@@ -216,7 +216,7 @@ async def test_a_wrong_token_is_told_at_once(telegram: FakeTelegram, tmp_path: P
         await wrong.close()
     with pytest.raises(PlatformRefused, match="it looks like 123456789"):
         Telegram(TelegramSettings(Secret("nonsense")))
-    with pytest.raises(InvalidInput, match=r"there is no token.*RECOLLECT_BOTS__TELEGRAM__TOKEN"):
+    with pytest.raises(InvalidInput, match=r"there is no token.*AFORESAID_BOTS__TELEGRAM__TOKEN"):
         Telegram(TelegramSettings())
 
 

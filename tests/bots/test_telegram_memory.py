@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.errors import StoreFull
+from aforesaid.testing import ScriptedModel
+from aforesaid.testing.telegram import FakeTelegram, Fault
 from bots.remembering import QUIET
 from bots.test_telegram import ANN, opened, running
-from recollect.errors import StoreFull
-from recollect.testing import ScriptedModel
-from recollect.testing.telegram import FakeTelegram, Fault
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_memory(
 async def test_the_context_of_an_account_reaches_the_model_of_a_bot(telegram: FakeTelegram, tmp_path: Path) -> None:
     with ScriptedModel(lambda request: f"re {request.asked}") as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile="account", embedder="deterministic", settings=settings
         ) as memory:
             ann = memory.user("1001", space="telegram")
@@ -84,7 +84,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
 ) -> None:
     with ScriptedModel(lambda request: f"re {request.asked}") as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted", "fallback": "memory"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
             disk = memory.store._store  # type: ignore[attr-defined]

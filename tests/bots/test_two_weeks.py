@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.bots import Desk, run
-from recollect.bots.telegram import Telegram
-from recollect.settings import Secret, TelegramSettings
-from recollect.testing import Request, ScriptedModel, faults
-from recollect.testing.telegram import FakeTelegram, Person, Sent
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.bots.telegram import Telegram
+from aforesaid.settings import Secret, TelegramSettings
+from aforesaid.testing import Request, ScriptedModel, faults
+from aforesaid.testing.telegram import FakeTelegram, Person, Sent
 
 ANN = Person(1001, "Ann")
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -44,11 +44,11 @@ class Life:
         self.said: list[str] = []
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[tuple[recollect.Memory, Desk]]:
+    async def running(self) -> AsyncIterator[tuple[aforesaid.Memory, Desk]]:
         settings = {"providers.s.base_url": self.model.base_url, "models.default": "s:scripted"}
         profile = {"summaries": "tree", "tree_turns": 5, "tree_level": 2, "extract": False}
         more: dict[str, Any] = {"resilience.attempts": 1, "resilience.failures": 1000, "models.route.chain": "none"}
-        async with recollect.connect(
+        async with aforesaid.connect(
             self.path / "memory.db", profile=profile, embedder="none", settings={**settings, **more}
         ) as memory:
             bot = Telegram(TelegramSettings(Secret(self.telegram.token), api=self.telegram.base_url), poll_seconds=1)
@@ -122,7 +122,7 @@ async def test_two_weeks_on_telegram(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 assert (log[-1].at - log[0].at).days >= 13
 
 
-async def _a_summary_fails(life: Life, memory: recollect.Memory) -> None:
+async def _a_summary_fails(life: Life, memory: aforesaid.Memory) -> None:
     """The model is away for a day: a message is not answered, a summary is not made, and Ann is told both."""
     await life.talk(4)
     life.clock.now += timedelta(days=1)

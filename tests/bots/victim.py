@@ -10,14 +10,14 @@ from typing import Any
 import discord
 import yarl
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk, Platform, run
+from aforesaid.bots.discord import Discord
+from aforesaid.bots.owed import Debts
+from aforesaid.bots.telegram import Telegram
+from aforesaid.memory import UserMemory
+from aforesaid.settings import DiscordSettings, Secret, TelegramSettings
 from bots.remembering import QUIET
-from recollect.bots import Desk, Platform, run
-from recollect.bots.discord import Discord
-from recollect.bots.owed import Debts
-from recollect.bots.telegram import Telegram
-from recollect.memory import UserMemory
-from recollect.settings import DiscordSettings, Secret, TelegramSettings
 
 
 def die_after(owner: type, name: str, when: str | None = None) -> None:
@@ -65,7 +65,7 @@ async def _run(options: dict[str, Any]) -> None:
     else:
         die_after(*STEPS[options["step"]])
     settings = model_settings(options["model"])
-    async with recollect.connect(options["store"], profile=QUIET, embedder="none", settings=settings) as memory:
+    async with aforesaid.connect(options["store"], profile=QUIET, embedder="none", settings=settings) as memory:
         await run(memory, bot)
 
 

@@ -13,15 +13,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from aforesaid import __version__
+from aforesaid.cli import app
+from aforesaid.testing import ScriptedModel
 from cli.typed import Run, as_json, ok
-from recollect import __version__
-from recollect.cli import app
-from recollect.testing import ScriptedModel
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "memory.db"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TZ", "UTC")
 
@@ -187,7 +187,7 @@ def test_the_status_of_one_user(run: Run) -> None:
 @pytest.mark.req("C17")
 def test_status_shows_alerts_and_exits_with_1(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     ok(run("add", "hello"))
-    monkeypatch.setenv("RECOLLECT_ALERTS__STORAGE_BYTES", "1000")
+    monkeypatch.setenv("AFORESAID_ALERTS__STORAGE_BYTES", "1000")
     ran = run("status")
     assert ran.exit_code == 1
     assert "! the store has " in ran.output
@@ -201,8 +201,8 @@ def test_the_demo_works_and_keeps_what_it_is_told_to_keep(
 ) -> None:
     kept = tmp_path / "kept.db"
     with ScriptedModel("I am asked.") as model, monkeypatch.context() as configured:
-        configured.setenv("RECOLLECT_PROVIDERS__SCRIPTED__BASE_URL", model.base_url)
-        configured.setenv("RECOLLECT_MODELS__DEFAULT", "scripted:scripted")
+        configured.setenv("AFORESAID_PROVIDERS__SCRIPTED__BASE_URL", model.base_url)
+        configured.setenv("AFORESAID_MODELS__DEFAULT", "scripted:scripted")
         page = ok(run("demo", "--keep", str(kept)))
         assert not model.requests, "it says that no model is needed, and asks none"
     assert "0 lost" in page
@@ -224,11 +224,11 @@ def test_every_command_explains_itself(run: Run) -> None:
 
 
 def test_the_version_is_told(run: Run) -> None:
-    assert ok(run("--version")).strip() == f"recollect {__version__}"
+    assert ok(run("--version")).strip() == f"aforesaid {__version__}"
 
 
 def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_path: Path) -> None:
-    command = [str(Path(sys.executable).with_name("recollect")), "--help"]
+    command = [str(Path(sys.executable).with_name("aforesaid")), "--help"]
     assert subprocess.run(command, check=True, capture_output=True, text=True).stderr == ""
     store = str(tmp_path / "memory.db")
     for _ in range(2):
@@ -245,7 +245,7 @@ def test_it_runs_as_an_installed_command_and_ends_quietly_in_a_closed_pipe(tmp_p
 
 
 def test_a_terminal_without_the_characters_still_shows_the_message(tmp_path: Path) -> None:
-    command, store = str(Path(sys.executable).with_name("recollect")), str(tmp_path / "memory.db")
+    command, store = str(Path(sys.executable).with_name("aforesaid")), str(tmp_path / "memory.db")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     subprocess.run([command, "add", "naïve", "-s", store], check=True, env=environment, capture_output=True)
     shown = subprocess.run(
@@ -259,8 +259,8 @@ def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pyte
     ok(run("add", "an old thing", "--at", "2020-01-01T10:00"))
     ok(run("add", "a new thing"))
     assert "everything is kept" in ok(run("cleanup"))
-    monkeypatch.setenv("RECOLLECT_RETENTION__MESSAGES__ARCHIVE_DAYS", "30")
-    monkeypatch.setenv("RECOLLECT_RETENTION__MESSAGES__PURGE_DAYS", "365")
+    monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__ARCHIVE_DAYS", "30")
+    monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__PURGE_DAYS", "365")
     page = ok(run("cleanup", "--dry-run"))
     assert "1 messages would be archived" in page
     assert "0 messages would be removed" in page, "what is not archived yet is not removed"
@@ -277,7 +277,7 @@ def test_a_folder_in_place_of_a_file_is_called_a_folder(run: Run, tmp_path: Path
 
 
 def test_a_message_that_waits_is_said_to_wait(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_FALLBACK", f"files:{tmp_path / 'waiting'}")
+    monkeypatch.setenv("AFORESAID_FALLBACK", f"files:{tmp_path / 'waiting'}")
     result = run("add", "hello", "--store", str(tmp_path), "--json")
     assert "kept in files and stored once it works again" in result.stderr
     assert as_json(result)["durable"] is True
@@ -288,7 +288,7 @@ def test_what_fails_is_told_once_and_a_mistake_leaves_the_store_well(tmp_path: P
     store = str(tmp_path / "memory.db")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "recollect", *words, "--store", store]
+        command = [sys.executable, "-m", "aforesaid", *words, "--store", store]
         return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
     assert run("add", "hello", "--user", "ann").returncode == 0
@@ -296,5 +296,5 @@ def test_what_fails_is_told_once_and_a_mistake_leaves_the_store_well(tmp_path: P
         ran = run(*words)
         assert ran.returncode == 1
         assert len(ran.stderr.splitlines()) == 1, ran.stderr
-        assert ran.stderr.startswith("recollect: ")
+        assert ran.stderr.startswith("aforesaid: ")
     assert "check the folder and its rights" in ran.stderr

@@ -1,4 +1,4 @@
-"""`recollect config`: what counts, where it comes from, and whether it works."""
+"""`aforesaid config`: what counts, where it comes from, and whether it works."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from aforesaid.cli import app
+from aforesaid.testing import ScriptedModel, faults
 from cli.typed import Run, as_json, ok
-from recollect.cli import app
-from recollect.testing import ScriptedModel, faults
 
 KEY = "sk-0123456789abcdefWXYZ"
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    for variable in ("RECOLLECT_EMBEDDER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "GEMINI_API_KEY"):
+    for variable in ("AFORESAID_EMBEDDER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "GEMINI_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("COLUMNS", "160")
@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def configure(folder: Path, model: ScriptedModel, more: str = "") -> None:
-    (folder / "recollect.toml").write_text(
+    (folder / "aforesaid.toml").write_text(
         f"""
         [models]
         default = "home:scripted"
@@ -45,43 +45,43 @@ def configure(folder: Path, model: ScriptedModel, more: str = "") -> None:
 def test_with_nothing_configured_it_says_that_all_is_well_and_how_to_begin(run: Run, tmp_path: Path) -> None:
     page = ok(run())
     assert "Everything works without one" in page
-    assert "  RECOLLECT_MODEL=ollama:llama3.2\n" in page
-    assert "  OPENAI_API_KEY=… RECOLLECT_MODEL=openai:gpt-4o-mini\n" in page
-    assert "  GEMINI_API_KEY=… RECOLLECT_MODEL=gemini:" in page
-    assert f"{tmp_path / 'home' / 'recollect' / 'recollect.toml'} (not there)" in page
+    assert "  AFORESAID_MODEL=ollama:llama3.2\n" in page
+    assert "  OPENAI_API_KEY=… AFORESAID_MODEL=openai:gpt-4o-mini\n" in page
+    assert "  GEMINI_API_KEY=… AFORESAID_MODEL=gemini:" in page
+    assert f"{tmp_path / 'home' / 'aforesaid' / 'aforesaid.toml'} (not there)" in page
 
 
 def test_a_key_alone_is_shown_and_not_used_before_a_model_is_named(run: Run) -> None:
     page = ok(run(OPENAI_API_KEY=KEY))
     assert "OPENAI_API_KEY is there, and nothing is sent to openai before you name a model of it." in page
-    assert "\n  RECOLLECT_MODEL=openai:gpt-4o-mini\n" in page
+    assert "\n  AFORESAID_MODEL=openai:gpt-4o-mini\n" in page
     assert "nothing to ask" in ok(run("--check", OPENAI_API_KEY=KEY))
-    named = ok(run(OPENAI_API_KEY=KEY, RECOLLECT_MODEL="openai:gpt-4o-mini"))
+    named = ok(run(OPENAI_API_KEY=KEY, AFORESAID_MODEL="openai:gpt-4o-mini"))
     assert "before you name a model" not in named
     assert "No model is named" not in named
 
 
 def test_values_are_shown_with_their_origin_and_keys_masked(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "recollect.toml"
+    file = tmp_path / "aforesaid.toml"
     file.write_text(f'[models.day]\nchain = ["openai:big", "none"]\n[providers.openai]\napi_key = "{KEY}"', "utf-8")
     file.chmod(0o644)
     for words in ((), ("--json",), ("--check", "--json")):
         result = run(
             *words,
-            RECOLLECT_STORE="postgresql://me:hunter2@db/m",
-            RECOLLECT_PROVIDERS__OPENAI__BASE_URL="http://127.0.0.1:9/v1",
+            AFORESAID_STORE="postgresql://me:hunter2@db/m",
+            AFORESAID_PROVIDERS__OPENAI__BASE_URL="http://127.0.0.1:9/v1",
         )
         assert KEY not in result.output
         assert "hunter2" not in result.output
         assert "chmod 600" in result.output
-    page = ok(run(RECOLLECT_PROFILE="session"))
+    page = ok(run(AFORESAID_PROFILE="session"))
     day = next(line for line in page.splitlines() if line.startswith("  day "))
-    assert day.split() == ["day", "openai:big", "0", "8,192", "180", "recollect.toml"]
+    assert day.split() == ["day", "openai:big", "0", "8,192", "180", "aforesaid.toml"]
     assert "…WXYZ" in page
     assert next(line for line in page.splitlines() if "profile" in line).split() == [
         "profile",
         "session",
-        "RECOLLECT_PROFILE",
+        "AFORESAID_PROFILE",
     ]
     values = as_json(run("--json"))
     assert values["path"] == str(file)
@@ -91,10 +91,10 @@ def test_values_are_shown_with_their_origin_and_keys_masked(run: Run, tmp_path: 
 
 
 def test_it_says_which_file_is_read_or_would_be(run: Run, tmp_path: Path) -> None:
-    usual = tmp_path / "home" / "recollect" / "recollect.toml"
+    usual = tmp_path / "home" / "aforesaid" / "aforesaid.toml"
     assert ok(run("--path")).strip() == str(usual)
     assert as_json(run("--path", "--json")) == {"path": str(usual), "exists": False}
-    here = tmp_path / "recollect.toml"
+    here = tmp_path / "aforesaid.toml"
     here.write_text("this is not TOML", encoding="utf-8")
     assert ok(run("--path")).strip() == str(here)
     other = tmp_path / "other.toml"
@@ -103,7 +103,7 @@ def test_it_says_which_file_is_read_or_would_be(run: Run, tmp_path: Path) -> Non
 
 
 def test_a_wrong_file_is_told_in_one_line(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "recollect.toml").write_text("[models.merge]\ntemprature = 0", encoding="utf-8")
+    (tmp_path / "aforesaid.toml").write_text("[models.merge]\ntemprature = 0", encoding="utf-8")
     result = run()
     assert (result.exit_code, result.stdout) == (2, "")
     assert "did you mean 'models.merge.temperature'?" in result.stderr
@@ -170,6 +170,6 @@ def test_a_check_does_not_wait_longer_than_the_operation_would(run: Run, tmp_pat
     with ScriptedModel() as model:
         configure(tmp_path, model, '[models.embed]\nchain = "home:embedder"')
         model.fail(faults.NeverAnswers())
-        result = run("--check", "--json", RECOLLECT_MODELS__TIMEOUT="0.3")
+        result = run("--check", "--json", AFORESAID_MODELS__TIMEOUT="0.3")
         assert result.exit_code == 1
         assert [one["ok"] for one in json.loads(result.stdout)["models"]] == [False, False]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from aforesaid.cli import app
 from cli.typed import Run
-from recollect.cli import app
 
 
 @pytest.fixture

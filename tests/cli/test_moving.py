@@ -11,17 +11,17 @@ import apsw
 import pytest
 from typer.testing import CliRunner, Result
 
-import recollect
+import aforesaid
+from aforesaid.cli import app
 from cli.typed import Run, as_json, ok
-from recollect.cli import app
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "memory.db"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         memory.user("ann").add("user", "I live in Berlin")
         memory.user("bob").add("user", "so do I")
 
@@ -44,7 +44,7 @@ def test_export_and_import(run: Run) -> None:
 
 def test_two_stores_connected_by_a_pipe(run: Run, tmp_path: Path) -> None:
     del run
-    command = str(Path(sys.executable).with_name("recollect"))
+    command = str(Path(sys.executable).with_name("aforesaid"))
 
     def call(*words: str, given: bytes = b"") -> bytes:
         done = subprocess.run([command, *words], input=given, capture_output=True, cwd=tmp_path, check=True)

@@ -1,4 +1,4 @@
-"""`recollect settings`, as somebody types it."""
+"""`aforesaid settings`, as somebody types it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
-from recollect.cli.app import app
+import aforesaid
+from aforesaid.cli.app import app
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder="none") as memory:
+    with aforesaid.open(path, embedder="none") as memory:
         memory.user("ann").add("user", "hello")
     return str(path)
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
+import aforesaid
+from aforesaid.cli import app
 from cli.typed import Run, ok
-from recollect.cli import app
 
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     path = tmp_path / "memory.db"
-    monkeypatch.setenv("RECOLLECT_STORE", str(path))
+    monkeypatch.setenv("AFORESAID_STORE", str(path))
     monkeypatch.setenv("COLUMNS", "200")
-    with recollect.open(path) as memory:
+    with aforesaid.open(path) as memory:
         for user in ("ann", "bob"):
             handle = memory.user(user)
             for number in range(60 if user == "ann" else 2):
@@ -49,8 +49,8 @@ def test_a_person_can_have_it_summarised_now(run: Run) -> None:
 
 
 def test_what_could_not_be_done_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_MODEL", "missing:model")
-    monkeypatch.setenv("RECOLLECT_PROVIDERS__MISSING__BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("AFORESAID_MODEL", "missing:model")
+    monkeypatch.setenv("AFORESAID_PROVIDERS__MISSING__BASE_URL", "http://127.0.0.1:9/v1")
     result = run("upkeep")
     assert result.exit_code == 1, result.output
     assert "could not finish" in result.stdout

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import recollect
-from recollect.memory import connect
-from recollect.store.columns import ColumnRow, Roll
+import aforesaid
+from aforesaid.memory import connect
+from aforesaid.store.columns import ColumnRow, Roll
 
 if TYPE_CHECKING:
-    from recollect._blocking_types import BlockingMemory, BlockingUserMemory
+    from aforesaid._blocking_types import BlockingMemory, BlockingUserMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
 def opened(tmp_path: Path) -> Iterator[BlockingMemory]:
-    with recollect.open(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
         yield memory
 
 
@@ -113,7 +113,7 @@ async def test_history_is_read_first_then_short_term_then_mid_term_if_there_is_o
 
 @pytest.mark.req("C16")
 def test_items_carry_priority_relevance_tags_and_expiration(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
         ann = memory.user("ann")
         tomorrow = NOON + timedelta(days=1)
         ann.note("fact", "Ann is allergic to nuts", importance=10, priority=5, tags=["health"])
@@ -129,7 +129,7 @@ def test_items_carry_priority_relevance_tags_and_expiration(tmp_path: Path) -> N
 
 @pytest.mark.req("C16")
 def test_what_matters_less_is_trimmed_first(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="companion", embedder="deterministic") as memory:
         ann = memory.user("ann")
         for number in range(30):
             ann.note("fact", f"a thing of some length that is known, number {number}", importance=5, priority=1)
@@ -171,7 +171,7 @@ async def test_history_is_read_when_it_is_needed_kept_and_read_on_from_there(
 @pytest.mark.req("C15")
 @pytest.mark.parametrize("profile", ["account", "default"])
 def test_how_somebody_likes_to_talk_is_learned_and_told_to_the_model(tmp_path: Path, profile: str) -> None:
-    with recollect.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
         ann, bob = memory.user("ann"), memory.user("bob")
         for number in range(12):
             ann.add("user", f"lol the marathon training was hard, haha, take {number}! 😀")

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from aforesaid.context.assemble import Assembled, Assembler
+from aforesaid.context.context import Context
+from aforesaid.context.items import Item, LeftOut, SectionReport
+from aforesaid.context.sections import Offers
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.lately import Lately
+from aforesaid.domain.scope import Scope
+from aforesaid.models.tokens import counter_for
+from aforesaid.profiles import load_profile
+from aforesaid.profiles.recipe import SectionName
+from aforesaid.store import open_store
 from making import add
-from recollect.context.assemble import Assembled, Assembler
-from recollect.context.context import Context
-from recollect.context.items import Item, LeftOut, SectionReport
-from recollect.context.sections import Offers
-from recollect.domain.hit import Hit
-from recollect.domain.lately import Lately
-from recollect.domain.scope import Scope
-from recollect.models.tokens import counter_for
-from recollect.profiles import load_profile
-from recollect.profiles.recipe import SectionName
-from recollect.store import open_store
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 SHARES = {"system": 100, "summaries": 100, "snippets": 100, "recent": 100}

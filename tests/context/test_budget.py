@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.context import Builder, Context, Wanted
-from recollect.domain.change import AddMessage, PutFacts
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.models.embed import DeterministicEmbedder
-from recollect.models.tokens import counter_for
-from recollect.profiles import BUILT_IN, load_profile
-from recollect.profiles.recipe import LEAST_BUDGET
-from recollect.recall import Recall
-from recollect.store import Store, open_store
+from aforesaid.context import Builder, Context, Wanted
+from aforesaid.domain.change import AddMessage, PutFacts
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.models.embed import DeterministicEmbedder
+from aforesaid.models.tokens import counter_for
+from aforesaid.profiles import BUILT_IN, load_profile
+from aforesaid.profiles.recipe import LEAST_BUDGET
+from aforesaid.recall import Recall
+from aforesaid.store import Store, open_store
 
 ANN = Scope.of("ann")
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)

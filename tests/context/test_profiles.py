@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput
+import aforesaid
+from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from recollect._blocking_types import BlockingMemory
+    from aforesaid._blocking_types import BlockingMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
 def opened(tmp_path: Path, profile: object) -> Iterator[BlockingMemory]:
-    with recollect.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
+    with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
         yield memory
 
 
@@ -35,7 +35,7 @@ def talk(memory: BlockingMemory, pairs: int, start: datetime = NOON) -> None:
         ann.add("assistant", f"answer number {number}", at=at + timedelta(minutes=1))
 
 
-def sections(context: recollect.Context) -> list[str]:
+def sections(context: aforesaid.Context) -> list[str]:
     return list(dict.fromkeys(item.section for item in context.items))
 
 
@@ -247,7 +247,7 @@ def test_what_was_cleared_leaves_the_window_and_can_still_be_found(tmp_path: Pat
 )
 def test_a_recipe_that_cannot_be_cooked_is_refused(tmp_path: Path, context: object, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        recollect.open(tmp_path / "memory.db", profile={"context": context})
+        aforesaid.open(tmp_path / "memory.db", profile={"context": context})
 
 
 @pytest.mark.parametrize("budget", [255, 0, -1, True, "many"])

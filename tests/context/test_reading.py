@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Memory, connect
+from aforesaid import Memory, connect
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 

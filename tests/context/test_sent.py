@@ -12,27 +12,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import recollect
-from recollect.context.assemble import Assembler
-from recollect.context.items import Item
-from recollect.errors import InvalidInput, StoreError
-from recollect.memory import connect
-from recollect.models.tokens import count_messages, counter_for
-from recollect.profiles import load_profile
+import aforesaid
+from aforesaid.context.assemble import Assembler
+from aforesaid.context.items import Item
+from aforesaid.errors import InvalidInput, StoreError
+from aforesaid.memory import connect
+from aforesaid.models.tokens import count_messages, counter_for
+from aforesaid.profiles import load_profile
 
 if TYPE_CHECKING:
-    from recollect._blocking_types import BlockingMemory
+    from aforesaid._blocking_types import BlockingMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
 def opened(tmp_path: Path, profile: object = "default") -> Iterator[BlockingMemory]:
-    with recollect.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
+    with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
         yield memory
 
 
-def turns(context: recollect.Context) -> list[Mapping[str, str]]:
+def turns(context: aforesaid.Context) -> list[Mapping[str, str]]:
     """The conversation itself."""
     return [message for message in context.messages if message["role"] != "system"]
 
@@ -114,7 +114,7 @@ def test_a_summary_of_what_is_there_word_for_word_is_left_out(tmp_path: Path) ->
     with opened(tmp_path, profile) as memory:
         ann = memory.user("ann")
 
-        def talk(first: int) -> recollect.Context:
+        def talk(first: int) -> aforesaid.Context:
             for number in range(first, first + 10):
                 ann.add("user", f"question {number}", at=NOON + timedelta(minutes=number))
                 ann.add("assistant", f"answer {number}", at=NOON + timedelta(minutes=number))

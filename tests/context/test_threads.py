@@ -5,17 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import recollect
+import aforesaid
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
-def text_of(context: recollect.Context) -> str:
+def text_of(context: aforesaid.Context) -> str:
     return "\n".join(message["content"] for message in context.messages)
 
 
 def test_a_summary_of_one_thread_does_not_empty_another(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
         here, there = memory.user("ann", thread="A"), memory.user("ann", thread="B")
         here.add("user", "The wifi code is zebra42.", at=NOON)
         for number in range(60):
@@ -28,7 +28,7 @@ def test_a_summary_of_one_thread_does_not_empty_another(tmp_path: Path) -> None:
 
 
 def test_what_others_said_stays_when_ones_own_messages_are_summarised(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="session", embedder="none") as memory:
         ann, bob = memory.user("ann", thread="t"), memory.user("bob", thread="t")
         for number in range(60):
             at = NOON + timedelta(minutes=number)
@@ -42,7 +42,7 @@ def test_what_others_said_stays_when_ones_own_messages_are_summarised(tmp_path: 
 
 
 def test_what_was_said_in_private_is_not_summarised_where_others_read(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="archive", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="archive", embedder="none") as memory:
         direct, room = memory.user("ann", space="g"), memory.user("ann", space="g", thread="room")
         for number in range(15):
             direct.add("user", f"Secret {number}: the affair with Kim continues.", at=NOON + timedelta(minutes=number))
@@ -54,7 +54,7 @@ def test_what_was_said_in_private_is_not_summarised_where_others_read(tmp_path: 
 
 
 def test_somebody_elses_equal_words_are_not_taken_for_the_current_message(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         ann, bob = memory.user("ann", thread="t"), memory.user("bob", thread="t")
         ann.add("user", "Who comes to the party?", name="Ann", at=NOON)
         bob.add("user", "I do", name="Bob", at=NOON + timedelta(minutes=1))
@@ -63,7 +63,7 @@ def test_somebody_elses_equal_words_are_not_taken_for_the_current_message(tmp_pa
 
 
 def test_equal_ids_in_two_threads_hide_nothing(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         memory.user("ann", thread="A").add("user", "The parrot is called Kiki.", id="1", at=NOON)
         direct = memory.user("ann")
         direct.add("user", "hello", id="1")
@@ -72,7 +72,7 @@ def test_equal_ids_in_two_threads_hide_nothing(tmp_path: Path) -> None:
 
 def test_whoever_switches_memory_off_is_neither_summarised_nor_learned_from(tmp_path: Path) -> None:
     for profile in ("default", "session", "account"):
-        with recollect.open(tmp_path / f"{profile}.db", profile=profile, embedder="none") as memory:
+        with aforesaid.open(tmp_path / f"{profile}.db", profile=profile, embedder="none") as memory:
             ann = memory.user("ann")
             ann.set("memory_enabled", False)
             for number in range(60):
@@ -85,7 +85,7 @@ def test_whoever_switches_memory_off_is_neither_summarised_nor_learned_from(tmp_
 
 
 def test_what_is_said_while_an_answer_is_on_its_way_is_not_in_its_context(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         ann = memory.user("ann", thread="t")
         first = ann.add("user", "Who comes?", name="Ann", at=NOON).message
         ann.add("user", "Never mind.", name="Ann", at=NOON + timedelta(seconds=1))
@@ -97,7 +97,7 @@ def test_what_is_said_while_an_answer_is_on_its_way_is_not_in_its_context(tmp_pa
 
 
 def test_the_person_who_is_answered_is_called_by_their_name_and_not_by_their_id(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
         ann, bob = memory.user("4711", thread="t"), memory.user("4712", thread="t")
         ann.remember("I like tea", name="Ann")
         bob.add("user", "hello", name="Bob")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
+from aforesaid.digest.plan import MakeDay
+from aforesaid.domain.checks import microseconds
+from aforesaid.memory import Memory
+from aforesaid.telemetry import OWN, Key
 from digesting import MovingClock, Scribe, remembering
-from recollect.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
-from recollect.digest.plan import MakeDay
-from recollect.domain.checks import microseconds
-from recollect.memory import Memory
-from recollect.telemetry import OWN, Key
 
 HOUR = 3_600_000_000
 RULES = CalendarRules()

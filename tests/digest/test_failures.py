@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelUnavailable
+from aforesaid.models.chat import Reply, Said
+from aforesaid.settings import Operation, Route, Settings
+from aforesaid.testing import ScriptedModel, faults
 from digesting import MovingClock, Scribe, remembering, talk
-from recollect.domain.scope import Scope
-from recollect.errors import ModelUnavailable
-from recollect.models.chat import Reply, Said
-from recollect.settings import Operation, Route, Settings
-from recollect.testing import ScriptedModel, faults
 
 ANN = Scope.of("ann")
 OFFLINE = Settings(routes={"summarize": Route(without=True), "day": Route(without=True)})
@@ -182,13 +182,13 @@ async def test_what_a_person_edited_is_never_written_anew(location: str) -> None
 
 async def test_a_model_over_the_wire_that_fails_and_recovers(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same with a real client and a real server."""
-    import recollect  # noqa: PLC0415
+    import aforesaid  # noqa: PLC0415
 
     path = tmp_path_factory.mktemp("wire") / "memory.db"
     async with ScriptedModel(["Ann bought apples in Berlin."]) as model:
         settings = replace(model.settings(timeout=2), redo=True)
         profile = {"extends": "archive", "tree_turns": 2, "extract": False}
-        async with recollect.connect(path, profile=profile, embedder="none", settings=settings) as memory:
+        async with aforesaid.connect(path, profile=profile, embedder="none", settings=settings) as memory:
             ann = memory.user("ann")
             model.fail(faults.WrongKey())
             await talk(ann, 2)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from aforesaid.digest.quality import measure
+from aforesaid.domain.message import Message
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, TooLarge
+from aforesaid.models.embed import DeterministicEmbedder
 from digesting import Scribe, remembering, talk
 from making import NOON
-from recollect.digest.quality import measure
-from recollect.domain.message import Message
-from recollect.errors import InvalidInput, NotFound, SourcesChanged, TooLarge
-from recollect.models.embed import DeterministicEmbedder
 
 
 @pytest.mark.parametrize("profile", ["archive", "session", "community", "account"])

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from aforesaid.digest.plan import Roll
+from aforesaid.digest.rolling import RollingLedger, RollingRules, decide, needs_regeneration, that_fit
+from aforesaid.errors import InvalidInput
+from aforesaid.memory import UserMemory
+from aforesaid.models.embed import DeterministicEmbedder
 from digesting import MovingClock, Scribe, remembering
-from recollect.digest.plan import Roll
-from recollect.digest.rolling import RollingLedger, RollingRules, decide, needs_regeneration, that_fit
-from recollect.errors import InvalidInput
-from recollect.memory import UserMemory
-from recollect.models.embed import DeterministicEmbedder
 
 RULES = RollingRules()
 

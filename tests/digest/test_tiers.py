@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from aforesaid.digest.plan import Analyse, Decision, FoldMessages
+from aforesaid.digest.tiers import CleaningLedger, TiersLedger, TiersRules, Windows, clean, decide, windows
+from aforesaid.memory import UserMemory
+from aforesaid.models.embed import DeterministicEmbedder
 from digesting import MovingClock, Scribe, remembering
-from recollect.digest.plan import Analyse, Decision, FoldMessages
-from recollect.digest.tiers import CleaningLedger, TiersLedger, TiersRules, Windows, clean, decide, windows
-from recollect.memory import UserMemory
-from recollect.models.embed import DeterministicEmbedder
 
 RULES = TiersRules()
 DAY = 24 * 3_600_000_000

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.digest.plan import FoldMessages, FoldSummaries
+from aforesaid.digest.tree import Open, TreeLedger, TreeRules, chunk, decide
+from aforesaid.domain.change import PutSetting
+from aforesaid.domain.words import Role
 from digesting import Scribe, remembering, talk
-from recollect.digest.plan import FoldMessages, FoldSummaries
-from recollect.digest.tree import Open, TreeLedger, TreeRules, chunk, decide
-from recollect.domain.change import PutSetting
-from recollect.domain.words import Role
 
 RULES = TreeRules()
 EXCHANGE = (Open("user", 10), Open("assistant", 10))

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 
 import pytest
 
+from aforesaid.digest import Digest
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.models.chat import Reply, Said
+from aforesaid.profiles import Policy, load_profile
+from aforesaid.settings import Operation
+from aforesaid.store import Store, open_store
+from aforesaid.upkeep import Digesting
 from digesting import MovingClock, Scribe, remembering, talk
-from recollect.digest import Digest
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.models.chat import Reply, Said
-from recollect.profiles import Policy, load_profile
-from recollect.settings import Operation
-from recollect.store import Store, open_store
-from recollect.upkeep import Digesting
 
 ANN = Scope.of("ann")
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from recollect.context import Item
-from recollect.domain.hit import Hit
-from recollect.domain.lately import Lately
-from recollect.domain.making import maker
-from recollect.domain.message import Message
+from aforesaid.context import Item
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.lately import Lately
+from aforesaid.domain.making import maker
+from aforesaid.domain.message import Message
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 VALUES = (7, "#7", "default", "ann", "t", "s", "user", "ann", None, "hello", NOON, NOON, True, None, b"hash")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.profiles import BUILT_IN, load_profile
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles import BUILT_IN, load_profile
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain import checks
-from recollect.domain.message import draft, message_id, sequence_number
-from recollect.domain.receipt import Receipt
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, NotFound
+from aforesaid.domain import checks
+from aforesaid.domain.message import draft, message_id, sequence_number
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, NotFound
 
 ANN = Scope.of("ann")
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)

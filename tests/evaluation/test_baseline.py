@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from recollect.evaluation.baseline import keywords, like
-from recollect.evaluation.conversation import Turn
+from aforesaid.evaluation.baseline import keywords, like
+from aforesaid.evaluation.conversation import Turn
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

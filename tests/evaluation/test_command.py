@@ -1,4 +1,4 @@
-"""`recollect eval`, from the files to the figures."""
+"""`aforesaid eval`, from the files to the figures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from aforesaid.cli import app
 from evaluation import samples
-from recollect.cli import app
 
 Run = Callable[..., Result]
 
@@ -22,7 +22,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "not to be touched.db"))
+    monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "not to be touched.db"))
 
     def run(*words: str) -> Result:
         result = CliRunner().invoke(app, ["eval", *words])
@@ -112,7 +112,7 @@ def test_words_alone_need_no_embedder(run: Run, data: Path) -> None:
 
 
 def test_an_embedder_that_fails_gives_no_figures(run: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "some-model@http://127.0.0.1:9/v1")
+    monkeypatch.setenv("AFORESAID_EMBEDDER", "some-model@http://127.0.0.1:9/v1")
     result = run(str(data), "--arms", "dense")
     assert (result.exit_code, "recall cannot be measured" in result.stderr) == (1, True)
 
@@ -157,4 +157,4 @@ def test_a_turn_that_no_memory_would_take(run: Run, tmp_path: Path) -> None:
     value = samples.locomo()
     value[0]["conversation"]["session_2"][1]["text"] = "ladder " * 3_000_000
     result = run(str(samples.write(tmp_path / "locomo.json", value)), "--arms", "keyword")
-    assert (result.exit_code, "recollect: the text has 21,000,000 bytes" in result.stderr) == (2, True)
+    assert (result.exit_code, "aforesaid: the text has 21,000,000 bytes" in result.stderr) == (2, True)

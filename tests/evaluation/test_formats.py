@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation.conversation import Conversation, Count, Dataset
+from aforesaid.evaluation.recognise import load_datasets
+from aforesaid.evaluation.sample import sample
 from evaluation import samples
-from recollect.errors import InvalidInput
-from recollect.evaluation.conversation import Conversation, Count, Dataset
-from recollect.evaluation.recognise import load_datasets
-from recollect.evaluation.sample import sample
 
 
 def only(path: Path) -> Dataset:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli import app
-from recollect.errors import InvalidInput
-from recollect.evaluation.memories import load_cases
+from aforesaid.cli import app
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation.memories import load_cases
 
 LOCOMO = [
     {

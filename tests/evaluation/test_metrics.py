@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.evaluation import metrics
+from aforesaid.evaluation import metrics
 
 RANKING = ["d", "a", "x", "b", "y", "z", "c"]
 RELEVANT = ("a", "b", "c", "never found")

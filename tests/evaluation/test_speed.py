@@ -1,4 +1,4 @@
-"""`recollect bench`: it measures a memory of its own, and tells when that is not sound."""
+"""`aforesaid bench`: it measures a memory of its own, and tells when that is not sound."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from recollect.cli import app, bench
-from recollect.evaluation.speed import SpeedReport, measure_speed
-from recollect.evaluation.talk import Talk
-from recollect.testing import ScriptedModel
+from aforesaid.cli import app, bench
+from aforesaid.evaluation.speed import SpeedReport, measure_speed
+from aforesaid.evaluation.talk import Talk
+from aforesaid.testing import ScriptedModel
 
 Run = Callable[..., Result]
 
@@ -28,10 +28,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     mine = tmp_path / "mine.db"
     mine.write_bytes(b"not to be touched")
     with ScriptedModel("I am asked.") as model:
-        monkeypatch.setenv("RECOLLECT_STORE", str(mine))
-        monkeypatch.setenv("RECOLLECT_PROVIDERS__SCRIPTED__BASE_URL", model.base_url)
-        monkeypatch.setenv("RECOLLECT_MODELS__DEFAULT", "scripted:scripted")
-        monkeypatch.setenv("RECOLLECT_EMBEDDER", f"scripted@{model.base_url}")
+        monkeypatch.setenv("AFORESAID_STORE", str(mine))
+        monkeypatch.setenv("AFORESAID_PROVIDERS__SCRIPTED__BASE_URL", model.base_url)
+        monkeypatch.setenv("AFORESAID_MODELS__DEFAULT", "scripted:scripted")
+        monkeypatch.setenv("AFORESAID_EMBEDDER", f"scripted@{model.base_url}")
 
         def run(*words: str) -> Result:
             return CliRunner().invoke(app, ["bench", "--messages", "100", *words])

@@ -1,4 +1,4 @@
-"""`recollect eval summaries`: the figures, the formats, and the command."""
+"""`aforesaid eval summaries`: the figures, the formats, and the command."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from aforesaid.cli import app
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation.summaries import load_chats
+from aforesaid.evaluation.summaries.chats import Chat
+from aforesaid.evaluation.summaries.contents import facts_covered, small_talk
+from aforesaid.evaluation.summaries.methods import METHODS
+from aforesaid.evaluation.summaries.rouge import longest_common_subsequence, rouge
+from aforesaid.models.offline import Spoken, count_words
 from evaluation import samples
-from recollect.cli import app
-from recollect.errors import InvalidInput
-from recollect.evaluation.summaries import load_chats
-from recollect.evaluation.summaries.chats import Chat
-from recollect.evaluation.summaries.contents import facts_covered, small_talk
-from recollect.evaluation.summaries.methods import METHODS
-from recollect.evaluation.summaries.rouge import longest_common_subsequence, rouge
-from recollect.models.offline import Spoken, count_words
 
 TURNS = (
     Spoken("Ann", "Hello Bob! How are you?"),

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import recollect
-from recollect.memory import Connecting, Memory, UserMemory
-from recollect.settings import Settings
-from recollect.testing import Request, ScriptedModel
+import aforesaid
+from aforesaid.memory import Connecting, Memory, UserMemory
+from aforesaid.settings import Settings
+from aforesaid.testing import Request, ScriptedModel
 
 THURSDAY = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ def connect(location: str = ":memory:", *, scripted: ScriptedModel | None = None
             "models.default": "scripted:scripted",
             "resilience.attempts": 1,
         }
-    return recollect.connect(
+    return aforesaid.connect(
         location, profile={"summaries": "none", **keys}, embedder="none", settings=settings or Settings()
     )
 

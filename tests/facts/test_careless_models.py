@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-import recollect
-from recollect.testing import ScriptedModel
+import aforesaid
+from aforesaid.testing import ScriptedModel
 
 PROFILE = {"summaries": "none", "extract": False}
 
@@ -17,13 +17,13 @@ def settings(model: ScriptedModel) -> Mapping[str, object]:
 
 
 async def test_forgetting_one_thing_does_not_forget_the_others(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none") as memory:
         for fact in ("I like tea", "I live in Oslo", "I have a dog"):
             await memory.user("ann").remember(fact)
     for careless in ({"facts": "", "found": True}, {"facts": "Ann is a pirate.", "found": True}):
         async with (
             ScriptedModel([careless] * 5) as model,
-            recollect.connect(
+            aforesaid.connect(
                 tmp_path / "memory.db", profile=PROFILE, embedder="none", settings=settings(model)
             ) as memory,
         ):
@@ -38,7 +38,7 @@ async def test_forgetting_one_thing_does_not_forget_the_others(tmp_path: Path) -
 async def test_remembering_one_thing_does_not_replace_the_others(tmp_path: Path) -> None:
     async with (
         ScriptedModel(lambda _: {"facts": "Ann is a convicted pirate."}) as model,
-        recollect.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none", settings=settings(model)) as memory,
+        aforesaid.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none", settings=settings(model)) as memory,
     ):
         ann = memory.user("ann")
         await ann.remember("I live in Oslo")
@@ -47,7 +47,7 @@ async def test_remembering_one_thing_does_not_replace_the_others(tmp_path: Path)
 
 
 async def test_many_can_tell_at_once(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=PROFILE, embedder="none") as memory:
         ann = memory.user("ann")
         told = await asyncio.gather(*(ann.remember(f"I own object{number}") for number in range(12)))
         assert all(each.outcome == "stored" for each in told)

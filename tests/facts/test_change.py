@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.memory import UserMemory
 from facts.talking import THURSDAY, connect, extraction, model, say, texts
-from recollect.errors import InvalidInput, NotFound
-from recollect.memory import UserMemory
 
 
 def days(number: float) -> datetime:
@@ -183,8 +183,8 @@ async def test_who_looks_is_in_the_audit_log_and_no_content_is(location: str) ->
         await panel.reminders()
         seen = [(entry.actor, entry.action) for entry in await panel.audit()]
         assert seen == [
-            ("recollect", "facts.put"),
-            ("recollect", "memory.add"),
+            ("aforesaid", "facts.put"),
+            ("aforesaid", "memory.add"),
             ("panel", "memory.read"),
             ("panel", "portrait.read"),
             ("panel", "facts.read"),

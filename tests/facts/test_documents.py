@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from aforesaid.errors import InvalidInput
 from facts.talking import asked, connect, model, say
-from recollect.errors import InvalidInput
 
 MERGED = (
     "Berlin-based software engineer at TechCorp who manages work stress through exercise and enjoys outdoor activities "

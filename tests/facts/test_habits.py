@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.memory import Memory, UserMemory
 from facts.talking import connect
-from recollect.domain.message import Message
-from recollect.domain.scope import Scope
-from recollect.memory import Memory, UserMemory
 
 EVENING = datetime(2026, 3, 5, 20, 15, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.settings import Settings
+from aforesaid.testing import Request, faults
 from facts.talking import THURSDAY, asked, connect, extraction, model, paused, say, texts
-from recollect.settings import Settings
-from recollect.testing import Request, faults
 
 
 @pytest.mark.req("D3")
@@ -218,7 +218,7 @@ async def test_a_model_that_is_down_stops_it_and_nothing_is_skipped(location: st
 
 
 async def test_a_profile_can_leave_learning_off() -> None:
-    async with recollect.connect(":memory:", profile="archive", embedder="none", settings=Settings()) as memory:
+    async with aforesaid.connect(":memory:", profile="archive", embedder="none", settings=Settings()) as memory:
         user = memory.user("ann")
         await user.add("user", "I like tea.")
         await memory.upkeep()

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import ViewDraft
+from aforesaid.domain.summary_change import AddView
+from aforesaid.facts import as_xml
+from aforesaid.facts.people import person_called
+from aforesaid.memory import Memory
+from aforesaid.telemetry import OWN, Key
+from aforesaid.testing import Request, ScriptedModel, faults
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
-from recollect.domain.scope import Scope
-from recollect.domain.summary import ViewDraft
-from recollect.domain.summary_change import AddView
-from recollect.facts import as_xml
-from recollect.facts.people import person_called
-from recollect.memory import Memory
-from recollect.telemetry import OWN, Key
-from recollect.testing import Request, ScriptedModel, faults
 
 ANN = Scope.of("ann", space="900")
 FACTS = "Software engineer at TechCorp, lives in Berlin, enjoys hiking"
@@ -265,7 +265,7 @@ async def test_a_day_is_summarised_by_one_model_and_merged_by_another(tmp_path: 
             "models.merge.chain": "two:cheap",
             "background": False,
         }
-        async with recollect.connect(
+        async with aforesaid.connect(
             tmp_path / "memory.db", profile="community", embedder="none", settings=settings
         ) as memory:
             ann = memory.user("ann", space="900", thread="general")

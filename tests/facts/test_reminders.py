@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from aforesaid.errors import InvalidInput
+from aforesaid.facts import calendar
 from facts.talking import connect, texts
-from recollect.errors import InvalidInput
-from recollect.facts import calendar
 
 
 @pytest.mark.req("D2")

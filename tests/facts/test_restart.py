@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.domain.change import Change
+from aforesaid.domain.memory_change import AddMemory, MarkExtracted
+from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreFull
+from aforesaid.memory import Memory
+from aforesaid.store import Store
+from aforesaid.testing import Request
 from facts.talking import connect, extraction, model, paused, say
-from recollect.domain.change import Change
-from recollect.domain.memory_change import AddMemory, MarkExtracted
-from recollect.domain.message import Message
-from recollect.domain.receipt import Receipt
-from recollect.domain.scope import Scope
-from recollect.errors import StoreFull
-from recollect.memory import Memory
-from recollect.store import Store
-from recollect.testing import Request
 
 
 class Crash(BaseException):

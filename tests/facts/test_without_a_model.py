@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from aforesaid.store.terms import words_of
 from facts.talking import connect, say, texts
-from recollect.store.terms import words_of
 
 SAID = [
     "Hello there!",

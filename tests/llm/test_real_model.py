@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from pydantic import BaseModel, Field, field_validator
 
-from recollect.errors import ModelGarbled
-from recollect.models.chat import RoutedChat, Said, open_chat
-from recollect.models.embed import choose_embedder
-from recollect.settings import OPERATIONS, Choice, Provider, Resilience, Route, Settings
-from recollect.telemetry import Key
+from aforesaid.errors import ModelGarbled
+from aforesaid.models.chat import RoutedChat, Said, open_chat
+from aforesaid.models.embed import choose_embedder
+from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Settings
+from aforesaid.telemetry import Key
 
 MODEL = "llama:smollm2"
 QUESTION = [

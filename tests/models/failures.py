@@ -14,11 +14,11 @@ from typing import Final, Literal, NamedTuple, get_args
 import stamina
 from pydantic import BaseModel, Field
 
-from recollect.errors import ModelError
-from recollect.models.chat import RoutedChat, Said, open_chat
-from recollect.models.embed import choose_embedder
-from recollect.settings import Resilience, Settings
-from recollect.testing import Fault, Request, ScriptedModel, Writes, faults
+from aforesaid.errors import ModelError
+from aforesaid.models.chat import RoutedChat, Said, open_chat
+from aforesaid.models.embed import choose_embedder
+from aforesaid.settings import Resilience, Settings
+from aforesaid.testing import Fault, Request, ScriptedModel, Writes, faults
 
 PAGE: Final = Path(__file__).parent.parent.parent / "docs/reference/model-failures.md"
 BEGIN: Final = "<!-- written by tools/failure_table.py -->"

@@ -8,9 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from recollect.domain.scope import Scope
-from recollect.models.chat import Reply
-from recollect.models.resilience import Ask, Service
+from aforesaid.domain.scope import Scope
+from aforesaid.models.chat import Reply
+from aforesaid.models.resilience import Ask, Service
 
 HANG = "…hang…"
 """A piece that never comes."""

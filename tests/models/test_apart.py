@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.embed import (
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import (
     ApartEmbedder,
     LatelyEmbedder,
     LocalEmbedder,
@@ -26,10 +26,10 @@ from recollect.models.embed import (
     embedder_of_a_server,
     encoder,
 )
-from recollect.models.embed.apart import FAILED, LENGTH, SHAPE
-from recollect.models.embed.metered import MeteredEmbedder
-from recollect.settings import Choice, Route, Settings
-from recollect.telemetry import Metrics
+from aforesaid.models.embed.apart import FAILED, LENGTH, SHAPE
+from aforesaid.models.embed.metered import MeteredEmbedder
+from aforesaid.settings import Choice, Route, Settings
+from aforesaid.telemetry import Metrics
 
 TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "🐈 \0 " + "long " * 500]
 
@@ -90,7 +90,7 @@ async def test_closing_ends_the_process() -> None:
 def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, time\n"
-        "from recollect.models.embed import ApartEmbedder\n"
+        "from aforesaid.models.embed import ApartEmbedder\n"
         "embedder = ApartEmbedder()\n"
         "asyncio.run(embedder.embed(['hello']))\n"
         "print(embedder._process.pid, flush=True)\n"
@@ -147,10 +147,10 @@ async def test_a_question_begins_before_anything_else_is_done(
 
 
 def test_a_server_has_it_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("RECOLLECT_EMBEDDER", raising=False)
+    monkeypatch.delenv("AFORESAID_EMBEDDER", raising=False)
     assert embedder_of_a_server(Settings()) == "apart"
     assert isinstance(choose_embedder("apart"), ApartEmbedder)
     assert embedder_of_a_server(Settings(embedder="local")) is None
     assert embedder_of_a_server(Settings(routes={"embed": Route((Choice("a", "b"),))})) is None
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "deterministic")
+    monkeypatch.setenv("AFORESAID_EMBEDDER", "deterministic")
     assert embedder_of_a_server(Settings()) is None

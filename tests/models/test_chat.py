@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 from pydantic import BaseModel
 
-from recollect.domain.scope import Scope
-from recollect.errors import (
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import (
     InvalidInput,
     ModelGarbled,
     ModelRefused,
@@ -19,12 +19,12 @@ from recollect.errors import (
     NoModel,
     SpendingLimit,
 )
-from recollect.models.chat import Chat, RoutedChat, Said, open_chat
-from recollect.models.resilience import MemoryLedger
-from recollect.settings import Choice, Provider, Route, Settings, Spending
-from recollect.telemetry import Key
-from recollect.testing import Request, ScriptedModel, Writes, faults
-from recollect.testing.wire import Answer, Wire, failure
+from aforesaid.models.chat import Chat, RoutedChat, Said, open_chat
+from aforesaid.models.resilience import MemoryLedger
+from aforesaid.settings import Choice, Provider, Route, Settings, Spending
+from aforesaid.telemetry import Key
+from aforesaid.testing import Request, ScriptedModel, Writes, faults
+from aforesaid.testing.wire import Answer, Wire, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from recollect.errors import ModelUnavailable
-from recollect.models.chat import RoutedChat, Said, open_chat
-from recollect.settings import Resilience
-from recollect.telemetry import Key
-from recollect.testing import ScriptedModel, faults
+from aforesaid.errors import ModelUnavailable
+from aforesaid.models.chat import RoutedChat, Said, open_chat
+from aforesaid.settings import Resilience
+from aforesaid.telemetry import Key
+from aforesaid.testing import ScriptedModel, faults
 
 QUESTION = [Said("user", "Hi")]
 TRIGGERS = 10_000

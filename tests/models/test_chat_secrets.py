@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.chat import Said, open_chat
-from recollect.models.embed import RemoteEmbedder
-from recollect.models.redact import SecretFilter, hide, plain_address, redact
-from recollect.settings import Provider, Resilience, Secret, Settings
-from recollect.testing import Fault, ScriptedModel, faults
+from aforesaid.errors import ModelError
+from aforesaid.models.chat import Said, open_chat
+from aforesaid.models.embed import RemoteEmbedder
+from aforesaid.models.redact import SecretFilter, hide, plain_address, redact
+from aforesaid.settings import Provider, Resilience, Secret, Settings
+from aforesaid.testing import Fault, ScriptedModel, faults
 
 IN_HEADER, IN_URL, IN_USER = "swordfish-4711-header", "opensesame-0815-url", "letmein-1234-password"
 QUESTION = [Said("user", "Hi")]
@@ -45,7 +45,7 @@ async def test_no_secret_shows_when_a_server_repeats_it(fault: Fault, caplog: py
         for asked in (chat.text("chat", QUESTION), embedder.embed(["hi"]), anext(chat.stream("chat", QUESTION))):
             with pytest.raises(ModelError) as raised:
                 await asked
-            logging.getLogger("recollect.models").error("it failed", exc_info=raised.value)
+            logging.getLogger("aforesaid.models").error("it failed", exc_info=raised.value)
             shown += [str(raised.value), repr(raised.value), "".join(traceback.format_exception(raised.value))]
         shown += [str(chat.states()), caplog.text]
         await chat.close()

@@ -11,15 +11,15 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from recollect.errors import (
+from aforesaid.errors import (
     ModelGarbled,
     ModelRefused,
 )
-from recollect.models.chat import RoutedChat, Said, open_chat
-from recollect.models.chat.schema import schema_of
-from recollect.telemetry import Key
-from recollect.testing import ScriptedModel, Writes, faults
-from recollect.testing.wire import Answer, failure
+from aforesaid.models.chat import RoutedChat, Said, open_chat
+from aforesaid.models.chat.schema import schema_of
+from aforesaid.telemetry import Key
+from aforesaid.testing import ScriptedModel, Writes, faults
+from aforesaid.testing.wire import Answer, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 

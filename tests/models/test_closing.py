@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import ModelUnavailable
-from recollect.models.resilience.closing import Calls
-from recollect.testing import ScriptedModel, faults
+import aforesaid
+from aforesaid.errors import ModelUnavailable
+from aforesaid.models.resilience.closing import Calls
+from aforesaid.testing import ScriptedModel, faults
 
 
 def settings(model: ScriptedModel) -> dict[str, object]:
@@ -60,7 +60,7 @@ async def asked(model: ScriptedModel) -> None:
 async def test_closing_ends_whoever_waits_for_a_model(tmp_path: Path) -> None:
     async with ScriptedModel() as model:
         model.fail(faults.NeverAnswers())
-        memory = await recollect.connect(tmp_path / "memory.db", settings=settings(model))
+        memory = await aforesaid.connect(tmp_path / "memory.db", settings=settings(model))
         assert memory.models is not None
         waiting = asyncio.create_task(memory.models.text("chat", []))
         await asked(model)
@@ -72,13 +72,13 @@ async def test_closing_ends_whoever_waits_for_a_model(tmp_path: Path) -> None:
 def test_closing_from_another_thread_does_not_wait_either(tmp_path: Path) -> None:
     with ScriptedModel() as model:
         model.fail(faults.NeverAnswers())
-        memory = recollect.open(tmp_path / "memory.db", profile="session", settings=settings(model))
-        told: list[recollect.RecollectError] = []
+        memory = aforesaid.open(tmp_path / "memory.db", profile="session", settings=settings(model))
+        told: list[aforesaid.AforesaidError] = []
 
         def remember() -> None:
             try:
                 memory.user("ann").remember("likes tea")
-            except recollect.RecollectError as error:
+            except aforesaid.AforesaidError as error:
                 told.append(error)
 
         thread = threading.Thread(target=remember)

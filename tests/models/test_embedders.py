@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from recollect.errors import InvalidInput, ModelError
-from recollect.models.embed import DeterministicEmbedder, LocalEmbedder, RemoteEmbedder, choose_embedder, local
+from aforesaid.errors import InvalidInput, ModelError
+from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, RemoteEmbedder, choose_embedder, local
 
 
 async def test_the_deterministic_embedder_gives_the_same_vector_every_time_and_similar_ones_to_similar_words() -> None:
@@ -130,9 +130,9 @@ async def test_a_server_that_fails_is_a_model_error(server: str, reply: object) 
 def test_embedders_are_chosen_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_embedder("none") is None
     assert isinstance(choose_embedder("local"), LocalEmbedder)
-    monkeypatch.setenv("RECOLLECT_EMBEDDER", "none")
+    monkeypatch.setenv("AFORESAID_EMBEDDER", "none")
     assert choose_embedder(None) is None
-    monkeypatch.delenv("RECOLLECT_EMBEDDER")
+    monkeypatch.delenv("AFORESAID_EMBEDDER")
     assert isinstance(choose_embedder(None), LocalEmbedder)
     for wrong in ("", "gpt", "@http://x", "model@ftp://x"):
         if wrong:

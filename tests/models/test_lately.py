@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from recollect.errors import ModelError
-from recollect.models.embed import DeterministicEmbedder, LatelyEmbedder, Vectors
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import DeterministicEmbedder, LatelyEmbedder, Vectors
 
 
 class Watched:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.models.offline import forget_fact, merge_fact
-from recollect.store.terms import words_of
+from aforesaid.models.offline import forget_fact, merge_fact
+from aforesaid.store.terms import words_of
 
 BLOB = "Software engineer at TechCorp, lives in Berlin, enjoys hiking."
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.domain.memory import CATEGORIES
-from recollect.models.offline import Found, Spoken, extract, third_person
+from aforesaid.domain.memory import CATEGORIES
+from aforesaid.models.offline import Found, Spoken, extract, third_person
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)
 

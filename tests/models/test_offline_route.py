@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.models.offline import Routed, route
+from aforesaid.models.offline import Routed, route
 
 
 @pytest.mark.parametrize(

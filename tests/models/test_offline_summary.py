@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.errors import InvalidInput
-from recollect.models.offline import (
+from aforesaid.errors import InvalidInput
+from aforesaid.models.offline import (
     Measure,
     Spoken,
     Summarised,
@@ -21,7 +21,7 @@ from recollect.models.offline import (
     summarise,
     summarise_summaries,
 )
-from recollect.store.terms import words_of
+from aforesaid.store.terms import words_of
 
 MAY = datetime(2026, 5, 8, 14, 0, tzinfo=UTC)
 CHAT = (
@@ -193,7 +193,7 @@ def test_summaries_are_folded_with_their_speakers_and_periods() -> None:
 
 def test_the_same_input_gives_the_same_text_in_every_process() -> None:
     code = (
-        "from recollect.models.offline import Spoken, summarise\n"
+        "from aforesaid.models.offline import Spoken, summarise\n"
         "texts = ['我上周搬到了北京，在银行工作。', 'I moved to Rome with Ben.', 'Rex likes the red car.'] * 3\n"
         "turns = [Spoken(f'P{n % 3}', f'{text} {n}') for n, text in enumerate(texts)]\n"
         "print(ascii(summarise(turns, 150)))"

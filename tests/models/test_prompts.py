@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from recollect.domain.message import Message
-from recollect.errors import InvalidInput
-from recollect.models.prompts import (
+from aforesaid.domain.message import Message
+from aforesaid.errors import InvalidInput
+from aforesaid.models.prompts import (
     NAMES,
     Fenced,
     Line,
@@ -34,8 +34,8 @@ from recollect.models.prompts import (
     shapes,
     strip_invisible,
 )
-from recollect.models.prompts.fence import one_line
-from recollect.models.prompts.prompt import read_prompt
+from aforesaid.models.prompts.fence import one_line
+from aforesaid.models.prompts.prompt import read_prompt
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
@@ -337,9 +337,9 @@ def test_no_prompt_was_changed_without_a_new_version() -> None:
     """What a prompt produced is stored with its version, and is made again when the version changes."""
     found = {}
     for name in NAMES:
-        text = (files("recollect.models.prompts") / "texts" / f"{name}.md").read_text(encoding="utf-8")
+        text = (files("aforesaid.models.prompts") / "texts" / f"{name}.md").read_text(encoding="utf-8")
         body = text.partition("\n")[2]
         found[load_prompt(name).version] = blake2b(body.encode(), digest_size=8).hexdigest()
     assert found == VERSIONS
-    folder = files("recollect.models.prompts") / "texts"
+    folder = files("aforesaid.models.prompts") / "texts"
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{name}.md" for name in NAMES)

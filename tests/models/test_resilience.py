@@ -8,8 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from models.stubs import HANG, Stub, asking, heard
-from recollect.errors import (
+from aforesaid.errors import (
     ModelError,
     ModelGarbled,
     ModelRefused,
@@ -17,7 +16,8 @@ from recollect.errors import (
     NoModel,
     SpendingLimit,
 )
-from recollect.models.resilience import Deadline, Fallback, Limited, Places, Resting, Retry
+from aforesaid.models.resilience import Deadline, Fallback, Limited, Places, Resting, Retry
+from models.stubs import HANG, Stub, asking, heard
 
 DOWN = ModelUnavailable("down")
 
@@ -82,7 +82,7 @@ class TestRetry:
         with caplog.at_level(logging.DEBUG):
             await heard(Retry(Stub([DOWN, ("yes",)]), 3, first_pause=0.001, jitter=0))
         assert [(record.name, record.getMessage()) for record in caplog.records if record.name != "asyncio"] == [
-            ("recollect.models", "chat is tried again: down")
+            ("aforesaid.models", "chat is tried again: down")
         ]
 
 

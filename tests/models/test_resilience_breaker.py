@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit
+from aforesaid.models.chat import Reply
+from aforesaid.models.resilience import Breaker, Checked, Guarded, Limited, Places, Resting
+from aforesaid.settings import Resilience
 from models.stubs import HANG, Stub, asking, heard
-from recollect.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit
-from recollect.models.chat import Reply
-from recollect.models.resilience import Breaker, Checked, Guarded, Limited, Places, Resting
-from recollect.settings import Resilience
 
 DOWN = ModelUnavailable("down")
 SETTINGS = Resilience(failures=3, probe_seconds=10)

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from recollect.errors import InvalidInput, ModelGarbled, ModelUnavailable
-from recollect.models.embed import LocalEmbedder, RemoteEmbedder, choose_embedder
-from recollect.settings import Choice, Resilience, Route, Settings
-from recollect.telemetry import Key, Metrics
-from recollect.testing import ScriptedModel, faults
-from recollect.testing.wire import Answer, answer_json
+from aforesaid.errors import InvalidInput, ModelGarbled, ModelUnavailable
+from aforesaid.models.embed import LocalEmbedder, RemoteEmbedder, choose_embedder
+from aforesaid.settings import Choice, Resilience, Route, Settings
+from aforesaid.telemetry import Key, Metrics
+from aforesaid.testing import ScriptedModel, faults
+from aforesaid.testing.wire import Answer, answer_json
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit, StoreBusy
+from aforesaid.models.chat import Reply
+from aforesaid.models.resilience import Budget, Budgeted, MemoryLedger, Metered
+from aforesaid.settings import Spending
+from aforesaid.telemetry import SECONDS, Key, Metrics
 from models.stubs import HANG, Stub, asking, heard
-from recollect.domain.scope import Scope
-from recollect.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit, StoreBusy
-from recollect.models.chat import Reply
-from recollect.models.resilience import Budget, Budgeted, MemoryLedger, Metered
-from recollect.settings import Spending
-from recollect.telemetry import SECONDS, Key, Metrics
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
 DAY = date(2026, 3, 1)

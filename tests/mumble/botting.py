@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import recollect
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.bots.mumble import Mumble
+from aforesaid.bots.mumble.pace import Pace
+from aforesaid.memory import Connecting
+from aforesaid.models.speech import RoutedSpeech, open_speech
+from aforesaid.settings import Choice, MumbleSettings, Provider, Resilience, Settings, Speech
+from aforesaid.testing import ScriptedModel
 from mumble.mumbling import MumbleServer, Someone, someone
 from mumble.speaking import SpeechServices
-from recollect.bots import Desk, run
-from recollect.bots.mumble import Mumble
-from recollect.bots.mumble.pace import Pace
-from recollect.memory import Connecting
-from recollect.models.speech import RoutedSpeech, open_speech
-from recollect.settings import Choice, MumbleSettings, Provider, Resilience, Settings, Speech
-from recollect.testing import ScriptedModel
 
 QUIET = {"summaries": "none", "extract": False}
 
@@ -28,7 +28,7 @@ def remembering(path: Path, model: ScriptedModel | None = None, **profile: objec
     settings: dict[str, object] = {"resilience.attempts": 1, "resilience.probe_seconds": 0.2}
     if model is not None:
         settings |= {"providers.scripted.base_url": model.base_url, "models.chat.chain": "scripted:scripted"}
-    return recollect.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
+    return aforesaid.connect(path, profile={**QUIET, **profile}, embedder="none", settings=settings)
 
 
 def speech(ears: SpeechServices, voice: SpeechServices, *, probe_seconds: float = 0.2) -> RoutedSpeech:
@@ -54,7 +54,7 @@ class Bot:
 
 @asynccontextmanager
 async def bot(
-    memory: recollect.Memory,
+    memory: aforesaid.Memory,
     server: MumbleServer,
     name: str = "Robbie",
     *,

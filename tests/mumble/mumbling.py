@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from aforesaid.bots.mumble.link import Event, Link, Spoke, Told, connect
+from aforesaid.bots.mumble.mouth import Mouth
+from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.secure import Address
+from aforesaid.bots.mumble.sound import OpusReader, as_opus, as_wav
 from mumble.speaking import sound_of, words_of
-from recollect.bots.mumble.link import Event, Link, Spoke, Told, connect
-from recollect.bots.mumble.mouth import Mouth
-from recollect.bots.mumble.pace import Pace
-from recollect.bots.mumble.secure import Address
-from recollect.bots.mumble.sound import OpusReader, as_opus, as_wav
 
 SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")
 needs_server: Final = pytest.mark.skipif(

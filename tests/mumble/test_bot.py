@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots.mumble.messages import ChannelState, UserRemove
+from aforesaid.errors import PlatformRefused
+from aforesaid.testing import ScriptedModel
+from aforesaid.testing.script import Request
 from mumble.botting import bot, remembering, session_of
 from mumble.mumbling import PASSWORD, SUPERUSER, MumbleServer, Someone, needs_server, someone, until
-from recollect.bots.mumble.messages import ChannelState, UserRemove
-from recollect.errors import PlatformRefused
-from recollect.testing import ScriptedModel
-from recollect.testing.script import Request
 
 pytestmark = needs_server
 
 
-async def log(memory: recollect.Memory, server: MumbleServer, user: str, thread: str = "0") -> list[tuple[str, str]]:
+async def log(memory: aforesaid.Memory, server: MumbleServer, user: str, thread: str = "0") -> list[tuple[str, str]]:
     place = memory.user(f"name-{user}@127.0.0.1:{server.port}", space=space(server), thread=thread)
     return [(message.name or message.role, message.text) for message in await place.history(100, within="thread")]
 

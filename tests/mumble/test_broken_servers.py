@@ -11,11 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mumble.mumbling import make_certificate, needs_openssl
-from recollect.bots.mumble import link as link_module
-from recollect.bots.mumble import packets
-from recollect.bots.mumble.link import Denied, Left, Link, Told, connect
-from recollect.bots.mumble.messages import (
+from aforesaid.bots.mumble import link as link_module
+from aforesaid.bots.mumble import packets
+from aforesaid.bots.mumble.link import Denied, Left, Link, Told, connect
+from aforesaid.bots.mumble.messages import (
     NUMBERS,
     Message,
     PermissionDenied,
@@ -25,9 +24,10 @@ from recollect.bots.mumble.messages import (
     UserRemove,
     UserState,
 )
-from recollect.bots.mumble.protobuf import encode
-from recollect.bots.mumble.secure import Address
-from recollect.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.bots.mumble.protobuf import encode
+from aforesaid.bots.mumble.secure import Address
+from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from mumble.mumbling import make_certificate, needs_openssl
 
 pytestmark = needs_openssl
 

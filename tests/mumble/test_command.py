@@ -1,4 +1,4 @@
-"""`recollect bot mumble`, as people start and stop it."""
+"""`aforesaid bot mumble`, as people start and stop it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
+import aforesaid
+from aforesaid.bots.heartbeat import bots_of
+from aforesaid.bots.mumble import Mumble
+from aforesaid.cli import app
+from aforesaid.errors import InvalidInput
+from aforesaid.models.speech import open_speech
+from aforesaid.settings import MumbleSettings, load_settings
+from aforesaid.testing import ScriptedModel
 from mumble.botting import session_of
 from mumble.mumbling import MumbleServer, needs_server, someone, until
-from recollect.bots.heartbeat import bots_of
-from recollect.bots.mumble import Mumble
-from recollect.cli import app
-from recollect.errors import InvalidInput
-from recollect.models.speech import open_speech
-from recollect.settings import MumbleSettings, load_settings
-from recollect.testing import ScriptedModel
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
+AFORESAID = Path(sys.executable).with_name("aforesaid")
 
 
 async def start(folder: Path, server: MumbleServer, **more: str) -> asyncio.subprocess.Process:
     keys = "".join(f"{key} = {json.dumps(value)}\n" for key, value in more.items())
-    (folder / "recollect.toml").write_text(
+    (folder / "aforesaid.toml").write_text(
         'store = "memory.db"\nembedder = "none"\n[bots]\nname = "Rex"\n'
         f'[bots.mumble]\nhost = "127.0.0.1"\nport = {server.port}\n{keys}',
         encoding="utf-8",
     )
     return await asyncio.create_subprocess_exec(
-        RECOLLECT,
+        AFORESAID,
         "bot",
         "mumble",
         cwd=folder,
-        env={**os.environ, "RECOLLECT_EMBEDDER": "none"},
+        env={**os.environ, "AFORESAID_EMBEDDER": "none"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -63,7 +63,7 @@ async def test_a_bot_is_started_answers_is_seen_in_the_status_and_stops_in_peace
         assert b"Rex is ready" in out
         await until(lambda: not session_of(ann, "Rex"))
     assert bots_of(str(tmp_path / "memory.db"), datetime.now(UTC)) == []
-    with recollect.open(tmp_path / "memory.db", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
         assert "tea" in str(memory.user(f"name-ann@127.0.0.1:{mumble.port}", space="mumble").portrait())
 
 
@@ -87,7 +87,7 @@ def test_a_bot_that_should_speak_without_the_library_says_what_to_install(monkey
     monkeypatch.setitem(sys.modules, "av", None)
     settings = MumbleSettings("127.0.0.1")
     assert Mumble(settings).name == "mumble", "text needs nothing"
-    with ScriptedModel() as model, pytest.raises(InvalidInput, match=r"pip install 'recollect\[mumble\]'"):
+    with ScriptedModel() as model, pytest.raises(InvalidInput, match=r"pip install 'aforesaid\[mumble\]'"):
         Mumble(settings, open_speech(model.settings()))
 
 
@@ -95,7 +95,7 @@ def test_passwords_may_be_anything_and_are_never_shown(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "password").write_text("open sesame, bitte schön\n", encoding="utf-8")
     (tmp_path / "password").chmod(0o600)
-    (tmp_path / "recollect.toml").write_text(
+    (tmp_path / "aforesaid.toml").write_text(
         '[bots.mumble]\nhost = "localhost"\npassword_file = "password"\ncertificate = "bot.pem"\n', encoding="utf-8"
     )
     settings = load_settings()
@@ -107,7 +107,7 @@ def test_passwords_may_be_anything_and_are_never_shown(tmp_path: Path, monkeypat
     assert "sesame" not in repr(settings)
     (tmp_path / "password").write_text("\n", encoding="utf-8")
     assert "it is empty" in str(load_settings().warnings)
-    monkeypatch.setenv("RECOLLECT_BOTS__MUMBLE__PASSWORD", "another one")
+    monkeypatch.setenv("AFORESAID_BOTS__MUMBLE__PASSWORD", "another one")
     assert load_settings().bots.mumble.password == "another one"  # noqa: S105
 
 
@@ -137,6 +137,6 @@ def test_every_file_that_the_how_to_shows_can_be_used(tmp_path: Path) -> None:
     blocks = re.findall(r"^```\n(\[(?:bots|speech).*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 4
     for block in blocks:
-        (tmp_path / "recollect.toml").write_text(block, encoding="utf-8")
-        settings = load_settings(tmp_path / "recollect.toml", env={})
+        (tmp_path / "aforesaid.toml").write_text(block, encoding="utf-8")
+        settings = load_settings(tmp_path / "aforesaid.toml", env={})
         assert settings.bots.mumble.host or settings.speech.speak

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from aforesaid.bots.mumble import ears, packets
+from aforesaid.bots.mumble.ears import Ear, Utterance
+from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
+from aforesaid.errors import ModelGarbled
 from mumble.voices import Samples, heard, noise, tone, wav
-from recollect.bots.mumble import ears, packets
-from recollect.bots.mumble.ears import Ear, Utterance
-from recollect.bots.mumble.packets import Heard
-from recollect.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
-from recollect.errors import ModelGarbled
 
 
 def listen(ear: Ear, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:

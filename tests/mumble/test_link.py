@@ -8,6 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.bots.mumble import packets
+from aforesaid.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
+from aforesaid.bots.mumble.messages import ChannelState, UserRemove, UserState
+from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.secure import Address
+from aforesaid.errors import PlatformRefused, PlatformUnavailable
 from mumble.mumbling import (
     PASSWORD,
     SUPERUSER,
@@ -18,12 +24,6 @@ from mumble.mumbling import (
     someone,
     until,
 )
-from recollect.bots.mumble import packets
-from recollect.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
-from recollect.bots.mumble.messages import ChannelState, UserRemove, UserState
-from recollect.bots.mumble.pace import Pace
-from recollect.bots.mumble.secure import Address
-from recollect.errors import PlatformRefused, PlatformUnavailable
 
 pytestmark = needs_server
 
@@ -136,7 +136,7 @@ async def test_a_wrong_password_is_told_and_a_name_in_use_may_be_free_later(
         async with someone(server.address, "ann", "sesame"):
             # From the same address, the server would take it for the same client and let it in.
             elsewhere = partial(asyncio.open_connection, local_addr=("127.0.0.2", 0))
-            monkeypatch.setattr("recollect.bots.mumble.secure.asyncio.open_connection", elsewhere)
+            monkeypatch.setattr("aforesaid.bots.mumble.secure.asyncio.open_connection", elsewhere)
             with pytest.raises(PlatformUnavailable, match="there already"):
                 await enter(server.address, "ann", "sesame")
     finally:
@@ -173,7 +173,7 @@ async def test_something_else_that_listens_there_is_no_mumble_server() -> None:
 
 async def test_a_server_is_known_by_its_fingerprint(mumble: MumbleServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # As from another machine, where somebody could stand in between.
-    monkeypatch.setattr("recollect.bots.mumble.secure._is_here", lambda _: False)
+    monkeypatch.setattr("aforesaid.bots.mumble.secure._is_here", lambda _: False)
     with pytest.raises(PlatformRefused, match="nobody vouches") as unknown:
         await enter(mumble.address, "ann", None)
     shown = str(unknown.value).split('fingerprint = "')[1].rstrip('"')

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from aforesaid.bots.mumble import packets, voice
+from aforesaid.bots.mumble.link import Spoke
+from aforesaid.bots.mumble.people import Person
+from aforesaid.bots.mumble.voice import Audience, Voice
+from aforesaid.models.speech import open_speech
+from aforesaid.settings import Resilience
+from aforesaid.testing import ScriptedModel, faults
+from aforesaid.testing.wire import Answer
 from mumble.mumbling import until
 from mumble.voices import heard, tone
-from recollect.bots.mumble import packets, voice
-from recollect.bots.mumble.link import Spoke
-from recollect.bots.mumble.people import Person
-from recollect.bots.mumble.voice import Audience, Voice
-from recollect.models.speech import open_speech
-from recollect.settings import Resilience
-from recollect.testing import ScriptedModel, faults
-from recollect.testing.wire import Answer
 
 ANN, BOB = Person(7, "ann"), Person(8, "bob")
 
@@ -93,7 +93,7 @@ async def test_somebody_who_leaves_in_the_middle_of_a_sentence_is_still_understo
 
 
 async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.bots.mumble.ears.PAUSE", 0.05)
+    monkeypatch.setattr("aforesaid.bots.mumble.ears.PAUSE", 0.05)
     with ScriptedModel() as model:
         model.fail(Hears("good morning"))
         listening = Listening(model)

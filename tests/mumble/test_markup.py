@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bots.mumble.markup import marked_up, plain
-from recollect.bots.mumble.platform import _fitting
-from recollect.bots.mumble.speakable import LONGEST, speakable
+from aforesaid.bots.mumble.markup import marked_up, plain
+from aforesaid.bots.mumble.platform import _fitting
+from aforesaid.bots.mumble.speakable import LONGEST, speakable
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.testing import ScriptedModel
 from bots import conversation
 from mumble.botting import bot, session_of
 from mumble.mumbling import MumbleServer, needs_server, someone, until
-from recollect.testing import ScriptedModel
 
 
 @needs_server
@@ -24,7 +24,7 @@ async def test_the_same_conversation_leaves_the_same_memory_as_in_the_terminal(
         terminal = await conversation.in_the_terminal(tmp_path, model)
         settings, profile = conversation.settings(model), conversation.QUIET
         async with (
-            recollect.connect(store, profile=profile, embedder="none", settings=settings) as memory,
+            aforesaid.connect(store, profile=profile, embedder="none", settings=settings) as memory,
             bot(memory, mumble),
             someone(mumble.address, "ann") as ann,
         ):

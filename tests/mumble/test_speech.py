@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from aforesaid.bots.mumble.ears import Ear
+from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.sound import as_opus, as_wav
+from aforesaid.models.speech import open_speech
+from aforesaid.settings import Choice, Provider, Settings, Speech
 from mumble.speaking import SpeechServices, needs_flite, sound_of, words_of
-from recollect.bots.mumble.ears import Ear
-from recollect.bots.mumble.packets import Heard
-from recollect.bots.mumble.sound import as_opus, as_wav
-from recollect.models.speech import open_speech
-from recollect.settings import Choice, Provider, Settings, Speech
 
 pytestmark = needs_flite
 

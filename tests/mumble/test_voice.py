@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.bots.mumble.messages import UserState
+from aforesaid.models.speech import RoutedSpeech, speech_health
+from aforesaid.testing import ScriptedModel
 from mumble.botting import bot, remembering, session_of, speech
 from mumble.mumbling import PASSWORD, SUPERUSER, MumbleServer, Someone, needs_server, someone, until
 from mumble.speaking import SpeechServices, needs_flite
-from recollect.bots.mumble.messages import UserState
-from recollect.models.speech import RoutedSpeech, speech_health
-from recollect.testing import ScriptedModel
 
 pytestmark = [needs_server, needs_flite]
 
@@ -36,7 +36,7 @@ def health(speaking: RoutedSpeech) -> list[str]:
     return [part.status for part in speech_health(speaking)]
 
 
-async def all_said(memory: recollect.Memory, server: MumbleServer) -> list[str]:
+async def all_said(memory: aforesaid.Memory, server: MumbleServer) -> list[str]:
     """Return what was said by ann, and to her, in the channel."""
     place = f"127.0.0.1:{server.port}"
     history = await memory.user(f"name-ann@{place}", space=f"mumble:{place}", thread="0").history()

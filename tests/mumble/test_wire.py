@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.bots.mumble import packets, protobuf
-from recollect.bots.mumble.messages import (
+from aforesaid.bots.mumble import packets, protobuf
+from aforesaid.bots.mumble.messages import (
     KINDS,
     NUMBERS,
     Authenticate,
@@ -22,7 +22,7 @@ from recollect.bots.mumble.messages import (
     VoiceTarget,
     WhisperTo,
 )
-from recollect.bots.mumble.protobuf import Garbled
+from aforesaid.bots.mumble.protobuf import Garbled
 
 NUMBERS_64 = st.integers(0, 2**64 - 1)
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.bots.mumble import packets
-from recollect.bots.mumble.packets import Heard
-from recollect.bots.mumble.sound import RATE, as_opus
+from aforesaid.bots.mumble import packets
+from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.sound import RATE, as_opus
 
 Samples = NDArray[np.int16]
 

@@ -18,10 +18,10 @@ import pytest
 import uvicorn
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
-import recollect
-from recollect.server import ServerOptions, create_app
-from recollect.server.needs import Served
-from recollect.settings import Serving
+import aforesaid
+from aforesaid.server import ServerOptions, create_app
+from aforesaid.server.needs import Served
+from aforesaid.settings import Serving
 
 CHROMIUM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium: Final = pytest.mark.skipif(
@@ -61,7 +61,7 @@ PAGES: Final = {
 def fill(path: Path) -> None:
     """Make a memory of some weeks, with everything in it that pages show."""
     start = datetime.now(UTC).replace(microsecond=0) - timedelta(days=12)
-    with recollect.open(path, profile={"extends": "archive", "tree_turns": 4, "tree_level": 2}) as memory:
+    with aforesaid.open(path, profile={"extends": "archive", "tree_turns": 4, "tree_level": 2}) as memory:
         ann = memory.user("ann")
         for day in range(12):
             for turn, (question, answer) in enumerate(TALK):
@@ -110,7 +110,7 @@ def served(path: Path, *, profile: str | None = None) -> Iterator[str]:
         running: list[_Server] = []
 
         async def run() -> None:
-            async with recollect.connect(path, profile=profile, embedder="deterministic") as memory:
+            async with aforesaid.connect(path, profile=profile, embedder="deterministic") as memory:
                 app = create_app(memory, ServerOptions(serving))
                 here: Served = app.state.served
                 config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-import recollect
+import aforesaid
 from panel.looking import PAGES, Looker, looking, needs_chromium, served
 
 pytestmark = needs_chromium
@@ -37,7 +37,7 @@ def test_pages_fit_on_a_phone_and_look_well_at_night(browser: Browser, shown: st
         expect(page.locator("#nav")).to_be_hidden()
         page.get_by_role("button", name="Menu").click()
         page.get_by_role("link", name="People").first.click()
-        expect(page).to_have_title("People · Recollect")
+        expect(page).to_have_title("People · Aforesaid")
         assert looker.complaints == []
 
 
@@ -77,7 +77,7 @@ def test_a_memory_is_deleted_with_one_click_and_comes_back_with_another(browser:
         expect(page.locator("article.memory")).to_have_count(2)
         page.locator(f"#memory-{number}").get_by_role("button", name="Bring back").click()
         expect(page.locator(f"#memory-{number}").get_by_role("button", name="Delete")).to_be_visible()
-    with recollect.open(filled) as memory:
+    with aforesaid.open(filled) as memory:
         assert "Dentist on Monday at 9" in [each.text for each in memory.user("ann").memories()]
         actors = {entry.actor for entry in memory.user("ann").audit(500) if entry.action == "memory.deactivate"}
     assert actors == {"link the ready link"}
@@ -154,7 +154,7 @@ def test_memories_are_written_corrected_and_their_story_is_told(browser: Browser
         changed.get_by_text("Story").click()
         expect(changed.locator(".versions")).to_contain_text("strong</b> tea")
         assert looker.complaints == []
-    with recollect.open(filled) as memory:
+    with aforesaid.open(filled) as memory:
         found = [each for each in memory.user("tom").memories() if each.text == "Likes weak tea"]
     assert [(each.importance, each.category, each.tags) for each in found] == [(10, "preference", ("tea", "cake"))]
 
@@ -302,7 +302,7 @@ def test_settings_act_at_once_and_are_stored(browser: Browser, filled: Path) -> 
         page.get_by_label("Persona").fill("")
         page.get_by_role("button", name="Save").click()
         looker.hears("Saved. It acts at once.")
-    with recollect.open(filled) as memory:
+    with aforesaid.open(filled) as memory:
         stored = memory.settings()
         assert memory.user("ann").settings()["persistent_memory_limit"] == 2
     assert stored == {
@@ -365,7 +365,7 @@ def test_everything_can_be_taken_along_and_taken_in_elsewhere(browser: Browser, 
             page.get_by_role("link", name="Export everything").click()
         path = tmp_path / "export.jsonl.gz"
         waiting.value.save_as(path)
-        with recollect.open(tmp_path / "other.db") as memory:
+        with aforesaid.open(tmp_path / "other.db") as memory:
             assert memory.load(path).ok
             assert len(memory.user("ann").history(1_000)) == 72
     with served(tmp_path / "third.db") as link, looking(browser, link) as looker:
@@ -376,7 +376,7 @@ def test_everything_can_be_taken_along_and_taken_in_elsewhere(browser: Browser, 
         page.get_by_label("File").set_input_files(path)
         page.get_by_label("Only try it").uncheck()
         page.get_by_role("button", name="Take in").click()
-        expect(page.get_by_role("status").first).to_contain_text("Taken in as recollect.")
+        expect(page.get_by_role("status").first).to_contain_text("Taken in as aforesaid.")
         looker.open("/people")
         expect(page.locator("tbody tr")).to_have_count(2)
 
@@ -479,7 +479,7 @@ def test_signing_in_and_out(browser: Browser, shown: str) -> None:
     with looking(browser, shown) as looker:
         page = looker.page
         page.get_by_role("button", name="Sign out").click()
-        expect(page).to_have_title("Sign in · Recollect")
+        expect(page).to_have_title("Sign in · Aforesaid")
         page.get_by_label("Key").fill("wrong")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("unknown")

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 
-import recollect
+import aforesaid
 from panel.looking import Looker, looking, needs_chromium, served
 from panel.test_access import CHECKS, RIGHT
 
@@ -41,7 +41,7 @@ PAGES = {
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The ready link of a server over what is hard to show."""
     path = tmp_path_factory.mktemp("hard") / "memory.db"
-    with recollect.open(path) as memory:
+    with aforesaid.open(path) as memory:
         for name, words in ((LONG, "unbroken" * 60), (ARABIC, "تحب القهوة بالهيل")):
             somebody = memory.user(name)
             somebody.add("user", f"word {words}", name=name)

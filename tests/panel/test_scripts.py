@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import recollect
+import aforesaid
 from panel.looking import looking, needs_chromium, served
 
 CORPUS = (
@@ -40,7 +40,7 @@ SPACE = "<svg onload=alert(17)>"
 
 def poison(path: Path) -> None:
     """Store the corpus wherever something can be stored."""
-    with recollect.open(path, profile={"extends": "archive", "tree_turns": 3}) as memory:
+    with aforesaid.open(path, profile={"extends": "archive", "tree_turns": 3}) as memory:
         somebody = memory.user(WHO, space=SPACE)
         channel = memory.user(WHO, space=SPACE, thread="<script>alert(18)</script>", session="<b onclick=alert(19)>")
         for place, text in enumerate(CORPUS):

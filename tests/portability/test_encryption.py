@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.errors import InvalidInput, StoreUnavailable
-from recollect.store.sqlite.encryption import KEY, KEY_FILE
+import aforesaid
+from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.store.sqlite.encryption import KEY, KEY_FILE
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "apsw-sqlite3mc"
 WORDS = "zugzwang-and-xylophones"
@@ -20,8 +20,8 @@ WORDS = "zugzwang-and-xylophones"
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 TALK = """
-import sys, recollect
-with recollect.open(sys.argv[1], embedder="none") as memory:
+import sys, aforesaid
+with aforesaid.open(sys.argv[1], embedder="none") as memory:
     for number in range(200):
         memory.user("ann").add("user", f"zugzwang-and-xylophones {number}")
     memory.user("bob").add("user", "nothing special")
@@ -30,8 +30,8 @@ with recollect.open(sys.argv[1], embedder="none") as memory:
     print(len(memory.user("ann").search("xylophones", arms="keyword")))
 """
 PURGE = """
-import sys, recollect
-with recollect.open(sys.argv[1], embedder="none") as memory:
+import sys, aforesaid
+with aforesaid.open(sys.argv[1], embedder="none") as memory:
     print(memory.purge("ann").messages, memory.verify().ok, [user.id for user in memory.users()])
 """
 
@@ -90,7 +90,7 @@ def test_nothing_can_be_read_without_the_key(run: Run, tmp_path: Path) -> None:
 
 def test_a_plain_file_is_not_touched_with_a_key(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    with recollect.open(path, embedder="none") as memory:
+    with aforesaid.open(path, embedder="none") as memory:
         memory.user("ann").add("user", "hello")
     before = path.read_bytes()
     refused = run(PURGE, str(path), **{KEY: "any"})
@@ -103,23 +103,23 @@ def test_without_the_library_a_key_is_refused_and_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY, "secret")
-    with pytest.raises(StoreUnavailable, match="pip install 'apsw-sqlite3mc'"), recollect.open(tmp_path / "memory.db"):
+    with pytest.raises(StoreUnavailable, match="pip install 'apsw-sqlite3mc'"), aforesaid.open(tmp_path / "memory.db"):
         pass
     assert not (tmp_path / "memory.db").exists()
     with (
         pytest.raises(StoreUnavailable, match="can be read without it"),
-        recollect.open(f"json:{tmp_path / 'memory.json'}"),
+        aforesaid.open(f"json:{tmp_path / 'memory.json'}"),
     ):
         pass
 
 
 def test_a_key_file_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_FILE, str(tmp_path / "missing"))
-    with pytest.raises(InvalidInput, match="cannot be used: it cannot be read"), recollect.open(tmp_path / "memory.db"):
+    with pytest.raises(InvalidInput, match="cannot be used: it cannot be read"), aforesaid.open(tmp_path / "memory.db"):
         pass
     (tmp_path / "missing").write_text("\n")
-    with pytest.raises(InvalidInput, match="it is empty"), recollect.open(tmp_path / "memory.db"):
+    with pytest.raises(InvalidInput, match="it is empty"), aforesaid.open(tmp_path / "memory.db"):
         pass
     monkeypatch.setenv(KEY, "both")
-    with pytest.raises(InvalidInput, match="both set"), recollect.open(tmp_path / "memory.db"):
+    with pytest.raises(InvalidInput, match="both set"), aforesaid.open(tmp_path / "memory.db"):
         pass

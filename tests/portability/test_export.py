@@ -1,4 +1,4 @@
-"""Recollect's own export: everything, readable, checked line by line, loaded as often as one likes."""
+"""Aforesaid's own export: everything, readable, checked line by line, loaded as often as one likes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.moving import Row
+from aforesaid.errors import InvalidInput, StoreFull
+from aforesaid.portability.codec import decode, encode
+from aforesaid.portability.exporting import export
+from aforesaid.portability.loading import Loaded, Loader, Taking
+from aforesaid.portability.migrating import migrate
+from aforesaid.store import Store, open_store
 from furnishing import ANN, ANN_AWAY, BOB, everything, furnish, shown
 from making import add
-from recollect.domain.moving import Row
-from recollect.errors import InvalidInput, StoreFull
-from recollect.portability.codec import decode, encode
-from recollect.portability.exporting import export
-from recollect.portability.loading import Loaded, Loader, Taking
-from recollect.portability.migrating import migrate
-from recollect.store import Store, open_store
 
 
 async def loaded(store: Store, path: Path, **options: Any) -> Loaded:  # noqa: ANN401
@@ -42,7 +42,7 @@ async def test_an_export_can_be_loaded_into_an_empty_store(store: Store, other: 
     done = await export(store, tmp_path / "all.jsonl.gz", vectors=True)
     assert done.rows["message"] == 17
     report = await loaded(other, tmp_path / "all.jsonl.gz")
-    assert (report.ok, report.format, report.found, report.new["message"]) == (True, "recollect", done.rows, 17)
+    assert (report.ok, report.format, report.found, report.new["message"]) == (True, "aforesaid", done.rows, 17)
     assert await everything(other, vectors=True) == await everything(store, vectors=True)
     for scope in (ANN, BOB, ANN_AWAY):
         assert await shown(other, scope) == await shown(store, scope)
@@ -55,7 +55,7 @@ async def test_every_line_can_be_read_by_people(store: Store, tmp_path: Path) ->
     await furnish(store)
     await export(store, tmp_path / "all.jsonl")
     head, *rows, end = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text("utf-8").splitlines()]
-    assert (head["recollect"], head["version"], end["kind"]) == ("export", 1, "end")
+    assert (head["aforesaid"], head["version"], end["kind"]) == ("export", 1, "end")
     assert rows[0]["text"] == "I live in Berlin"
     assert rows[0]["at"] == "2026-03-01T12:00:00+00:00"
     assert {row["kind"] for row in rows} == set(end["rows"])
@@ -131,7 +131,7 @@ async def test_a_file_that_was_cut_or_changed_is_noticed(store: Store, other: St
 
 async def test_a_newer_format_and_a_strange_file_are_refused(other: Store, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
-    path.write_text('{"recollect": "export", "version": 2}\n')
+    path.write_text('{"aforesaid": "export", "version": 2}\n')
     with pytest.raises(InvalidInput, match="knows version 1"):
         await loaded(other, path)
     path.write_text("something else entirely")
@@ -162,7 +162,7 @@ async def test_an_export_that_fails_leaves_no_half_file(
     def full(_: Row) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("recollect.portability.exporting.encode", full)
+    monkeypatch.setattr("aforesaid.portability.exporting.encode", full)
     with pytest.raises(StoreFull):
         await export(store, tmp_path / "new.jsonl")
     assert not [path for path in tmp_path.iterdir() if "new" in path.name]
@@ -179,8 +179,8 @@ async def test_migrating_compares_what_arrived(store: Store, other: Store) -> No
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from recollect.portability.loading import Loader, Taking
-from recollect.store import open_store
+from aforesaid.portability.loading import Loader, Taking
+from aforesaid.store import open_store
 async def main():
     store = await open_store(sys.argv[1])
     applied = store.apply
@@ -218,7 +218,7 @@ async def test_what_was_killed_half_way_is_finished_by_loading_again(tmp_path: P
 
 
 def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "one.db") as memory:
+    with aforesaid.open(tmp_path / "one.db") as memory:
         memory.user("ann").add("user", "hello")
         memory.user("bob").add("user", "hello too")
         assert memory.export(tmp_path / "all.jsonl").rows["message"] == 2

@@ -12,12 +12,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput
-from recollect.portability.items import Reading
-from recollect.portability.json_stream import CHUNK, Damaged, JsonStream
-from recollect.portability.loading import Loaded, Loader, Taking
-from recollect.store import Store, open_store
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.items import Reading
+from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
+from aforesaid.portability.loading import Loaded, Loader, Taking
+from aforesaid.store import Store, open_store
 
 BERLIN = ZoneInfo("Europe/Berlin")
 

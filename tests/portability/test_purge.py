@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, PutDerived
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import ViewDraft
+from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.vector import VectorRow
+from aforesaid.errors import NotFound, StoreBusy
+from aforesaid.store import Store, open_store
+from aforesaid.store.sqlite import Options, SqliteStore
 from making import add, adding, archive, minutes
-from recollect.domain.change import AddVectors, PutFacts, PutSetting
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory, ChangeMemory, Forget, PutDerived
-from recollect.domain.scope import Scope
-from recollect.domain.summary import ViewDraft
-from recollect.domain.summary_change import AddView
-from recollect.domain.vector import VectorRow
-from recollect.errors import NotFound, StoreBusy
-from recollect.store import Store, open_store
-from recollect.store.sqlite import Options, SqliteStore
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
 ANN_HERE, BOB_HERE = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
@@ -127,7 +127,7 @@ async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, mon
     store = await SqliteStore.open(tmp_path / "memory.db")
     await fill(store, 20)
     before = [row async for page in store.dump() for row in page]
-    monkeypatch.setattr("recollect.store.sqlite.purging._COUNT", "SELECT no_such_column FROM log")
+    monkeypatch.setattr("aforesaid.store.sqlite.purging._COUNT", "SELECT no_such_column FROM log")
     with pytest.raises(Exception, match="no_such_column"):
         await store.purge(ANN)
     monkeypatch.undo()
@@ -140,7 +140,7 @@ async def test_a_purge_that_fails_half_way_leaves_everything(tmp_path: Path, mon
 
 def test_the_days_of_others_are_told_again_without_the_one_who_went(tmp_path: Path) -> None:
     """From the front door to the end: a community's day mixes people, and is made again of what is left."""
-    with recollect.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
+    with aforesaid.open(tmp_path / "memory.db", profile="community", embedder="none") as memory:
         for user, text in (("ann", "My zugzwang is my secret."), ("bob", "I bought a boat in Bremen.")):
             memory.user(user, thread="general").add("user", text, at=minutes(0))
         memory.upkeep()

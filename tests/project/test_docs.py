@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import errors
-from recollect.cli import app
-from recollect.memory import Memory, UserMemory
-from recollect.profiles import BUILT_IN, Profile
+from aforesaid import errors
+from aforesaid.cli import app
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.profiles import BUILT_IN, Profile
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -27,8 +27,8 @@ def page_name(path: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_STORE", str(tmp_path / "default.db"))
-    command = Path(sys.executable).with_name("recollect")
+    monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "default.db"))
+    command = Path(sys.executable).with_name("aforesaid")
     for language, code in BLOCK.findall(page.read_text(encoding="utf-8")):
         if language == "python":
             ran = subprocess.run(
@@ -39,7 +39,7 @@ def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
         assert language == "sh", f"nothing runs {language} blocks"
         for line in code.splitlines():
             words = shlex.split(line, comments=True)
-            if words[:1] == ["recollect"]:
+            if words[:1] == ["aforesaid"]:
                 ran = subprocess.run([command, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False)
                 assert ran.returncode == 0, f"{line}\n{ran.stderr}"
             else:
@@ -69,7 +69,7 @@ def reference(name: str) -> str:
 def test_every_command_is_documented() -> None:
     for command in app.registered_commands:
         name = command.name or command.callback.__name__  # type: ignore[union-attr]
-        assert f"`recollect {name}" in reference("command-line.md"), name
+        assert f"`aforesaid {name}" in reference("command-line.md"), name
 
 
 def test_every_method_and_every_error_is_documented() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.testing import Request, ScriptedModel
+from aforesaid.testing import Request, ScriptedModel
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 EXPECTED = {
@@ -33,7 +33,7 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
         ran = subprocess.run(
             [sys.executable, str(EXAMPLES / name)],
             cwd=tmp_path,
-            env={**os.environ, **keys, "RECOLLECT_MODELS__CHAT__CHAIN": "openai:scripted"},
+            env={**os.environ, **keys, "AFORESAID_MODELS__CHAT__CHAIN": "openai:scripted"},
             input="I live in Bern.\n/help\n\n",
             capture_output=True,
             text=True,

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import recollect
-from recollect import errors
+import aforesaid
+from aforesaid import errors
 
 ROOT = Path(__file__).parent.parent.parent
 MIGRATIONS = {
@@ -32,22 +32,22 @@ POSTGRES_MIGRATIONS = {
 
 
 def test_the_public_face_is_small_and_whole() -> None:
-    assert len(recollect.__all__) <= 12
-    for name in recollect.__all__:
-        assert getattr(recollect, name) is not None
-    assert set(recollect.__all__) <= set(dir(recollect))
+    assert len(aforesaid.__all__) <= 12
+    for name in aforesaid.__all__:
+        assert getattr(aforesaid, name) is not None
+    assert set(aforesaid.__all__) <= set(dir(aforesaid))
 
 
 def test_every_error_is_drawn_in_the_tree() -> None:
     drawing = errors.__doc__ or ""
     for name in errors.__all__:
         error = getattr(errors, name)
-        assert issubclass(error, errors.RecollectError)
+        assert issubclass(error, errors.AforesaidError)
         assert re.search(rf"\b{name}\b", drawing), f"{name} is missing in the tree of errors"
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    program = "import sys, json, recollect; print(json.dumps(sorted(sys.modules)))"
+    program = "import sys, json, aforesaid; print(json.dumps(sorted(sys.modules)))"
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
     loaded = {name.partition(".")[0] for name in json.loads(output)}
     heavy = {"apsw", "anyio", "asyncio", "numpy", "typer", "rich", "openai", "fastapi", "pydantic", "sqlite3"}
@@ -56,8 +56,8 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_using_it_loads_neither_a_server_nor_the_command_line(tmp_path: Path) -> None:
     program = (
-        "import sys, json, recollect\n"
-        "with recollect.open(sys.argv[1]) as memory: memory.user('ann').add('user', 'hello')\n"
+        "import sys, json, aforesaid\n"
+        "with aforesaid.open(sys.argv[1]) as memory: memory.user('ann').add('user', 'hello')\n"
         "print(json.dumps(sorted(sys.modules)))"
     )
     output = subprocess.run(
@@ -68,14 +68,14 @@ def test_using_it_loads_neither_a_server_nor_the_command_line(tmp_path: Path) ->
 
 
 def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
-    before = (ROOT / "src/recollect/_blocking_types.pyi").read_text(encoding="utf-8")
+    before = (ROOT / "src/aforesaid/_blocking_types.pyi").read_text(encoding="utf-8")
     program = (ROOT / "tools/blocking_types.py").read_text(encoding="utf-8")
     copy = tmp_path / "tools" / "blocking_types.py"
     copy.parent.mkdir()
     copy.write_text(program, encoding="utf-8")
-    package = tmp_path / "src/recollect"
+    package = tmp_path / "src/aforesaid"
     package.mkdir(parents=True)
-    for source in (ROOT / "src/recollect").glob("*.py"):
+    for source in (ROOT / "src/aforesaid").glob("*.py"):
         (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
     ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
@@ -88,7 +88,7 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
 def test_no_migration_was_edited() -> None:
     """A migration that files out there have run never changes; what comes later is a new one."""
     for store, known in (("sqlite", MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS)):
-        folder = ROOT / "src/recollect/store" / store / "migrations"
+        folder = ROOT / "src/aforesaid/store" / store / "migrations"
         found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in folder.glob("*.sql")}
         assert found == known
         numbers = sorted(int(name.partition("_")[0]) for name in found)

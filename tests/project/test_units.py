@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from recollect.cli import app
+from aforesaid.cli import app
 
 ROOT = Path(__file__).parent.parent.parent
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
-INSTANCES = {"recollect-bot@.service": ("telegram", "discord", "mumble"), "recollect-worker@.service": ("1",)}
-COMMAND = re.compile(r"^ExecStart=(\S+/recollect) (.+)$", re.MULTILINE)
+INSTANCES = {"aforesaid-bot@.service": ("telegram", "discord", "mumble"), "aforesaid-worker@.service": ("1",)}
+COMMAND = re.compile(r"^ExecStart=(\S+/aforesaid) (.+)$", re.MULTILINE)
 
 
 def command(unit: Path) -> list[str]:
@@ -30,7 +30,7 @@ def command(unit: Path) -> list[str]:
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_systemd_finds_nothing_wrong(unit: Path, tmp_path: Path) -> None:
     # Only where the program lies is not known before somebody has installed it.
-    here = COMMAND.sub(rf"ExecStart={Path(sys.executable).with_name('recollect')} \2", unit.read_text(encoding="utf-8"))
+    here = COMMAND.sub(rf"ExecStart={Path(sys.executable).with_name('aforesaid')} \2", unit.read_text(encoding="utf-8"))
     copy = tmp_path / unit.name
     copy.write_text(here, encoding="utf-8")
     ran = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False)  # noqa: S607
@@ -47,5 +47,5 @@ def test_what_is_started_is_a_command(unit: Path) -> None:
 
 def test_the_page_shows_the_unit_as_it_is() -> None:
     page = (ROOT / "docs/how-to/keep-a-bot-running.md").read_text(encoding="utf-8")
-    unit = (ROOT / "deploy/recollect-bot@.service").read_text(encoding="utf-8")
+    unit = (ROOT / "deploy/aforesaid-bot@.service").read_text(encoding="utf-8")
     assert f"```\n{unit.partition(chr(10))[2]}```\n" in page

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.recall.periods import periods
-from recollect.recall.question import Question, without
-from recollect.store.terms import fold
+from aforesaid.recall.periods import periods
+from aforesaid.recall.question import Question, without
+from aforesaid.store.terms import fold
 
 ASKED = datetime(2026, 5, 13, 15, 0, tzinfo=UTC)  # a Wednesday
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import recollect
-from recollect.domain.change import Archive
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import InvalidInput, ModelError
-from recollect.models.embed import LocalEmbedder, Vectors
-from recollect.recall import Arms
+import aforesaid
+from aforesaid.domain.change import Archive
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import InvalidInput, ModelError
+from aforesaid.models.embed import LocalEmbedder, Vectors
+from aforesaid.recall import Arms
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -35,17 +35,17 @@ USE = Shared()
 
 
 @pytest.fixture
-async def memory(tmp_path: Path) -> AsyncIterator[recollect.Memory]:
-    async with recollect.connect(tmp_path / "memory.db", embedder=USE) as opened:
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE) as opened:
         yield opened
 
 
-async def tell(user: recollect.UserMemory, *lines: str, at: datetime = NOON) -> None:
+async def tell(user: aforesaid.UserMemory, *lines: str, at: datetime = NOON) -> None:
     for number, line in enumerate(lines):
         await user.add("user" if number % 2 == 0 else "assistant", line, at=at + timedelta(minutes=number))
 
 
-async def test_what_was_meant_is_found_without_its_words(memory: recollect.Memory) -> None:
+async def test_what_was_meant_is_found_without_its_words(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, "We finally bought a puppy for the kids.", "Lovely!", "The tax forms are due in June.", "Noted.")
     await memory.upkeep()
@@ -55,7 +55,7 @@ async def test_what_was_meant_is_found_without_its_words(memory: recollect.Memor
 
 
 async def test_a_just_added_message_is_found_by_its_words_at_once_and_by_its_meaning_soon(
-    memory: recollect.Memory,
+    memory: aforesaid.Memory,
 ) -> None:
     ann = memory.user("ann")
     await tell(ann, "hello", "hi")
@@ -72,7 +72,7 @@ async def test_a_just_added_message_is_found_by_its_words_at_once_and_by_its_mea
 
 
 @pytest.mark.req("A17")
-async def test_meaning_does_not_cross_from_one_user_to_another(memory: recollect.Memory) -> None:
+async def test_meaning_does_not_cross_from_one_user_to_another(memory: aforesaid.Memory) -> None:
     await tell(memory.user("ann"), "I am pregnant and have told nobody.")
     await tell(memory.user("bob"), "The weather is fine.")
     await memory.upkeep()
@@ -82,7 +82,7 @@ async def test_meaning_does_not_cross_from_one_user_to_another(memory: recollect
         assert all(hit.message is not None and hit.message.user == "bob" for hit in hits)
 
 
-async def test_the_same_question_gives_the_same_ranking(memory: recollect.Memory) -> None:
+async def test_the_same_question_gives_the_same_ranking(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, *[f"line {number} about the garden and the {number % 5} apple trees" for number in range(60)])
     await memory.upkeep()
@@ -91,7 +91,7 @@ async def test_the_same_question_gives_the_same_ranking(memory: recollect.Memory
         assert await ann.search("apple trees in the garden", limit=20, at=NOON) == first
 
 
-async def test_a_hit_explains_itself(memory: recollect.Memory) -> None:
+async def test_a_hit_explains_itself(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, "I keep bees on the roof.", "How many hives?", "Two hives, and a third in spring.")
     await memory.upkeep()
@@ -102,14 +102,14 @@ async def test_a_hit_explains_itself(memory: recollect.Memory) -> None:
     assert "hives" in hit.explain()
 
 
-async def test_what_is_said_twice_in_the_same_words_is_found_once(memory: recollect.Memory) -> None:
+async def test_what_is_said_twice_in_the_same_words_is_found_once(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, "Happy birthday!", "Happy birthday!", "happy BIRTHDAY", "Thanks for the birthday cake.")
     await memory.upkeep()
     assert len(await ann.search("birthday")) == 2
 
 
-async def test_a_period_that_the_question_names_counts(memory: recollect.Memory) -> None:
+async def test_a_period_that_the_question_names_counts(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     for month in range(1, 5):
         await ann.add("user", "We went hiking with the club again.", at=datetime(2026, month, 12, 9, month, tzinfo=UTC))
@@ -129,7 +129,7 @@ class Down:
 
 
 async def test_without_its_model_search_goes_on_by_words_and_health_says_so(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", embedder=Down()) as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=Down()) as memory:
         ann = memory.user("ann")
         await tell(ann, "The boiler was repaired on Tuesday.")
         report = await memory.upkeep()
@@ -139,7 +139,7 @@ async def test_without_its_model_search_goes_on_by_words_and_health_says_so(tmp_
         assert health.status == "failing"
         assert "no answer" in health.components[1].issues[0]
     # What was not embedded then is embedded by whoever comes next.
-    async with recollect.connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="deterministic") as memory:
         assert (await memory.upkeep()).embedded == 1
         assert (await memory.upkeep()).embedded == 0
 
@@ -153,7 +153,7 @@ async def test_a_text_that_was_embedded_before_is_not_embedded_again(tmp_path: P
             asked.extend(texts)
             return await super().embed(texts)
 
-    async with recollect.connect(tmp_path / "memory.db", embedder=Counting()) as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=Counting()) as memory:
         await tell(memory.user("ann"), "good morning", "good morning", "how are you")
         await memory.upkeep()
         await tell(memory.user("bob"), "good morning")
@@ -161,7 +161,7 @@ async def test_a_text_that_was_embedded_before_is_not_embedded_again(tmp_path: P
     assert sorted(asked) == ["good morning", "how are you"]
 
 
-async def test_stop_words_are_dropped_and_more_matches_and_newer_ones_rank_higher(memory: recollect.Memory) -> None:
+async def test_stop_words_are_dropped_and_more_matches_and_newer_ones_rank_higher(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(
         ann, "the bakery sells rye bread", "ok", "the bakery sells rye bread and poppy rolls", "what is it that you do"
@@ -211,14 +211,14 @@ async def test_ten_thousand_random_queries_raise_nothing(tmp_path: Path) -> None
         "2026",
         "u1.",
     ]
-    async with recollect.connect(tmp_path / "memory.db", embedder="none") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         ann = memory.user("ann")
         await tell(ann, "berlin Москва 北京 مدينة", "한국 हिन्दी 2026")
         for _ in range(10_000):
             await ann.search("".join(chance.choices(parts, k=chance.randint(0, 8))), limit=3)
 
 
-async def test_bad_arguments_are_refused(memory: recollect.Memory) -> None:
+async def test_bad_arguments_are_refused(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     with pytest.raises(InvalidInput, match="unknown arms"):
         await ann.search("x", arms="legs")  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ async def test_bad_arguments_are_refused(memory: recollect.Memory) -> None:
     assert await ann.search("") == []
 
 
-async def test_summaries_and_memories_are_hits_too(memory: recollect.Memory) -> None:
+async def test_summaries_and_memories_are_hits_too(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, "I adopted a greyhound called Comet.", "What a name!", "He sleeps all day.", "Lazy boy.")
     messages = await ann.history()
@@ -248,7 +248,7 @@ async def test_summaries_and_memories_are_hits_too(memory: recollect.Memory) -> 
     assert {hit.kind for hit in await ann.search("Comet", within="thread", at=NOON)} == {"message"}
 
 
-async def test_whole_sessions_are_found(memory: recollect.Memory) -> None:
+async def test_whole_sessions_are_found(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, "The roof leaks.", "Since when?", "Since the storm, the roof leaks badly.")
     await tell(ann, "Let us talk about cakes.", "Gladly.", at=NOON + timedelta(days=3))
@@ -261,7 +261,7 @@ async def test_whole_sessions_are_found(memory: recollect.Memory) -> None:
     assert sorted(hit.id for hit in sessions) == sorted(session.id for session in await ann.sessions())
 
 
-async def test_neighbours_come_with_a_hit_a_third_before_and_two_thirds_after(memory: recollect.Memory) -> None:
+async def test_neighbours_come_with_a_hit_a_third_before_and_two_thirds_after(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await tell(ann, *[f"filler number {number}" for number in range(6)], "The password is swordfish.", *"abcdef")
     await tell(ann, "Another day.", at=NOON + timedelta(days=1))
@@ -275,7 +275,7 @@ async def test_neighbours_come_with_a_hit_a_third_before_and_two_thirds_after(me
 
 @pytest.mark.req("A10")
 async def test_search_drops_stop_words_prefers_newer_repeats_nothing_and_keeps_its_budget(
-    memory: recollect.Memory,
+    memory: aforesaid.Memory,
 ) -> None:
     ann = memory.user("ann")
     await tell(ann, "My sister moved to Oslo.", "The cat is on the roof.", "I met my sister in Oslo.")
@@ -294,7 +294,7 @@ async def test_search_drops_stop_words_prefers_newer_repeats_nothing_and_keeps_i
 
 
 @pytest.mark.req("D1")
-async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(memory: recollect.Memory) -> None:
+async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     subjects = ["I love hiking in the mountains.", "I really love to hike in the mountains.", "Taxes are due in June."]
     for number, text in enumerate(
@@ -319,6 +319,6 @@ async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(me
         ({"without": [""]}, "without"),
     ],
 )
-async def test_what_cannot_be_asked_for_is_refused(memory: recollect.Memory, wrong: dict[str, Any], said: str) -> None:
+async def test_what_cannot_be_asked_for_is_refused(memory: aforesaid.Memory, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         await memory.user("ann").search("anything", **wrong)

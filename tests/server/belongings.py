@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from recollect.memory import UserMemory
+from aforesaid.memory import UserMemory
 
 
 async def furnish(person: UserMemory, word: str) -> dict[str, int]:

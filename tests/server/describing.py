@@ -16,8 +16,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from recollect.memory import Memory
-from recollect.server import create_app
+from aforesaid.memory import Memory
+from aforesaid.server import create_app
 
 load_all_checks()
 CHECKS: Final = [

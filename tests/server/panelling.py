@@ -6,7 +6,7 @@ from typing import Final
 
 from fastapi.routing import APIRoute
 
-from recollect.server import panel
+from aforesaid.server import panel
 
 _ROUTES: Final = [route for part in panel.PARTS for route in part.router.routes if isinstance(route, APIRoute)]
 READS: Final = sorted({route.path for route in _ROUTES if "GET" in (route.methods or ())})

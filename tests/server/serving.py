@@ -15,13 +15,13 @@ import httpx2
 import uvicorn
 from fastapi import FastAPI
 
-import recollect
-from recollect.memory import Memory
-from recollect.server import ServerOptions, create_app
-from recollect.server.needs import Served
-from recollect.server.serve import listen
-from recollect.server.serve import run as run_loop
-from recollect.settings import Serving, Settings
+import aforesaid
+from aforesaid.memory import Memory
+from aforesaid.server import ServerOptions, create_app
+from aforesaid.server.needs import Served
+from aforesaid.server.serve import listen
+from aforesaid.server.serve import run as run_loop
+from aforesaid.settings import Serving, Settings
 
 ADDRESS = "http://127.0.0.1:5002"
 T = TypeVar("T")
@@ -66,7 +66,7 @@ async def running(
 ) -> AsyncIterator[Running]:
     """Open a memory and serve it."""
     chosen = settings or Settings()
-    async with recollect.connect(location, settings=chosen, embedder="deterministic") as memory:
+    async with aforesaid.connect(location, settings=chosen, embedder="deterministic") as memory:
         # Tests ask more often than people do; the limits have tests of their own.
         allowed = serving or Serving(requests_per_second=1e6, burst=1_000_000)
         options = ServerOptions(allowed, auth=auth, keys=keys, settings=chosen)
@@ -108,7 +108,7 @@ def live(
         listening = listen("127.0.0.1", 0)
         port: int = listening.getsockname()[1]
         serving = Serving(port=port, requests_per_second=1e6, burst=1_000_000)
-        async with recollect.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:
+        async with aforesaid.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:
             app = create_app(memory, ServerOptions(serving, settings=chosen))
             config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False)
             server = uvicorn.Server(config)

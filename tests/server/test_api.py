@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-import recollect
+import aforesaid
 from server.serving import Running, live, running
 
 pytestmark = pytest.mark.anyio
@@ -416,7 +416,7 @@ async def test_keys_are_made_and_taken_away_by_an_admin_of_everything(server: Ru
 
 def test_what_is_stored_elsewhere_is_followed_too(tmp_path: Path) -> None:
     place = tmp_path / "memory.db"
-    with live(place) as server, recollect.open(place, embedder="none") as elsewhere:
+    with live(place) as server, aforesaid.open(place, embedder="none") as elsewhere:
         elsewhere.user("ann").add("user", "before")
         headers = {"Authorization": f"Bearer {server.key()}"}
         address = f"{server.address}/api/events"

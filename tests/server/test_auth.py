@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from recollect.errors import InvalidInput, NotFound, StoreDamaged
-from recollect.server import ServerOptions
-from recollect.server.auth import Keys, Sessions, keys_path
-from recollect.settings import Serving, Settings
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.server import ServerOptions
+from aforesaid.server.auth import Keys, Sessions, keys_path
+from aforesaid.settings import Serving, Settings
 from server.serving import ADDRESS, Running, running
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ async def test_nobody_gets_in_without_a_key(server: Running) -> None:
     assert answer.status_code == 401
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["www-authenticate"] == "Bearer"
-    assert answer.json()["type"] == "urn:recollect:problem:unauthorized"
+    assert answer.json()["type"] == "urn:aforesaid:problem:unauthorized"
 
 
 async def test_a_wrong_key_gets_nobody_in(server: Running) -> None:
@@ -159,7 +159,7 @@ async def test_a_page_of_another_site_is_refused(server: Running, origin: str) -
     async with server.admin() as client:
         answer = await client.post("/logout", headers={"Origin": origin})
     assert answer.status_code == 403
-    assert answer.json()["type"] == "urn:recollect:problem:wrong-origin"
+    assert answer.json()["type"] == "urn:aforesaid:problem:wrong-origin"
 
 
 async def test_pages_of_our_own_and_programs_are_let_in(server: Running) -> None:
@@ -202,8 +202,8 @@ async def test_what_is_about_all_spaces_needs_a_key_for_all(server: Running) -> 
         assert (await client.get("/metrics")).status_code == 403
     async with server.client(server.key("reader", space=None)) as client:
         text = (await client.get("/metrics")).text
-    assert "recollect_store_messages 0.0" in text
-    assert 'recollect_component_healthy{component="store"} 1.0' in text
+    assert "aforesaid_store_messages 0.0" in text
+    assert 'aforesaid_component_healthy{component="store"} 1.0' in text
 
 
 async def test_requests_are_counted_by_route(server: Running) -> None:
@@ -211,7 +211,7 @@ async def test_requests_are_counted_by_route(server: Running) -> None:
         await client.get("/healthz")
         await client.get("/no-such-page-of-ann")
         text = (await client.get("/metrics")).text
-    assert 'recollect_http_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
+    assert 'aforesaid_http_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
     assert "no-such-page" not in text
 
 
@@ -249,7 +249,7 @@ async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture, ser
     assert re.search(r"key:[0-9a-f]{8}", caplog.text), "who asked can be told"
     for secret in (token, link, "rk_a-wrong-one-that-nobody-has"):
         # The client that tests use logs whole addresses; the server's own words are looked at.
-        own = [record.getMessage() for record in caplog.records if record.name.startswith(("recollect", "uvicorn"))]
+        own = [record.getMessage() for record in caplog.records if record.name.startswith(("aforesaid", "uvicorn"))]
         assert not [line for line in own if secret in line]
 
 

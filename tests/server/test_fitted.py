@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.context.context import Context
-from recollect.context.items import Item
-from recollect.models.tokens import counter_for
-from recollect.server.proxy.remembering import fitted
+from aforesaid.context.context import Context
+from aforesaid.context.items import Item
+from aforesaid.models.tokens import counter_for
+from aforesaid.server.proxy.remembering import fitted
 
 BEGIN = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 COUNTER = counter_for(None)

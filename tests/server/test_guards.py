@@ -18,14 +18,14 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-import recollect
-from recollect.errors import InvalidInput, NotFound, StoreDamaged
-from recollect.server.auth import Keys, Sessions, keys_path
-from recollect.server.auth import sessions as sessions_room
-from recollect.server.auth.credential import Credential
-from recollect.server.guard import Access, Headers, Hosts, Rates, Sizes
-from recollect.server.guard import rate as rate_room
-from recollect.settings import Settings
+import aforesaid
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.server.auth import Keys, Sessions, keys_path
+from aforesaid.server.auth import sessions as sessions_room
+from aforesaid.server.auth.credential import Credential
+from aforesaid.server.guard import Access, Headers, Hosts, Rates, Sizes
+from aforesaid.server.guard import rate as rate_room
+from aforesaid.settings import Settings
 
 pytestmark = pytest.mark.anyio
 LINK = Credential("link", "the link", "admin")
@@ -206,7 +206,7 @@ def test_keys_of_folders_and_databases_have_a_place_too(tmp_path: Path, monkeypa
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert keys_path(Settings(), f"files:{tmp_path}/memory") == tmp_path / "memory.keys.json"
     for address in ("postgresql://db/x", "postgres://db/x"):
-        assert keys_path(Settings(), address) == tmp_path / "recollect" / "keys.json"
+        assert keys_path(Settings(), address) == tmp_path / "aforesaid" / "keys.json"
     assert keys_path(Settings(store=f"json:{tmp_path}/m.json"), None) == tmp_path / "m.json.keys.json"
 
 
@@ -234,7 +234,7 @@ def test_a_credential_reaches_its_own_space_and_user_and_says_nothing_of_others(
 
 async def test_a_key_for_one_user_has_threads_of_its_own() -> None:
     ann, app = Credential("k", "k", "app", "a", "ann"), Credential("k", "k", "app", "a")
-    async with recollect.connect(":memory:", embedder="none") as memory:
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
         assert ann.person(memory, "ann").scope.thread == "direct:ann"
         assert ann.person(memory, "ann", thread="direct:ann").scope.thread == "direct:ann"
         assert ann.person(memory, "ann", thread="general").scope.thread == "ann/general"
@@ -348,7 +348,7 @@ async def test_a_request_that_fails_is_counted_as_failed_and_logged(caplog: pyte
         raise RuntimeError("inside")
 
     seen = Seen()
-    with caplog.at_level(logging.INFO, "recollect.server.access"):
+    with caplog.at_level(logging.INFO, "aforesaid.server.access"):
         with pytest.raises(RuntimeError, match="inside"):
             await answered(Access(fails, seen))  # type: ignore[arg-type]
         await answered(Access(inner(), seen))  # type: ignore[arg-type]

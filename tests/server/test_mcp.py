@@ -15,7 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent
 
-import recollect
+import aforesaid
 from server.serving import Live, live
 
 pytestmark = pytest.mark.anyio
@@ -35,8 +35,8 @@ TOOLS = {
 
 @asynccontextmanager
 async def over_stdio(path: Path, *options: str) -> AsyncIterator[Client]:
-    arguments = ["-m", "recollect", "mcp", "--store", str(path), *options]
-    environment = {name: value for name, value in os.environ.items() if name.startswith(("RECOLLECT", "XDG", "PATH"))}
+    arguments = ["-m", "aforesaid", "mcp", "--store", str(path), *options]
+    environment = {name: value for name, value in os.environ.items() if name.startswith(("AFORESAID", "XDG", "PATH"))}
     started = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
     async with Client(stdio_client(started)) as client:
         yield client
@@ -97,7 +97,7 @@ async def use_everything(client: Client) -> None:
     assert (await call(client, "forget", fact="tea"))["found"] is True
     assert (await call(client, "forget", fact="tea"))["found"] is False
     templates = {each.uri_template for each in (await client.list_resource_templates()).resource_templates}
-    assert templates == {"recollect://users/{user}/portrait", "recollect://users/{user}/summaries"}
+    assert templates == {"aforesaid://users/{user}/portrait", "aforesaid://users/{user}/summaries"}
     assert [each.name for each in (await client.list_prompts()).prompts] == ["with_memory"]
 
 
@@ -107,13 +107,13 @@ async def test_an_agent_uses_everything_over_standard_input_and_output(tmp_path:
         assert client.instructions is not None
         await use_everything(client)
         await call(client, "remember", fact="lives in Berlin")
-        read = await client.read_resource("recollect://users/ann/portrait")
+        read = await client.read_resource("aforesaid://users/ann/portrait")
         assert "Berlin" in read.contents[0].text  # type: ignore[union-attr]
         prompt = await client.get_prompt("with_memory", {"message": "Where do I live?"})
         assert "Berlin" in prompt.messages[0].content.text  # type: ignore[union-attr]
         with pytest.raises(MCPError):
-            await client.read_resource("recollect://users/bob/portrait")
-    with recollect.open(path, embedder="none") as memory:
+            await client.read_resource("aforesaid://users/bob/portrait")
+    with aforesaid.open(path, embedder="none") as memory:
         actors = {entry.actor for entry in memory.user("ann").audit()}
     assert "mcp an agent" in actors
 
@@ -129,7 +129,7 @@ async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> No
 async def test_an_agent_uses_everything_over_http(server: Live) -> None:
     async with over_http(server, server.key(space="http", user="ann")) as client:
         await use_everything(client)
-        read = await client.read_resource("recollect://users/ann/summaries")
+        read = await client.read_resource("aforesaid://users/ann/summaries")
         assert read.contents[0].text == "No summaries yet."  # type: ignore[union-attr]
 
 

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import httpx2
 import pytest
 
-from recollect.profiles.recipe import SECTIONS
-from recollect.server.pages import STATIC
-from recollect.server.panel.inspector import WHY
+from aforesaid.profiles.recipe import SECTIONS
+from aforesaid.server.pages import STATIC
+from aforesaid.server.panel.inspector import WHY
 from server.panelling import READS, WRITES
 from server.serving import ADDRESS, Running, running
 
@@ -139,7 +139,7 @@ async def test_a_key_for_one_space_exports_and_takes_in_nothing_and_erases_there
     assert [user.id for user in await server.memory.users()] == ["ann", "eve"]
 
 
-NO_FILES = (b"", b"\x00\x01\x02", b"[" * 100_000, b'{"recollect": 99}', "ü".encode("utf-16"))
+NO_FILES = (b"", b"\x00\x01\x02", b"[" * 100_000, b'{"aforesaid": 99}', "ü".encode("utf-16"))
 
 
 async def test_a_file_that_is_none_is_refused(server: Running) -> None:

@@ -14,10 +14,10 @@ import openai
 import pytest
 from openai import OpenAI
 
-from recollect.domain.message import Message
-from recollect.domain.receipt import Receipt
-from recollect.errors import StoreError
-from recollect.testing import Request, ScriptedModel, Writes, faults
+from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Receipt
+from aforesaid.errors import StoreError
+from aforesaid.testing import Request, ScriptedModel, Writes, faults
 from server.serving import Live, live
 
 
@@ -150,7 +150,7 @@ def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: py
     without_usage = [line for line in direct.content.split(b"\n") if usage not in line]
     assert [line for line in through.content.split(b"\n") if usage not in line] == without_usage
     assert through.headers["content-type"] == direct.headers["content-type"]
-    assert through.headers["x-recollect-memory"] == "on"
+    assert through.headers["x-aforesaid-memory"] == "on"
     with talk.client() as client:
         stream = client.chat.completions.create(
             model="m", messages=[{"role": "user", "content": "Again."}], stream=True, user="ann"
@@ -278,7 +278,7 @@ def test_a_memory_that_fails_does_not_break_a_reply(caplog: pytest.LogCaptureFix
             headers={"Authorization": f"Bearer {talk.key}"},
         )
         assert answer.json()["choices"][0]["message"]["content"] == "You said: hi"
-        assert answer.headers["x-recollect-memory"] == "failed"
+        assert answer.headers["x-aforesaid-memory"] == "failed"
     assert "goes on without memory" in caplog.text
 
 
@@ -306,7 +306,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_in_the_log_and_breaks_no_reply(
         answer = client.chat.completions.with_raw_response.create(
             model="m", messages=[{"role": "user", "content": "hi"}], user="ann"
         )
-        assert answer.headers["x-recollect-memory"] == "failed"
+        assert answer.headers["x-aforesaid-memory"] == "failed"
         assert answer.parse().choices[0].message.content == "You said: hi"
     assert "could not be written down" in caplog.text
 
@@ -329,7 +329,7 @@ def test_what_a_provider_sets_for_one_client_is_not_sent_for_another(talk: Talk)
     for _ in range(2):
         httpx2.post(f"{talk.server.address}/v1/chat/completions?api-version=a%2Fb", json=sent, headers=headers)
         passed = talk.model.requests[-1].headers
-        assert not {"cookie", "x-forwarded-for", "x-recollect-user"} & {name.lower() for name in passed}
+        assert not {"cookie", "x-forwarded-for", "x-aforesaid-user"} & {name.lower() for name in passed}
         assert passed["accept-encoding"] == "identity"
         assert passed["user-agent"].startswith("python-httpx2"), "it is the client's own"
 
@@ -355,20 +355,20 @@ def test_what_is_remembered_stays_inside_the_window() -> None:
         answer = client.chat.completions.with_raw_response.create(
             model="m", messages=[{"role": "user", "content": "What about Berlin?"}], user="ann", max_tokens=500
         )
-        added = int(answer.headers["x-recollect-tokens"])
+        added = int(answer.headers["x-aforesaid-tokens"])
         assert 256 < added <= 2_500
         talk.server.served.remembering._window = 700
         answer = client.chat.completions.with_raw_response.create(
             model="m", messages=[{"role": "user", "content": "What about Berlin?"}], user="ann", max_tokens=500
         )
-        assert answer.headers["x-recollect-tokens"] == "0"
+        assert answer.headers["x-aforesaid-tokens"] == "0"
 
 
 def test_the_user_and_the_thread_come_from_headers_fields_and_the_key(
     talk: Talk, request: pytest.FixtureRequest
 ) -> None:
     space = request.node.name[:200]
-    with talk.client(**{"X-Recollect-User": "cid", "X-Recollect-Thread": "work"}) as client:
+    with talk.client(**{"X-Aforesaid-User": "cid", "X-Aforesaid-Thread": "work"}) as client:
         ask(client, "in a thread", user="ignored")
     assert log_of(talk, request, "cid", "work") == ["user: in a thread", "assistant: You said: in a thread"]
     own = talk.server.key(space=space, user="dora")
@@ -377,7 +377,7 @@ def test_the_user_and_the_thread_come_from_headers_fields_and_the_key(
         with pytest.raises(openai.NotFoundError):
             ask(client, "as somebody else", user="ann")
     assert log_of(talk, request, "dora") == ["user: by my key", "assistant: You said: by my key"]
-    with talk.client(**{"X-Recollect-Memory": "off"}) as client:
+    with talk.client(**{"X-Aforesaid-Memory": "off"}) as client:
         ask(client, "not to be kept", user="ann")
     assert log_of(talk, request, "ann") == []
 
@@ -407,11 +407,11 @@ def test_wrong_keys_roles_and_requests_are_told_in_the_clients_own_form(talk: Ta
     for odd in ({}, {"messages": []}, {"messages": [{"role": 7, "content": {"a": 1}}], "user": 7}):
         answer = httpx2.post(f"{talk.server.address}/v1/chat/completions", json=odd, headers=headers)
         assert answer.status_code == 200, "what is odd is the provider's to judge"
-        assert answer.headers.get("x-recollect-memory") in {None, "on"}
+        assert answer.headers.get("x-aforesaid-memory") in {None, "on"}
 
 
 def test_without_a_model_it_says_how_to_name_one() -> None:
     with live() as server:
         client = OpenAI(api_key=server.key(), base_url=f"{server.address}/v1", max_retries=0)
-        with client, pytest.raises(openai.InternalServerError, match=r"recollect\.toml"):
+        with client, pytest.raises(openai.InternalServerError, match=r"aforesaid\.toml"):
             ask(client, "hi")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect.testing import Request, ScriptedModel, Writes, faults
+from aforesaid.testing import Request, ScriptedModel, Writes, faults
 from server.serving import live
 
 PROGRAM = Path(__file__).parent / "node" / "talk.mjs"

@@ -1,4 +1,4 @@
-"""`recollect serve` as people start it: a process, a port, a link, a stop."""
+"""`aforesaid serve` as people start it: a process, a port, a link, a stop."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from recollect.server.serve import listen
+from aforesaid.server.serve import listen
 
-COMMAND = [sys.executable, "-m", "recollect"]
+COMMAND = [sys.executable, "-m", "aforesaid"]
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert ran.returncode == 2
-    assert "pip install 'recollect[server]'" in ran.stderr
+    assert "pip install 'aforesaid[server]'" in ran.stderr
 
 
 def test_small_answers_are_sent_at_once() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.domain.message import Message
+from aforesaid.server.proxy.turns import Turn, recognise, replaced, turns_of
 from making import NOON
-from recollect.domain.message import Message
-from recollect.server.proxy.turns import Turn, recognise, replaced, turns_of
 
 
 def log(*turns: str) -> list[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from recollect.settings import Settings, load_settings
+from aforesaid.settings import Settings, load_settings
 
 KEY = "sk-0123456789abcdefWXYZ"
 
@@ -18,7 +18,7 @@ class Place:
         self.here.mkdir()
         self.home.mkdir()
 
-    def write(self, text: str, name: str = "recollect.toml") -> Path:
+    def write(self, text: str, name: str = "aforesaid.toml") -> Path:
         path = self.here / name
         path.write_text(text, encoding="utf-8")
         path.chmod(0o600)

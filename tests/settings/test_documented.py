@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect.settings import OPERATIONS, load_settings
-from recollect.settings.keys import all_keys
-from recollect.settings.routes import DEFAULT_ROUTES
-from recollect.settings.well_known import WELL_KNOWN
+from aforesaid.settings import OPERATIONS, load_settings
+from aforesaid.settings.keys import all_keys
+from aforesaid.settings.routes import DEFAULT_ROUTES
+from aforesaid.settings.well_known import WELL_KNOWN
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 REFERENCE = DOCS / "reference" / "configuration.md"
@@ -45,7 +45,7 @@ def test_every_file_that_is_shown_can_be_used(page: Path, tmp_path: Path) -> Non
     shown = [text for language, text in BLOCK.findall(page.read_text(encoding="utf-8")) if not language]
     assert shown
     for text in shown:
-        path = tmp_path / "recollect.toml"
+        path = tmp_path / "aforesaid.toml"
         path.write_text(text, encoding="utf-8")
         settings = load_settings(path, env={})
         assert settings.route("chat").chain

@@ -6,11 +6,11 @@ from dataclasses import fields
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
-from recollect.settings.describe import effective
-from recollect.settings.keys import all_keys
-from recollect.settings.well_known import ollama_address
+from aforesaid.errors import InvalidInput
+from aforesaid.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
+from aforesaid.settings.describe import effective
+from aforesaid.settings.keys import all_keys
+from aforesaid.settings.well_known import ollama_address
 from settings.place import KEY, Place
 
 
@@ -73,13 +73,13 @@ def test_a_variable_of_another_program_that_makes_no_sense_is_told_and_left_out(
 
 
 def test_one_variable_is_enough_to_use_a_model_for_everything_but_embedding(place: Place) -> None:
-    settings = place.load(RECOLLECT_MODEL="ollama:llama3.2:3b")
+    settings = place.load(AFORESAID_MODEL="ollama:llama3.2:3b")
     assert settings.providers["ollama"].base_url == "http://localhost:11434/v1"
     for operation in OPERATIONS:
         expected = () if operation == "embed" else (Choice("ollama", "llama3.2:3b"),)
         assert settings.route(operation).chain == expected
         assert settings.origins[f"models.{operation}.chain"] == (
-            "default" if operation == "embed" else "RECOLLECT_MODEL"
+            "default" if operation == "embed" else "AFORESAID_MODEL"
         )
     assert settings.warnings == ()
 
@@ -124,7 +124,7 @@ def test_each_operation_can_use_its_own_model_temperature_length_and_time(place:
 
 
 def test_the_documented_temperatures_hold_without_a_word(place: Place) -> None:
-    settings = place.load(RECOLLECT_MODEL="ollama:llama3.2")
+    settings = place.load(AFORESAID_MODEL="ollama:llama3.2")
     assert (settings.route("merge").temperature, settings.route("extract").temperature) == (0.0, 0.3)
 
 
@@ -137,33 +137,33 @@ def test_arguments_win_over_variables_those_over_the_file_and_the_file_over_othe
         api_key = "sk-from-file-aaaaaaaaaa"
         concurrency = 2
         """
-    file = str(place.here / "recollect.toml")
+    file = str(place.here / "aforesaid.toml")
     known = place.load(text, OPENAI_API_KEY=KEY)
     assert known.providers["openai"].api_key == "sk-from-file-aaaaaaaaaa"
     assert known.origins["providers.openai.api_key"] == file
     assert known.origins["models.chat.chain"] == file
-    over = place.load(None, RECOLLECT_MODEL="openai:from-variable", RECOLLECT_PROFILE="session")
+    over = place.load(None, AFORESAID_MODEL="openai:from-variable", AFORESAID_PROFILE="session")
     assert (str(over.route("chat").chain[0]), over.profile) == ("openai:from-variable", "session")
-    assert (over.origins["models.chat.chain"], over.origins["profile"]) == ("RECOLLECT_MODEL", "RECOLLECT_PROFILE")
+    assert (over.origins["models.chat.chain"], over.origins["profile"]) == ("AFORESAID_MODEL", "AFORESAID_PROFILE")
     assert over.origins["providers.openai.concurrency"] == file
-    told = place.load(None, {"models.default": "openai:from-argument", "store": None}, RECOLLECT_MODEL="openai:x")
+    told = place.load(None, {"models.default": "openai:from-argument", "store": None}, AFORESAID_MODEL="openai:x")
     assert str(told.route("chat").chain[0]) == "openai:from-argument"
     assert told.origins["models.chat.chain"] == "argument"
 
 
 def test_every_key_has_a_variable(place: Place) -> None:
     variables = {
-        "RECOLLECT_STORE": "m.db",
-        "RECOLLECT_REDO": "off",
-        "RECOLLECT_MODELS__TIMEOUT": "5",
-        "RECOLLECT_MODELS__EXTRACT__CHAIN": "my-box:a, none",
-        "RECOLLECT_MODELS__EXTRACT__TEMPERATURE": "default",
-        "RECOLLECT_PROVIDERS__MY_BOX__API_KEY": KEY,
-        "RECOLLECT_PROVIDERS__MY_BOX__STRUCTURED": "schema",
-        "RECOLLECT_PROVIDERS__OTHER__BASE_URL": "http://other/v1",
-        "RECOLLECT_RESILIENCE__PROBE_SECONDS": "2.5",
-        "RECOLLECT_SPENDING__TOKENS_PER_DAY": "1000",
-        "RECOLLECT_USER": "ann",
+        "AFORESAID_STORE": "m.db",
+        "AFORESAID_REDO": "off",
+        "AFORESAID_MODELS__TIMEOUT": "5",
+        "AFORESAID_MODELS__EXTRACT__CHAIN": "my-box:a, none",
+        "AFORESAID_MODELS__EXTRACT__TEMPERATURE": "default",
+        "AFORESAID_PROVIDERS__MY_BOX__API_KEY": KEY,
+        "AFORESAID_PROVIDERS__MY_BOX__STRUCTURED": "schema",
+        "AFORESAID_PROVIDERS__OTHER__BASE_URL": "http://other/v1",
+        "AFORESAID_RESILIENCE__PROBE_SECONDS": "2.5",
+        "AFORESAID_SPENDING__TOKENS_PER_DAY": "1000",
+        "AFORESAID_USER": "ann",
     }
     settings = place.load('[providers.my-box]\nbase_url = "http://box/v1"', **variables)
     assert (settings.store, settings.redo) == ("m.db", False)
@@ -206,14 +206,14 @@ def test_keys_come_from_variables_and_files_that_are_named(place: Place) -> None
 
 def test_the_file_is_found_where_it_is_named_then_here_then_in_the_platforms_folder(place: Place) -> None:
     assert place.load().profile == "default"
-    usual = place.home / "recollect" / "recollect.toml"
+    usual = place.home / "aforesaid" / "aforesaid.toml"
     usual.parent.mkdir()
     usual.write_text("profile = 'archive'", encoding="utf-8")
     assert place.load().profile == "archive"
     assert place.load("profile = 'session'").profile == "session"
     named = place.write("profile = 'community'", "other.toml")
-    assert place.load(RECOLLECT_CONFIG=str(named)).profile == "community"
-    assert load_settings(named, env={"RECOLLECT_CONFIG": "/nowhere"}).profile == "community"
+    assert place.load(AFORESAID_CONFIG=str(named)).profile == "community"
+    assert load_settings(named, env={"AFORESAID_CONFIG": "/nowhere"}).profile == "community"
     with pytest.raises(InvalidInput, match="there is no configuration file at"):
         load_settings(place.here / "missing.toml", env={})
 
@@ -238,37 +238,37 @@ def test_a_relative_path_in_a_file_is_seen_from_the_file(
     settings = load_settings(path, env={})
     assert settings.store == seen.format(here=place.here)
     assert settings.profile == str(place.here / "mine.toml")
-    assert load_settings(path, env={"RECOLLECT_STORE": "m.db"}).store == "m.db"
+    assert load_settings(path, env={"AFORESAID_STORE": "m.db"}).store == "m.db"
 
 
 def test_the_embedder_and_the_model_that_embeds_are_one_thing_and_the_stronger_layer_has_it(place: Place) -> None:
     named = "[models.embed]\nchain = 'ollama:nomic-embed-text'"
-    settings = place.load(named, RECOLLECT_EMBEDDER="none")
+    settings = place.load(named, AFORESAID_EMBEDDER="none")
     assert (settings.embedder, settings.route("embed").chain) == ("none", ())
-    settings = place.load("embedder = 'local'", RECOLLECT_MODELS__EMBED__CHAIN="ollama:nomic-embed-text")
+    settings = place.load("embedder = 'local'", AFORESAID_MODELS__EMBED__CHAIN="ollama:nomic-embed-text")
     assert (settings.embedder, settings.route("embed").chain) == (None, (Choice("ollama", "nomic-embed-text"),))
 
 
 def test_a_model_that_embeds_can_be_named_as_the_embedder(place: Place) -> None:
-    settings = place.load(RECOLLECT_EMBEDDER="ollama:nomic-embed-text:v1.5")
+    settings = place.load(AFORESAID_EMBEDDER="ollama:nomic-embed-text:v1.5")
     assert (settings.embedder, settings.route("embed").chain) == (None, (Choice("ollama", "nomic-embed-text:v1.5"),))
-    assert (settings.origins["models.embed.chain"], list(settings.providers)) == ("RECOLLECT_EMBEDDER", ["ollama"])
+    assert (settings.origins["models.embed.chain"], list(settings.providers)) == ("AFORESAID_EMBEDDER", ["ollama"])
     address = "nomic:v1@http://box:1/v1"
-    assert place.load(RECOLLECT_EMBEDDER=address).embedder == address
-    with pytest.raises(InvalidInput, match="RECOLLECT_EMBEDDER: there is no provider 'olama'; did you mean 'ollama'"):
-        place.load(RECOLLECT_EMBEDDER="olama:x")
+    assert place.load(AFORESAID_EMBEDDER=address).embedder == address
+    with pytest.raises(InvalidInput, match="AFORESAID_EMBEDDER: there is no provider 'olama'; did you mean 'ollama'"):
+        place.load(AFORESAID_EMBEDDER="olama:x")
 
 
 def test_a_file_from_a_windows_editor_is_read(place: Place) -> None:
-    (place.here / "recollect.toml").write_bytes(b"\xef\xbb\xbfprofile = 'archive'\r\n")
+    (place.here / "aforesaid.toml").write_bytes(b"\xef\xbb\xbfprofile = 'archive'\r\n")
     assert place.load().profile == "archive"
-    (place.here / "recollect.toml").write_bytes(b"profile = '\xff'")
+    (place.here / "aforesaid.toml").write_bytes(b"profile = '\xff'")
     with pytest.raises(InvalidInput, match="cannot be read"):
         place.load()
 
 
 def test_every_value_can_be_set_and_has_an_origin(place: Place) -> None:
-    settings = place.load(RECOLLECT_MODEL="openai:x", OPENAI_API_KEY=KEY)
+    settings = place.load(AFORESAID_MODEL="openai:x", OPENAI_API_KEY=KEY)
     keys = set(all_keys())
     for table, kind in (("resilience", Resilience), ("spending", Spending)):
         assert {f"{table}.{field.name}" for field in fields(kind)} <= keys

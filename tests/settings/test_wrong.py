@@ -7,10 +7,10 @@ import os
 
 import pytest
 
-from recollect.errors import InvalidInput
-from recollect.settings import Secret
-from recollect.settings.describe import effective
-from recollect.settings.secrets import mask, mask_url
+from aforesaid.errors import InvalidInput
+from aforesaid.settings import Secret
+from aforesaid.settings.describe import effective
+from aforesaid.settings.secrets import mask, mask_url
 from settings.place import KEY, Place
 
 
@@ -53,26 +53,26 @@ def test_what_is_wrong_is_told_with_the_file_the_key_and_what_to_do(place: Place
     with pytest.raises(InvalidInput) as raised:
         place.load(text)
     assert said in str(raised.value)
-    assert str(place.here / "recollect.toml") in str(raised.value)
+    assert str(place.here / "aforesaid.toml") in str(raised.value)
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("RECOLLECT_MODELS__MERGE__TEMPERATUR", "1", "unknown key 'models.merge.temperatur'; did you mean"),
+        ("AFORESAID_MODELS__MERGE__TEMPERATUR", "1", "unknown key 'models.merge.temperatur'; did you mean"),
         (
-            "RECOLLECT_MODELS__MERGE__TEMPERATURE",
+            "AFORESAID_MODELS__MERGE__TEMPERATURE",
             "warm",
-            "RECOLLECT_MODELS__MERGE__TEMPERATURE must be a number from 0",
+            "AFORESAID_MODELS__MERGE__TEMPERATURE must be a number from 0",
         ),
         (
-            "RECOLLECT_MODELS",
+            "AFORESAID_MODELS",
             "ollama:x",
-            "RECOLLECT_MODELS is a table and cannot have a value; set a key in it: default",
+            "AFORESAID_MODELS is a table and cannot have a value; set a key in it: default",
         ),
-        ("RECOLLECT_REDO", "perhaps", "RECOLLECT_REDO must be true or false, not 'perhaps'"),
-        ("RECOLLECT_STORE__X", "1", "RECOLLECT_STORE__X: store is a value, not a table"),
-        ("RECOLLECT_CONFIG", "/nowhere/x.toml", "there is no configuration file at /nowhere/x.toml (RECOLLECT_CONFIG)"),
+        ("AFORESAID_REDO", "perhaps", "AFORESAID_REDO must be true or false, not 'perhaps'"),
+        ("AFORESAID_STORE__X", "1", "AFORESAID_STORE__X: store is a value, not a table"),
+        ("AFORESAID_CONFIG", "/nowhere/x.toml", "there is no configuration file at /nowhere/x.toml (AFORESAID_CONFIG)"),
     ],
 )
 def test_a_wrong_variable_is_told_by_its_name(place: Place, variable: str, value: str, said: str) -> None:
@@ -83,13 +83,13 @@ def test_a_wrong_variable_is_told_by_its_name(place: Place, variable: str, value
 
 
 def test_two_variables_for_the_same_thing_are_refused(place: Place) -> None:
-    with pytest.raises(InvalidInput, match="RECOLLECT_MODEL and RECOLLECT_MODELS__DEFAULT set the same thing"):
-        place.load(RECOLLECT_MODEL="ollama:a", RECOLLECT_MODELS__DEFAULT="ollama:b")
+    with pytest.raises(InvalidInput, match="AFORESAID_MODEL and AFORESAID_MODELS__DEFAULT set the same thing"):
+        place.load(AFORESAID_MODEL="ollama:a", AFORESAID_MODELS__DEFAULT="ollama:b")
 
 
 def test_a_mistyped_variable_is_doubted_and_one_that_others_made_is_let_be(place: Place) -> None:
-    settings = place.load(RECOLLECT_MODLE="ollama:x", RECOLLECT_SERVICE_HOST="10.0.0.1", RECOLLECT_PORT="tcp://x")
-    assert settings.warnings == ("RECOLLECT_MODLE is not used; did you mean RECOLLECT_MODEL?",)
+    settings = place.load(AFORESAID_MODLE="ollama:x", AFORESAID_SERVICE_HOST="10.0.0.1", AFORESAID_PORT="tcp://x")
+    assert settings.warnings == ("AFORESAID_MODLE is not used; did you mean AFORESAID_MODEL?",)
 
 
 def test_a_wrong_key_is_never_repeated(place: Place) -> None:
@@ -106,10 +106,10 @@ def test_a_file_with_a_key_that_others_can_read_is_warned_about(place: Place) ->
 
 
 def test_a_model_without_its_key_is_warned_about(place: Place) -> None:
-    assert place.load(RECOLLECT_MODEL="openai:gpt-4o-mini").warnings == (
+    assert place.load(AFORESAID_MODEL="openai:gpt-4o-mini").warnings == (
         "openai needs a key: set OPENAI_API_KEY, or providers.openai.api_key",
     )
-    assert place.load(RECOLLECT_MODEL="openai:x", OPENAI_BASE_URL="http://localhost:1/v1").warnings == ()
+    assert place.load(AFORESAID_MODEL="openai:x", OPENAI_BASE_URL="http://localhost:1/v1").warnings == ()
 
 
 def test_a_key_in_the_environment_does_not_go_where_a_file_sends_it_without_asking(place: Place) -> None:
@@ -122,7 +122,7 @@ def test_a_key_in_the_environment_does_not_go_where_a_file_sends_it_without_aski
     )
     own = place.load("[providers.openai]\nbase_url = 'https://api.openai.com/v2'", OPENAI_API_KEY=KEY)
     assert own.providers["openai"].api_key == KEY
-    said = place.load(None, OPENAI_API_KEY=KEY, RECOLLECT_PROVIDERS__OPENAI__BASE_URL="http://proxy/v1")
+    said = place.load(None, OPENAI_API_KEY=KEY, AFORESAID_PROVIDERS__OPENAI__BASE_URL="http://proxy/v1")
     assert said.providers["openai"].api_key == KEY
 
 
@@ -134,13 +134,13 @@ def test_a_file_that_somebody_else_laid_into_the_folder_is_refused(
     if path.stat().st_uid == 0:
         # Files of root are trusted: give it away, which only root can.
         os.chown(path, 12345, -1)
-    with pytest.raises(InvalidInput, match="belongs to another user; if you trust it, name it: RECOLLECT_CONFIG="):
+    with pytest.raises(InvalidInput, match="belongs to another user; if you trust it, name it: AFORESAID_CONFIG="):
         place.load()
-    assert place.load(RECOLLECT_CONFIG=str(path)).profile == "archive"
+    assert place.load(AFORESAID_CONFIG=str(path)).profile == "archive"
 
 
 def test_secrets_do_not_show_themselves(place: Place) -> None:
-    settings = place.load(RECOLLECT_MODEL="openai:x", OPENAI_API_KEY=KEY, RECOLLECT_STORE="postgresql://me:pass@h/d")
+    settings = place.load(AFORESAID_MODEL="openai:x", OPENAI_API_KEY=KEY, AFORESAID_STORE="postgresql://me:pass@h/d")
     shown = json.dumps(effective(settings), default=str) + repr(settings.providers)
     assert KEY not in shown
     assert KEY[:-4] not in shown

@@ -10,7 +10,7 @@ from pathlib import Path
 
 KILLED = """
 import asyncio, os, signal, sys
-from recollect.memory import connect
+from aforesaid.memory import connect
 async def main():
     memory = await connect(sys.argv[1])
     for number in range(5):

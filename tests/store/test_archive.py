@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
+from aforesaid.domain.change import Archive, RollBack
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged
+from aforesaid.store import Store
 from making import add, archive
-from recollect.domain.change import Archive, RollBack
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import InvalidInput, NotFound, RecollectError, SourcesChanged
-from recollect.store import Store
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")
@@ -44,7 +44,7 @@ async def test_an_archive_can_be_rolled_back_and_is_audited(store: Store) -> Non
     assert (ledger.open_turns, ledger.archived, ledger.last_chunk, ledger.highest_level) == (2, 0, 1, 0)
     trail = [(entry.actor, entry.action, entry.subject) for entry in await store.audit(ANN)]
     assert trail == [
-        ("recollect", "archive", f"summary {summary.id}, level 1, chunks [1]"),
+        ("aforesaid", "archive", f"summary {summary.id}, level 1, chunks [1]"),
         ("operator", "roll_back", f"summary {summary.id}, level 1, chunks [1]"),
     ]
     assert not any(
@@ -118,7 +118,7 @@ async def test_two_workers_archive_the_same_messages_once(store: Store) -> None:
 
 async def test_messages_and_their_archive_can_be_one_change_set(store: Store) -> None:
     (first,) = await add(store, ANN, "said before")
-    with pytest.raises(RecollectError):
+    with pytest.raises(AforesaidError):
         await store.apply([Archive(SummaryDraft(ANN, "x", messages=(first.seq,))), RollBack(ANN, 99)])
     assert (await store.messages(ANN))[0].active
     assert await store.audit(ANN) == []

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from aforesaid.domain.change import AddVectors
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
+from aforesaid.domain.words import Within
+from aforesaid.store import Store, open_store
 from making import adding, minutes
 from pg import clean_database
-from recollect.domain.change import AddVectors
-from recollect.domain.scope import Scope
-from recollect.domain.vector import VectorRow
-from recollect.domain.words import Within
-from recollect.store import Store, open_store
 
 WORDS = [
     *("tea", "teas", "coffee", "running", "runs", "ran", "Berlin", "berlin", "Café", "cafe", "柏林", "東京", "москва"),

@@ -7,13 +7,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.checks import moment
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary_change import Walk
+from aforesaid.store.sqlite import SqliteStore, migrate
+from aforesaid.store.sqlite.migrate import migrations
 from making import add
-from recollect.domain.agenda import Subject, Touch
-from recollect.domain.checks import moment
-from recollect.domain.scope import Scope
-from recollect.domain.summary_change import Walk
-from recollect.store.sqlite import SqliteStore, migrate
-from recollect.store.sqlite.migrate import migrations
 
 ANN = Scope.of("ann")
 

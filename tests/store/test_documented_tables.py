@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.domain.change import Archive, PutFacts, PutSetting
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.store import open_store
 from making import NOON, add, adding, archive
-from recollect.domain.change import Archive, PutFacts, PutSetting
-from recollect.domain.checks import moment
-from recollect.domain.clock import now
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.store import open_store
 
 ANN = Scope.of(123456789)
 GUILD = Scope.of("42", space="900", thread="777")

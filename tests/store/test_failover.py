@@ -15,19 +15,19 @@ from typing import cast
 import apsw
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.change import Archive, PutSetting
+from aforesaid.domain.receipt import Repeated
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
+from aforesaid.store import Store, open_store
+from aforesaid.store.failover import Failover, open_with_failover
+from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK
+from aforesaid.store.failover.meanwhile import FIRST, Meanwhile, Waiting
+from aforesaid.store.locate import Location, open_layout
+from aforesaid.store.sqlite import Options, SqliteStore
 from making import add, adding
-from recollect.domain.change import Archive, PutSetting
-from recollect.domain.receipt import Repeated
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import InvalidInput, NotFound, StoreError, StoreUnavailable
-from recollect.store import Store, open_store
-from recollect.store.failover import Failover, open_with_failover
-from recollect.store.failover.failover import IN_MEMORY, ON_DISK
-from recollect.store.failover.meanwhile import FIRST, Meanwhile, Waiting
-from recollect.store.locate import Location, open_layout
-from recollect.store.sqlite import Options, SqliteStore
 from torture.disk import FailingDisk
 
 ANN = Scope.of("ann")
@@ -77,7 +77,7 @@ async def test_a_failed_write_is_told_and_nothing_said_meanwhile_is_lost(
     tmp_path: Path, disk: tuple[Switch, str], caplog: pytest.LogCaptureFixture, *, files: bool
 ) -> None:
     switch, vfs = disk
-    caplog.set_level(logging.WARNING, "recollect.store")
+    caplog.set_level(logging.WARNING, "aforesaid.store")
     async with failing_over(tmp_path / "memory.db", vfs, tmp_path / "waiting" if files else None) as store:
         assert (await store.apply([adding(ANN, "before")])).notices == ()
         switch.broken = True
@@ -157,8 +157,8 @@ async def test_a_memory_that_cannot_be_opened_is_taken_over_by_one_in_memory(tmp
     blocked.write_text("a file where a folder should be")
     location = blocked / "memory.db"
     with pytest.raises(StoreUnavailable):
-        await recollect.connect(location)
-    async with recollect.connect(location, settings={"fallback": "memory"}) as memory:
+        await aforesaid.connect(location)
+    async with aforesaid.connect(location, settings={"fallback": "memory"}) as memory:
         ann = memory.user("ann")
         receipt = await ann.add("user", "I moved to Berlin.")
         assert not receipt.durable
@@ -185,7 +185,7 @@ async def test_the_usual_fallback_leaves_nothing_behind(tmp_path: Path, disk: tu
     store._store = inner  # type: ignore[attr-defined]
     switch.broken = True
     assert (await store.apply([adding(ANN, "while it fails")])).durable
-    assert (tmp_path / "memory.db.waiting" / "recollect.lock").exists()
+    assert (tmp_path / "memory.db.waiting" / "aforesaid.lock").exists()
     switch.broken = False
     await store.apply([adding(ANN, "after")])
     assert not (tmp_path / "memory.db.waiting").exists()

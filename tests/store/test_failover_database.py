@@ -10,17 +10,17 @@ from typing import cast
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreError
+from aforesaid.store import open_store
+from aforesaid.store.contract import Store
+from aforesaid.store.failover.failover import Failover
+from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+from aforesaid.store.locate import Location, open_layout
+from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
 from pg import Server, shared_server
-from recollect.domain.scope import Scope
-from recollect.errors import StoreError
-from recollect.store import open_store
-from recollect.store.contract import Store
-from recollect.store.failover.failover import Failover
-from recollect.store.failover.meanwhile import FIRST, Meanwhile
-from recollect.store.locate import Location, open_layout
-from recollect.store.postgres import Options, PostgresStore
 
 WRITERS = 6
 SPACES = 2
@@ -32,9 +32,9 @@ async def test_a_database_that_is_not_there_is_taken_over_from_by_files(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with pytest.raises(StoreError):
-        await recollect.connect(NOBODY_THERE)
+        await aforesaid.connect(NOBODY_THERE)
     place = f"files:{tmp_path / 'waiting'}"
-    async with recollect.connect(NOBODY_THERE, settings={"fallback": place}) as memory:
+    async with aforesaid.connect(NOBODY_THERE, settings={"fallback": place}) as memory:
         receipt = await memory.user("ann").add("user", "is anybody there?")
         assert receipt.durable
         assert receipt.notices

@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
+from aforesaid.domain.change import AddVectors, PutFacts, PutSetting
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable
+from aforesaid.store import Store, open_store, restore_store
+from aforesaid.store.accounts import AccountFolders
+from aforesaid.store.ephemeral.state import TABLES
+from aforesaid.store.journalled import JournalledStore, tables
+from aforesaid.store.journalled.lines import sealed
+from aforesaid.store.jsonfile import JsonFile
 from faulty import CountingDisk
 from making import add, adding, archive
-from recollect.domain.change import AddVectors, PutFacts, PutSetting
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.scope import Scope
-from recollect.domain.vector import VectorRow
-from recollect.errors import InvalidInput, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable
-from recollect.store import Store, open_store, restore_store
-from recollect.store.accounts import AccountFolders
-from recollect.store.ephemeral.state import TABLES
-from recollect.store.journalled import JournalledStore, tables
-from recollect.store.journalled.lines import sealed
-from recollect.store.jsonfile import JsonFile
 
 ANN = Scope.of("ann")
 TELEGRAM = Scope.of(123456789)
@@ -189,7 +189,7 @@ async def test_a_second_opener_is_told_who_has_it(place: str) -> None:
 
 async def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "memory.json"
-    newer = b'{"recollect": %b}' % sealed({"format": 99, "kind": "json", "store": "x", "journal": 1})
+    newer = b'{"aforesaid": %b}' % sealed({"format": 99, "kind": "json", "store": "x", "journal": 1})
     for content, error in ((b'{"users": {}}', StoreDamaged), (b"[1, 2]", StoreDamaged), (newer, StoreTooNew)):
         path.write_bytes(content)
         with pytest.raises(error):

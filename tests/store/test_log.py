@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from aforesaid.domain.change import AddMessage, Archive, PutSetting
+from aforesaid.domain.message import draft
+from aforesaid.domain.receipt import Repeated, Stored
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.domain.words import Within
+from aforesaid.errors import InvalidInput, NotFound, StoreClosed
+from aforesaid.store import Store, open_store
 from making import NOON, add, adding, minutes
-from recollect.domain.change import AddMessage, Archive, PutSetting
-from recollect.domain.message import draft
-from recollect.domain.receipt import Repeated, Stored
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.domain.words import Within
-from recollect.errors import InvalidInput, NotFound, StoreClosed
-from recollect.store import Store, open_store
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from making import NOON, minutes
-from recollect.domain.agenda import Subject, Touch
-from recollect.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
-from recollect.domain.checks import LATEST
-from recollect.domain.memory import STATES, MemoryDraft
-from recollect.domain.memory_change import (
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from aforesaid.domain.checks import LATEST
+from aforesaid.domain.memory import STATES, MemoryDraft
+from aforesaid.domain.memory_change import (
     AddMemory,
     ChangeMemory,
     CountMemory,
@@ -28,18 +27,19 @@ from recollect.domain.memory_change import (
     PutDerived,
     Superseded,
 )
-from recollect.domain.message import draft
-from recollect.domain.moving import UserRow
-from recollect.domain.note import NoteMatch
-from recollect.domain.receipt import Repeated, Stored
-from recollect.domain.retention import DISCARDABLE, Discard, Discardable
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft, ViewDraft
-from recollect.domain.summary_change import AddView, Revise, Settle, Walk
-from recollect.domain.words import MemoryState, Within
-from recollect.errors import RecollectError
-from recollect.store import Store, open_store
-from recollect.store.ephemeral import EphemeralStore
+from aforesaid.domain.message import draft
+from aforesaid.domain.moving import UserRow
+from aforesaid.domain.note import NoteMatch
+from aforesaid.domain.receipt import Repeated, Stored
+from aforesaid.domain.retention import DISCARDABLE, Discard, Discardable
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.words import MemoryState, Within
+from aforesaid.errors import AforesaidError
+from aforesaid.store import Store, open_store
+from aforesaid.store.ephemeral import EphemeralStore
+from making import NOON, minutes
 
 SCOPES = [
     Scope.of(user, space=space, thread=thread, session=session)
@@ -226,7 +226,7 @@ class BothStores(RuleBasedStateMachine):
             async def call(store: Store = store) -> Any:  # noqa: ANN401
                 try:
                     return await ask(store)
-                except RecollectError as error:
+                except AforesaidError as error:
                     return f"{type(error).__name__}: {error}"
 
             answers.append(comparable(self.loop.run_until_complete(call())))

@@ -13,20 +13,20 @@ from typing import Any, cast
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import initialize
 
+from aforesaid.domain.agenda import Ahead, Backlog, Entry
+from aforesaid.domain.change import Change
+from aforesaid.domain.memory import Memory, Unextracted
+from aforesaid.domain.moving import Row
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Stats, User
+from aforesaid.domain.retention import Discard, Discardable, Discarded
+from aforesaid.domain.summary_change import Walk
+from aforesaid.domain.words import Timely
+from aforesaid.store import Store
+from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.postgres import Options, PostgresStore
+from aforesaid.store.postgres.transaction import prepared, spaces_of
 from pg import clean_database
-from recollect.domain.agenda import Ahead, Backlog, Entry
-from recollect.domain.change import Change
-from recollect.domain.memory import Memory, Unextracted
-from recollect.domain.moving import Row
-from recollect.domain.receipt import Receipt
-from recollect.domain.report import Stats, User
-from recollect.domain.retention import Discard, Discardable, Discarded
-from recollect.domain.summary_change import Walk
-from recollect.domain.words import Timely
-from recollect.store import Store
-from recollect.store.ephemeral import EphemeralStore
-from recollect.store.postgres import Options, PostgresStore
-from recollect.store.postgres.transaction import prepared, spaces_of
 from store.test_machine import BothStores
 
 MANY = 1_000

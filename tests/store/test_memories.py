@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from making import NOON, add, adding, minutes
-from recollect.domain.change import AddNoteVectors, PutFacts
-from recollect.domain.memory import Event, Memory, MemoryDraft, Tombstone, band
-from recollect.domain.memory_change import (
+from aforesaid.domain.change import AddNoteVectors, PutFacts
+from aforesaid.domain.memory import Event, Memory, MemoryDraft, Tombstone, band
+from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
     AddMemory,
     ChangeMemory,
@@ -23,10 +22,11 @@ from recollect.domain.memory_change import (
     PutDerived,
     Superseded,
 )
-from recollect.domain.note import NoteKey, NoteVector
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, NotFound, SourcesChanged
-from recollect.store import Store, open_store
+from aforesaid.domain.note import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
+from aforesaid.store import Store, open_store
+from making import NOON, add, adding, minutes
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

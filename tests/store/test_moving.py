@@ -9,27 +9,27 @@ from typing import Any
 
 import pytest
 
-from furnishing import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, furnish, shown
-from making import NOON, add, adding, archive, minutes
-from pg import clean_database
-from recollect.domain.agenda import Subject, Touch
-from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import (
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting, RollBack
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import (
     AddMemory,
     ChangeMemory,
     CountMemory,
 )
-from recollect.domain.message import Message
-from recollect.domain.moving import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft, ViewDraft
-from recollect.domain.summary_change import AddView, Revise, Settle, Walk
-from recollect.domain.vector import VectorRow
-from recollect.errors import NotFound, SourcesChanged
-from recollect.portability.copying import copy
-from recollect.store import Store, open_store
-from recollect.store.postgres import PostgresStore
+from aforesaid.domain.message import Message
+from aforesaid.domain.moving import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.vector import VectorRow
+from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.portability.copying import copy
+from aforesaid.store import Store, open_store
+from aforesaid.store.postgres import PostgresStore
+from furnishing import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, furnish, shown
+from making import NOON, add, adding, archive, minutes
+from pg import clean_database
 
 NUMBERED = (Message, SummaryRow, MemoryRow, SuccessorRow)
 

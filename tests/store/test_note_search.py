@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from aforesaid.domain.change import AddNoteVectors, Archive, RollBack
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.note import NoteKey, NoteVector
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.store import Store
+from aforesaid.store.notes import MOST_SOURCES
 from making import add, adding
-from recollect.domain.change import AddNoteVectors, Archive, RollBack
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.note import NoteKey, NoteVector
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.store import Store
-from recollect.store.notes import MOST_SOURCES
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from aforesaid.domain.change import PutFacts, PutSetting
+from aforesaid.domain.memory import Memory, MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.store import Store, open_store
 from making import add, adding
-from recollect.domain.change import PutFacts, PutSetting
-from recollect.domain.memory import Memory, MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, NotFound
-from recollect.store import Store, open_store
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

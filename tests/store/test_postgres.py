@@ -11,16 +11,16 @@ from typing import Any
 import psycopg
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.change import PutSetting
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, StoreClosed, StoreTooNew, StoreUnavailable, TooLarge
+from aforesaid.store import open_store
+from aforesaid.store.postgres import Options, PostgresStore
+from aforesaid.store.postgres.breaker import Breaker
+from aforesaid.store.postgres.migrate import migrations, statements
 from making import add, adding, minutes
 from pg import Server, clean_database, shared_server
-from recollect.domain.change import PutSetting
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, StoreClosed, StoreTooNew, StoreUnavailable, TooLarge
-from recollect.store import open_store
-from recollect.store.postgres import Options, PostgresStore
-from recollect.store.postgres.breaker import Breaker
-from recollect.store.postgres.migrate import migrations, statements
 
 ANN = Scope.of("123456789")
 
@@ -88,7 +88,7 @@ async def test_many_writers_of_several_servers_keep_everything_in_order(store: P
 async def test_what_callers_hand_in_together_is_stored_in_one_transaction(store: PostgresStore) -> None:
     async def transactions() -> int:
         with psycopg.connect(store.dsn, autocommit=True) as connection:
-            connection.execute("SELECT set_config('recollect.reach', 'all', false)")
+            connection.execute("SELECT set_config('aforesaid.reach', 'all', false)")
             row = connection.execute("SELECT sum(batch) FROM writer").fetchone()
             return int(row[0] or 0) if row else 0
 
@@ -131,7 +131,7 @@ async def test_the_front_door_opens_it_and_files_take_over_while_it_is_away(tmp_
     server = Server()
     settings = {"fallback": f"files:{tmp_path / 'waiting'}", "background": False}
     try:
-        async with recollect.connect(server.create("first_choice"), settings=settings) as memory:
+        async with aforesaid.connect(server.create("first_choice"), settings=settings) as memory:
             ann = memory.user("ann")
             assert (await ann.add("user", "before")).durable
             memory._store._store._database._patience = 0.2  # type: ignore[attr-defined]
@@ -158,13 +158,13 @@ def test_without_its_packages_it_says_what_to_install(missing: list[str]) -> Non
     program = (
         "import asyncio, sys\n"
         f"sys.modules.update(dict.fromkeys({missing}))\n"
-        "from recollect.store import open_store\n"
+        "from aforesaid.store import open_store\n"
         "asyncio.run(open_store('postgresql://localhost/x'))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("recollect.errors.StoreUnavailable:")
-    assert last.endswith("pip install 'recollect[postgres]'")
+    assert last.startswith("aforesaid.errors.StoreUnavailable:")
+    assert last.endswith("pip install 'aforesaid[postgres]'")
 
 
 async def test_steps_of_the_schema_run_once_and_a_later_one_does_not_lock_older_processes_out() -> None:
@@ -172,18 +172,18 @@ async def test_steps_of_the_schema_run_once_and_a_later_one_does_not_lock_older_
     first, second = await asyncio.gather(PostgresStore.open(dsn), PostgresStore.open(dsn))
     newest = migrations()[-1].number
     with psycopg.connect(dsn, autocommit=True) as connection:
-        (count,) = connection.execute("SELECT count(*) FROM recollect_schema").fetchone() or (0,)
+        (count,) = connection.execute("SELECT count(*) FROM aforesaid_schema").fetchone() or (0,)
         assert count == newest
-        connection.execute("INSERT INTO recollect_schema VALUES (%s, 'later', 0)", (newest + 1,))
+        connection.execute("INSERT INTO aforesaid_schema VALUES (%s, 'later', 0)", (newest + 1,))
         try:
             third = await PostgresStore.open(dsn)
             await third.apply([adding(ANN, "hello")])
             await third.close()
-            connection.execute("UPDATE recollect_schema SET needs = %s WHERE step = %s", (newest + 1, newest + 1))
+            connection.execute("UPDATE aforesaid_schema SET needs = %s WHERE step = %s", (newest + 1, newest + 1))
             with pytest.raises(StoreTooNew):
                 await PostgresStore.open(dsn)
         finally:
-            connection.execute("DELETE FROM recollect_schema WHERE step > %s", (newest,))
+            connection.execute("DELETE FROM aforesaid_schema WHERE step > %s", (newest,))
     await first.close()
     await second.close()
 
@@ -251,7 +251,7 @@ async def test_a_database_that_restarts_is_waited_for_and_one_that_stays_away_is
 
 
 async def test_a_commit_whose_answer_was_lost_is_not_made_twice(store: PostgresStore) -> None:
-    from recollect.store.postgres import queries  # noqa: PLC0415
+    from aforesaid.store.postgres import queries  # noqa: PLC0415
 
     finish = queries.Queries.finish
     lost: list[bool] = []

@@ -12,16 +12,16 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
+from aforesaid.cli import app
+from aforesaid.domain.change import AddVectors, Archive, PutFacts, PutSetting
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.domain.vector import VectorRow
+from aforesaid.store.postgres import PostgresStore, citus
 from making import NOON, add, adding, archive
 from pg import clean_database, shared_server
-from recollect.cli import app
-from recollect.domain.change import AddVectors, Archive, PutFacts, PutSetting
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.domain.vector import VectorRow
-from recollect.store.postgres import PostgresStore, citus
 
 ANN = Scope.of("123456789")
 GUILD = Scope.of("42", space="900", thread="777")
@@ -57,7 +57,7 @@ def ask(dsn: str, query: str, space: str | None = "default") -> list[dict[str, A
     """Ask like anybody with a tool for PostgreSQL."""
     with psycopg.connect(dsn, row_factory=psycopg.rows.dict_row) as connection:
         if space is not None:
-            connection.execute("SELECT set_config('recollect.space', %s, false)", (space,))
+            connection.execute("SELECT set_config('aforesaid.space', %s, false)", (space,))
         return connection.execute(query).fetchall()
 
 
@@ -103,7 +103,7 @@ async def test_facts_and_chat_history_are_read_by_space_user_and_time_through_an
         # So few rows are read and sorted faster than looked up: what is asked is whether an index could answer.
         connection.execute("SET enable_seqscan = off")
         connection.execute("SET enable_sort = off")
-        connection.execute("SET recollect.space = '900'")
+        connection.execute("SET aforesaid.space = '900'")
         plan = connection.execute(
             "EXPLAIN SELECT * FROM chat_history WHERE guild_id = '900' AND user_id = '42' "
             'AND "timestamp" >= \'2026-01-01\' ORDER BY "timestamp"'
@@ -126,7 +126,7 @@ async def test_a_second_wall_keeps_spaces_apart_whatever_a_query_says(filled: Po
     assert ask(filled.dsn, "SELECT 1 FROM log", None) == [], "who names no space sees nothing"
     assert ask(filled.dsn, "SELECT 1 FROM log", "nowhere") == []
     with psycopg.connect(filled.dsn) as connection:
-        connection.execute("SET recollect.space = '900'")
+        connection.execute("SET aforesaid.space = '900'")
         with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
             connection.execute("INSERT INTO facts VALUES ('default', 'x', 1, 'x', 'x', 1)")
 
@@ -138,7 +138,7 @@ async def test_every_key_begins_with_the_space_and_nothing_is_numbered_across_sp
         """
         SELECT i.indrelid::regclass::text AS "table", a.attname AS first FROM pg_index i
           JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-         WHERE (i.indisunique OR i.indisprimary) AND i.indrelid::regclass::text != 'recollect_schema'
+         WHERE (i.indisunique OR i.indisprimary) AND i.indrelid::regclass::text != 'aforesaid_schema'
            AND i.indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace)
         """,
     )
@@ -154,7 +154,7 @@ async def test_all_tables_can_be_spread_by_space(store: PostgresStore) -> None:
     tables = ask(
         store.dsn, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
     )
-    ours = {row["relname"] for row in tables if not row["relname"].startswith(("procrastinate", "recollect_schema"))}
+    ours = {row["relname"] for row in tables if not row["relname"].startswith(("procrastinate", "aforesaid_schema"))}
     assert ours == set(citus.TABLES)
     ran = CliRunner().invoke(app, ["migrate", "--citus", "--dry-run", store.dsn])
     assert ran.exit_code == 0

@@ -11,11 +11,11 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, StoreClosed, StoreError
-from recollect.store.sqlite import Options, SqliteStore, readers
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, StoreClosed, StoreError
+from aforesaid.store.sqlite import Options, SqliteStore, readers
 
 ANN = Scope.of("ann")
 

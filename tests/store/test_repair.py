@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from aforesaid.cli import app
+from aforesaid.domain.change import PutFacts, PutSetting
+from aforesaid.domain.memory import MemoryDraft
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
+from aforesaid.portability.repairing import repair
+from aforesaid.store import Store, open_store
 from making import add, archive
-from recollect.cli import app
-from recollect.domain.change import PutFacts, PutSetting
-from recollect.domain.memory import MemoryDraft
-from recollect.domain.memory_change import AddMemory
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, StoreBusy, StoreDamaged
-from recollect.portability.repairing import repair
-from recollect.store import Store, open_store
 
 ANN = Scope.of("ann")
 

@@ -8,18 +8,18 @@ from typing import get_args
 
 import pytest
 
+from aforesaid.domain.change import AddVectors, PutFacts, RollBack, Spend
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.memory import Memory, MemoryDraft
+from aforesaid.domain.memory_change import AddMemory, ChangeMemory, PutDerived
+from aforesaid.domain.message import Message
+from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary_change import Revise
+from aforesaid.domain.vector import VectorRow
+from aforesaid.errors import InvalidInput, SourcesChanged
+from aforesaid.store import Store
 from making import NOON, add, adding, archive, minutes
-from recollect.domain.change import AddVectors, PutFacts, RollBack, Spend
-from recollect.domain.checks import microseconds
-from recollect.domain.memory import Memory, MemoryDraft
-from recollect.domain.memory_change import AddMemory, ChangeMemory, PutDerived
-from recollect.domain.message import Message
-from recollect.domain.retention import Discard, Discardable, Discarded, PutMark
-from recollect.domain.scope import Scope
-from recollect.domain.summary_change import Revise
-from recollect.domain.vector import VectorRow
-from recollect.errors import InvalidInput, SourcesChanged
-from recollect.store import Store
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
 NEVER = microseconds(datetime(1980, 1, 1, tzinfo=UTC), "the time")

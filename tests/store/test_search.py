@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from aforesaid.domain.scope import Scope
+from aforesaid.store import Store, open_store
+from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.store.languages import language_of
+from aforesaid.store.terms import query_words, same_words, terms, words_of
 from making import add, archive
-from recollect.domain.scope import Scope
-from recollect.store import Store, open_store
-from recollect.store.ephemeral import EphemeralStore
-from recollect.store.languages import language_of
-from recollect.store.terms import query_words, same_words, terms, words_of
 
 ANN = Scope.of("ann")
 

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aforesaid.domain.change import AddMessage, Change
+from aforesaid.domain.message import Message, draft
+from aforesaid.domain.moving import Restore
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import Session
+from aforesaid.errors import InvalidInput
+from aforesaid.store import Store
+from aforesaid.store.ephemeral import EphemeralStore
 from making import NOON, adding, minutes
-from recollect.domain.change import AddMessage, Change
-from recollect.domain.message import Message, draft
-from recollect.domain.moving import Restore
-from recollect.domain.scope import Scope
-from recollect.domain.session import Session
-from recollect.errors import InvalidInput
-from recollect.store import Store
-from recollect.store.ephemeral import EphemeralStore
 
 ANN = Scope.of("ann")
 

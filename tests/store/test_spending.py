@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from recollect.domain.change import Spend
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput
-from recollect.models.resilience.ledger import StoreLedger
-from recollect.store import Store, open_store
+from aforesaid.domain.change import Spend
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput
+from aforesaid.models.resilience.ledger import StoreLedger
+from aforesaid.store import Store, open_store
 
 MONDAY, TUESDAY = date(2026, 5, 4), date(2026, 5, 5)
 ANN, BOB = Scope.of("ann"), Scope.of("bob")

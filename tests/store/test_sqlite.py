@@ -13,14 +13,14 @@ from pathlib import Path
 import apsw
 import pytest
 
+from aforesaid.domain.change import PutSetting
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreDamaged
+from aforesaid.store import Store, open_store
+from aforesaid.store.sqlite import SqliteStore
+from aforesaid.store.sqlite.transaction import Step
 from making import add, adding, archive
-from recollect.domain.change import PutSetting
-from recollect.domain.receipt import Receipt
-from recollect.domain.scope import Scope
-from recollect.errors import StoreDamaged
-from recollect.store import Store, open_store
-from recollect.store.sqlite import SqliteStore
-from recollect.store.sqlite.transaction import Step
 from store.processes import KILLED, run_program
 
 ANN = Scope.of("ann")
@@ -107,9 +107,9 @@ import asyncio, os, sys
 from pathlib import Path
 import apsw
 from making import add
-from recollect.domain.scope import Scope
-from recollect.errors import StoreError
-from recollect.store.sqlite import Options, SqliteStore
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreError
+from aforesaid.store.sqlite import Options, SqliteStore
 
 failing = False
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.store import open_store, restore_store
 from making import add, adding
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
-from recollect.store import open_store, restore_store
 from store.processes import KILLED, run_program
 
 ANN = Scope.of("ann")

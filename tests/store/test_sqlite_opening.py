@@ -10,13 +10,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, StoreTooNew, StoreUnavailable
+from aforesaid.store import default_location, locate, open_store, sqlite_path
+from aforesaid.store.sqlite import Options, SqliteStore, connection, migrate, sharing
+from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
+from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
 from making import add
-from recollect.domain.scope import Scope
-from recollect.errors import InvalidInput, StoreTooNew, StoreUnavailable
-from recollect.store import default_location, locate, open_store, sqlite_path
-from recollect.store.sqlite import Options, SqliteStore, connection, migrate, sharing
-from recollect.store.sqlite.connection import file_system_of, refuse_unsafe_places
-from recollect.store.sqlite.migrate import APPLICATION_ID, migrations
 
 ANN = Scope.of("ann")
 
@@ -58,7 +58,7 @@ async def test_a_database_of_somebody_else_is_refused_and_left_alone(path: Path)
         database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content TEXT)")
         database.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match="not one of Recollect's"):
+    with pytest.raises(StoreUnavailable, match="not one of Aforesaid's"):
         await open_store(path)
     assert path.read_bytes() == before
 
@@ -164,16 +164,16 @@ def test_locations_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch
     for wrong in ("", "json:", "files:", "mysql://host/db", "nul\0", 5):
         with pytest.raises(InvalidInput):
             sqlite_path(wrong)  # type: ignore[arg-type]
-    monkeypatch.setenv("RECOLLECT_STORE", f"sqlite:{tmp_path / 'chosen.db'}")
+    monkeypatch.setenv("AFORESAID_STORE", f"sqlite:{tmp_path / 'chosen.db'}")
     assert sqlite_path(None) == tmp_path / "chosen.db"
-    monkeypatch.setenv("RECOLLECT_STORE", ":memory:")
+    monkeypatch.setenv("AFORESAID_STORE", ":memory:")
     assert sqlite_path(None) is None
-    monkeypatch.delenv("RECOLLECT_STORE")
+    monkeypatch.delenv("AFORESAID_STORE")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(sys, "platform", "linux")
-    assert default_location() == tmp_path / "recollect" / "memory.db"
+    assert default_location() == tmp_path / "aforesaid" / "memory.db"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert default_location() == Path.home() / "Library" / "Application Support" / "recollect" / "memory.db"
+    assert default_location() == Path.home() / "Library" / "Application Support" / "aforesaid" / "memory.db"
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    assert default_location() == tmp_path / "recollect" / "memory.db"
+    assert default_location() == tmp_path / "aforesaid" / "memory.db"

@@ -15,11 +15,11 @@ from typing import TypeVar
 import apsw
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreBusy, StoreClosed, StoreError
+from aforesaid.store import open_store
+from aforesaid.store.sqlite import Options, SqliteStore, sharing
 from making import add, adding
-from recollect.domain.scope import Scope
-from recollect.errors import StoreBusy, StoreClosed, StoreError
-from recollect.store import open_store
-from recollect.store.sqlite import Options, SqliteStore, sharing
 from store.processes import run_program
 
 ANN = Scope.of("ann")
@@ -44,7 +44,7 @@ async def test_everybody_in_a_process_shares_one_owner_of_the_file(path: Path, t
 
 OTHER_PROCESS = """
 import asyncio, sys
-from recollect.memory import connect
+from aforesaid.memory import connect
 async def main():
     async with connect(sys.argv[1]) as memory:
         users = [memory.user(name, thread="general") for name in sys.argv[2].split(",")]
@@ -78,7 +78,7 @@ async def test_two_processes_write_to_one_file_without_disturbing_each_other(pat
 async def test_whoever_another_process_erased_can_come_back(path: Path) -> None:
     store = await open_store(path)
     await add(store, ANN, "before")
-    done = await run_program('import recollect, sys; recollect.open(sys.argv[1]).purge("ann")', path)
+    done = await run_program('import aforesaid, sys; aforesaid.open(sys.argv[1]).purge("ann")', path)
     assert done.returncode == 0, done.stderr
     await add(store, ANN, "after")
     assert [message.text for message in await store.messages(ANN)] == ["after"]
@@ -106,9 +106,9 @@ async def test_a_writer_that_waits_too_long_for_another_process_is_told(path: Pa
 FORKED = """
 import asyncio, os, sys
 from making import add, adding
-from recollect.domain.scope import Scope
-from recollect.errors import StoreClosed, StoreUnavailable
-from recollect.store import open_store
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreClosed, StoreUnavailable
+from aforesaid.store import open_store
 
 ann = Scope.of("ann")
 
@@ -182,7 +182,7 @@ async def test_another_sqlite_library_in_this_process_cannot_make_us_acknowledge
     # Closing this connection drops every lock of the process on the file; the next process then tidies the log away.
     with closing(sqlite3.connect(path)) as other:
         other.execute("SELECT count(*) FROM messages").fetchone()
-    tidied = await run_program("import recollect, sys; recollect.open(sys.argv[1]).close()", path)
+    tidied = await run_program("import aforesaid, sys; aforesaid.open(sys.argv[1]).close()", path)
     assert tidied.returncode == 0, tidied.stderr
     for number in range(3):
         with pytest.raises(StoreError, match="Close it and open it again"):
@@ -195,8 +195,8 @@ async def test_another_sqlite_library_in_this_process_cannot_make_us_acknowledge
 
 
 COUNT = """
-import recollect, sys
-with recollect.open(sys.argv[1]) as memory:
+import aforesaid, sys
+with aforesaid.open(sys.argv[1]) as memory:
     print(*[message.text for message in memory.user("ann").history()], sep="\\n")
 """
 

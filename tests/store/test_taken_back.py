@@ -6,13 +6,13 @@ import asyncio
 
 import pytest
 
+from aforesaid.domain.change import Archive, Change
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import NotFound
+from aforesaid.store import Store
 from making import adding, minutes
-from recollect.domain.change import Archive, Change
-from recollect.domain.receipt import Receipt
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import NotFound
-from recollect.store import Store
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from aforesaid.domain.change import AddVectors
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import VectorRow
+from aforesaid.store import Store, matrix
+from aforesaid.store.matrix import Matrix
 from making import add, adding, minutes
-from recollect.domain.change import AddVectors
-from recollect.domain.message import Message
-from recollect.domain.scope import Scope
-from recollect.domain.vector import VectorRow
-from recollect.store import Store, matrix
-from recollect.store.matrix import Matrix
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.change import Archive, RollBack
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.report import Activity
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
+from aforesaid.store import Store
 from making import add, adding, archive, minutes
-from recollect.domain.agenda import Subject, Touch
-from recollect.domain.change import Archive, RollBack
-from recollect.domain.checks import microseconds
-from recollect.domain.report import Activity
-from recollect.domain.scope import Scope
-from recollect.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
-from recollect.domain.summary_change import AddView, Revise, Settle, Walk
-from recollect.errors import InvalidInput, NotFound, SourcesChanged
-from recollect.store import Store
 
 ANN = Scope.of("ann")
 CHANNEL = Scope.of("ann", thread="general")

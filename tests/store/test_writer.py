@@ -10,16 +10,16 @@ from pathlib import Path
 import apsw
 import pytest
 
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import NotFound, StoreBusy, StoreError, StoreFull
+from aforesaid.store import open_store
+from aforesaid.store.sqlite import Options
+from aforesaid.store.sqlite.connection import translated
+from aforesaid.store.sqlite.names import LatestSession, Names
+from aforesaid.store.sqlite.transaction import prepare
+from aforesaid.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 from making import adding
-from recollect.domain.receipt import Receipt
-from recollect.domain.scope import Scope
-from recollect.errors import NotFound, StoreBusy, StoreError, StoreFull
-from recollect.store import open_store
-from recollect.store.sqlite import Options
-from recollect.store.sqlite.connection import translated
-from recollect.store.sqlite.names import LatestSession, Names
-from recollect.store.sqlite.transaction import prepare
-from recollect.store.sqlite.writer import CHECKPOINT_PAGES, OVERDUE_PAGES, Writer
 
 ANN = Scope.of("ann")
 PAGE = 4096
@@ -272,7 +272,7 @@ def test_a_file_that_cannot_be_brought_up_to_date_is_let_go_of(path: Path, monke
     def fail(*_: object) -> None:
         raise StoreError("injected")
 
-    monkeypatch.setattr("recollect.store.sqlite.writer.migrate", fail)
+    monkeypatch.setattr("aforesaid.store.sqlite.writer.migrate", fail)
     with pytest.raises(StoreError, match="injected") as raised:
         Writer(path, Options())
     opened = {place.resolve() for place in Path("/proc/self/fd").iterdir()}

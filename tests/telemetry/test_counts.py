@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.domain.change import Change
-from recollect.domain.receipt import Receipt
-from recollect.errors import InvalidInput, NotFound, StoreFull
-from recollect.memory import Memory, UserMemory
-from recollect.models.embed import DeterministicEmbedder
-from recollect.telemetry import OWN, SECONDS, Key, Measured, Metrics
-from recollect.telemetry.metrics import between
-from recollect.telemetry.quiet import Quiet
+import aforesaid
+from aforesaid.domain.change import Change
+from aforesaid.domain.receipt import Receipt
+from aforesaid.errors import InvalidInput, NotFound, StoreFull
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.models.embed import DeterministicEmbedder
+from aforesaid.telemetry import OWN, SECONDS, Key, Measured, Metrics
+from aforesaid.telemetry.metrics import between
+from aforesaid.telemetry.quiet import Quiet
 
 DELEGATES = {"ingest_message", "get_memories", "close", "health"}
 """These are made of operations that are counted, or are asked about them."""
@@ -39,7 +39,7 @@ def test_every_operation_is_counted_under_its_name(owner: type) -> None:
 
 @pytest.mark.req("B16")
 async def test_calls_failures_and_latencies_are_counted(location: str) -> None:
-    async with recollect.connect(location, profile="session") as memory:
+    async with aforesaid.connect(location, profile="session") as memory:
         ann = memory.user("ann")
         for number in range(3):
             await ann.add("user", f"hello {number}")
@@ -62,7 +62,7 @@ async def test_calls_failures_and_latencies_are_counted(location: str) -> None:
 
 @pytest.mark.req("B16")
 async def test_the_embedders_calls_are_counted_and_what_it_knew_already(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", profile="session", embedder="deterministic") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="session", embedder="deterministic") as memory:
         ann = memory.user("ann")
         await ann.add("user", "the same words")
         await memory.upkeep()
@@ -94,7 +94,7 @@ def test_counts_since_an_earlier_look() -> None:
 
 
 async def test_what_fails_is_written_down_once_in_a_while(location: str, caplog: pytest.LogCaptureFixture) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         ann = memory.user("ann")
 
         async def full(changes: list[Change]) -> Receipt:
@@ -102,21 +102,21 @@ async def test_what_fails_is_written_down_once_in_a_while(location: str, caplog:
             raise StoreFull("no room is left on the device")
 
         memory._store.apply = full  # type: ignore[method-assign, assignment]
-        with caplog.at_level(logging.WARNING, "recollect.errors"):
+        with caplog.at_level(logging.WARNING, "aforesaid.errors"):
             for _ in range(5):
                 with pytest.raises(StoreFull):
                     await ann.add("user", "a secret")
         counted = memory.metrics.snapshot()[Key("add", OWN)]
     assert dict(counted.failures) == {"store": 5}
     assert counted.error_rate == 1.0
-    told = [record.getMessage() for record in caplog.records if record.name == "recollect.errors"]
+    told = [record.getMessage() for record in caplog.records if record.name == "aforesaid.errors"]
     assert told == ["add failed: StoreFull: no room is left on the device"]
 
 
 def test_the_next_line_says_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
     time = 0.0
     quiet = Quiet(10, lambda: time)
-    log = logging.getLogger("recollect.errors")
+    log = logging.getLogger("aforesaid.errors")
     for time in (0.0, 1.0, 9.0, 10.0, 21.0):  # noqa: B007 - the clock reads it
         quiet.tell(log, "add", "add failed")
     assert [record.getMessage() for record in caplog.records] == [
@@ -127,19 +127,19 @@ def test_the_next_line_says_how_many_were_left_out(caplog: pytest.LogCaptureFixt
 
 
 async def test_slow_operations_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    async with recollect.connect(tmp_path / "memory.db") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
         memory.metrics.slow_seconds = 0.0
-        with caplog.at_level(logging.WARNING, "recollect.performance"):
+        with caplog.at_level(logging.WARNING, "aforesaid.performance"):
             await memory.stats()
         memory.metrics.slow_seconds = float("inf")
         await memory.stats()
-    told = [record.getMessage() for record in caplog.records if record.name == "recollect.performance"]
+    told = [record.getMessage() for record in caplog.records if record.name == "aforesaid.performance"]
     assert len(told) == 1
     assert told[0].startswith("stats took ")
 
 
 async def test_a_caller_that_gives_up_is_counted_as_such(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db") as memory:
+    async with aforesaid.connect(tmp_path / "memory.db") as memory:
         started = asyncio.Event()
 
         async def never(space: str | None = None) -> list[object]:

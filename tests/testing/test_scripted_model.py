@@ -22,9 +22,9 @@ from openai import (
 )
 from pydantic import BaseModel, Field
 
-from recollect import testing
-from recollect.testing import Fault, Request, ScriptedModel, Writes, faults
-from recollect.testing.script import example
+from aforesaid import testing
+from aforesaid.testing import Fault, Request, ScriptedModel, Writes, faults
+from aforesaid.testing.script import example
 
 
 @pytest.fixture

@@ -27,6 +27,6 @@ def arena(tmp_path: Path) -> Iterator[Path]:
     if not _SHARED_MEMORY.is_dir():
         yield tmp_path
         return
-    folder = Path(tempfile.mkdtemp(prefix="recollect-torture-", dir=_SHARED_MEMORY))
+    folder = Path(tempfile.mkdtemp(prefix="aforesaid-torture-", dir=_SHARED_MEMORY))
     yield folder
     shutil.rmtree(folder)

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreError
+from aforesaid.store.accounts import AccountFolders
+from aforesaid.store.journalled import JournalledStore
+from aforesaid.store.journalled.disk import Disk
+from aforesaid.store.jsonfile import JsonFile
 from faulty import DeadlyDisk
 from making import adding
-from recollect.domain.scope import Scope
-from recollect.errors import StoreError
-from recollect.store.accounts import AccountFolders
-from recollect.store.journalled import JournalledStore
-from recollect.store.journalled.disk import Disk
-from recollect.store.jsonfile import JsonFile
 from torture.zygote import Tell
 
 ANN = Scope.of("ann")

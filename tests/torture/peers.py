@@ -8,8 +8,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from recollect.domain.scope import Scope
-from recollect.store import Store
+from aforesaid.domain.scope import Scope
+from aforesaid.store import Store
 from torture.support import opened
 from torture.witness import Event, to_wire
 from torture.workload import SHARED_THREADS, USERS, write

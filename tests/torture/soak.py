@@ -8,11 +8,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import recollect
-from recollect.bots import Desk, run
-from recollect.bots.telegram import Telegram
-from recollect.bots.telegram import adapter as telegram_adapter
-from recollect.settings import Secret, TelegramSettings
+import aforesaid
+from aforesaid.bots import Desk, run
+from aforesaid.bots.telegram import Telegram
+from aforesaid.bots.telegram import adapter as telegram_adapter
+from aforesaid.settings import Secret, TelegramSettings
 from torture.zygote import Tell
 
 
@@ -39,7 +39,7 @@ async def _live(tell: Tell, options: dict[str, Any]) -> None:
         "resilience.attempts": 1,
         "resilience.failures": 1_000_000,
     }
-    async with recollect.connect(
+    async with aforesaid.connect(
         options["store"], profile={"extract": False}, embedder="none", settings=settings
     ) as memory:
         bot = Telegram(TelegramSettings(Secret(options["token"]), api=options["url"]), poll_seconds=1)

@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from recollect.digest import Digest
-from recollect.domain.change import AddMessage
-from recollect.domain.clock import now
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.errors import ModelGarbled
-from recollect.models.chat import Answer, Reply, Said
-from recollect.models.resilience import BreakerState
-from recollect.profiles import Profile, load_profile
-from recollect.settings import Operation, Route, Settings
-from recollect.upkeep import Digesting
+from aforesaid.digest import Digest
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.clock import now
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelGarbled
+from aforesaid.models.chat import Answer, Reply, Said
+from aforesaid.models.resilience import BreakerState
+from aforesaid.profiles import Profile, load_profile
+from aforesaid.settings import Operation, Route, Settings
+from aforesaid.upkeep import Digesting
 from torture.support import opened
 from torture.zygote import Tell
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.store.sqlite import Options, SqliteStore
+from aforesaid.store.sqlite import Options, SqliteStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
 
-from recollect.memory import UserMemory
-from recollect.server.auth import ROLES
+from aforesaid.memory import UserMemory
+from aforesaid.server.auth import ROLES
 from server.belongings import furnish, state_of
 from server.describing import CHECKS, OPERATIONS, requests, so_many
 from server.panelling import READS, WRITES

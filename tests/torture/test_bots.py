@@ -13,11 +13,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import recollect
-from recollect.bots.owed import Owed
-from recollect.domain.scope import direct_thread
-from recollect.testing import Request, ScriptedModel, faults
-from recollect.testing.telegram import FakeTelegram, Person
+import aforesaid
+from aforesaid.bots.owed import Owed
+from aforesaid.domain.scope import direct_thread
+from aforesaid.testing import Request, ScriptedModel, faults
+from aforesaid.testing.telegram import FakeTelegram, Person
 from torture import soak
 from torture.support import Figures, Size
 from torture.zygote import Zygote
@@ -84,7 +84,7 @@ class Soak:
             self.figures.add("stops")
             return
         self.figures.add("kills")
-        async with recollect.connect(self.store, embedder="none") as memory:
+        async with aforesaid.connect(self.store, embedder="none") as memory:
             marks = (await memory.store.marks()).items()
             owed = [
                 Owed(**json.loads(value)) for name, value in marks if name.startswith("bot ") and "done" not in value
@@ -128,7 +128,7 @@ class Soak:
         self.model.heal()
         await self.telegram.confirmed()
         while True:
-            async with recollect.connect(self.store, embedder="none") as memory:
+            async with aforesaid.connect(self.store, embedder="none") as memory:
                 marks = await memory.store.marks()
                 if not any(name.startswith("bot ") and "done" not in value for name, value in marks.items()):
                     return
@@ -145,7 +145,7 @@ class Soak:
 
     async def check(self) -> None:
         """Look at every message and every answer."""
-        async with recollect.connect(self.store, embedder="none") as memory:
+        async with aforesaid.connect(self.store, embedder="none") as memory:
             assert (await memory.verify()).ok
             for (chat, person), said in self.said.items():
                 space = "telegram" if chat > 0 else f"telegram:{chat}"
@@ -210,7 +210,7 @@ async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, siz
 
 async def _all_reminded(world: Soak) -> None:
     while True:
-        async with recollect.connect(world.store, embedder="none") as memory:
+        async with aforesaid.connect(world.store, embedder="none") as memory:
             if not await memory.memories("reminder", space="telegram"):
                 return
         await asyncio.sleep(0.5)

@@ -9,13 +9,13 @@ from random import Random
 
 import pytest
 
+from aforesaid.domain.change import PutFacts
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.portability.repairing import repair
+from aforesaid.store import Store, open_store
+from aforesaid.store.journalled import JournalledStore
 from making import add, archive
-from recollect.domain.change import PutFacts
-from recollect.domain.message import Message
-from recollect.domain.scope import Scope
-from recollect.portability.repairing import repair
-from recollect.store import Store, open_store
-from recollect.store.journalled import JournalledStore
 from torture.support import Figures, Size
 
 USERS = ("ann", "bob", "cleo")

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import Message, draft
-from recollect.domain.scope import Scope
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import Message, draft
+from aforesaid.domain.scope import Scope
 from torture.support import Figures, Size, opened
 from torture.witness import Event, Said, Witness
 from torture.workload import USERS, Heard, say, text

@@ -10,10 +10,10 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from recollect.digest import Digest
-from recollect.domain.scope import Scope
-from recollect.store.sqlite import SqliteStore
-from recollect.upkeep import Digesting
+from aforesaid.digest import Digest
+from aforesaid.domain.scope import Scope
+from aforesaid.store.sqlite import SqliteStore
+from aforesaid.upkeep import Digesting
 from torture.summariser import USERS, profile, tomorrow
 from torture.support import Figures, Size, opened
 from torture.zygote import Zygote

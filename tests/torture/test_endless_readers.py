@@ -11,10 +11,10 @@ from random import Random
 
 import apsw
 
-from recollect.domain.change import AddMessage
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.store.sqlite import SqliteStore
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.store.sqlite import SqliteStore
 from torture.peers import read
 from torture.support import Figures, Size, opened
 from torture.workload import SHARED_THREADS, USERS

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.store import open_store
 from faulty import FailingDisk
 from making import add
-from recollect.domain.scope import Scope
-from recollect.store import open_store
 from torture.files_victim import layout_at, live_on
 from torture.support import Figures, Size
 from torture.zygote import Zygote

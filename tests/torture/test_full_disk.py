@@ -13,13 +13,13 @@ from random import Random
 
 import pytest
 
-from recollect.domain.change import AddMessage, Archive
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import StoreFull
-from recollect.store import Store
-from recollect.store.sqlite import Options, SqliteStore
+from aforesaid.domain.change import AddMessage, Archive
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import StoreFull
+from aforesaid.store import Store
+from aforesaid.store.sqlite import Options, SqliteStore
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, Witness

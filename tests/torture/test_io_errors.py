@@ -13,12 +13,12 @@ from typing import Literal, TypeVar
 import apsw
 import pytest
 
-from recollect.domain.change import AddMessage, Archive, RollBack
-from recollect.domain.message import draft
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import StoreError
-from recollect.store.sqlite import Options, SqliteStore, writer
+from aforesaid.domain.change import AddMessage, Archive, RollBack
+from aforesaid.domain.message import draft
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import StoreError
+from aforesaid.store.sqlite import Options, SqliteStore, writer
 from torture.disk import FailingDisk
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, RollBackAsked, RolledBack, Witness

@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 from random import Random
 
-from recollect.domain.scope import Scope
+from aforesaid.domain.scope import Scope
 from torture.support import Figures, Size, opened
 from torture.witness import Archived, RolledBack, Said, Witness, from_wire
 from torture.workload import USERS

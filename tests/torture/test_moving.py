@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from recollect.domain.message import Message
-from recollect.portability.loading import Loader, Taking
-from recollect.store import Store, open_store
+from aforesaid.domain.message import Message
+from aforesaid.portability.loading import Loader, Taking
+from aforesaid.store import Store, open_store
 from torture.support import Size
 
-IMPORT = [str(Path(sys.executable).with_name("recollect")), "import", "talk.jsonl", "--store", "memory.db"]
+IMPORT = [str(Path(sys.executable).with_name("aforesaid")), "import", "talk.jsonl", "--store", "memory.db"]
 
 
 def write_talk(path: Path, messages: int) -> list[str]:

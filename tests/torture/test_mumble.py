@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.errors import PlatformError
+from aforesaid.testing import Request, ScriptedModel, faults
 from mumble.botting import bot, remembering, session_of
 from mumble.mumbling import MumbleServer, Someone, needs_server, someone
-from recollect.errors import PlatformError
-from recollect.testing import Request, ScriptedModel, faults
 from torture.support import Figures, Size
 
 PEOPLE = 6
@@ -101,7 +101,7 @@ async def disturb(chance: Random, server: MumbleServer, model: ScriptedModel) ->
         model.fail(faults.ServerError(), times=chance.randint(1, 5))
 
 
-async def check(memory: recollect.Memory, server: MumbleServer, talker: Talker) -> None:
+async def check(memory: aforesaid.Memory, server: MumbleServer, talker: Talker) -> None:
     history = await memory.user(f"name-{talker.name}@127.0.0.1:{server.port}", space="mumble").history(1000)
     said = [message.text for message in history if message.role == "user"]
     assert max(Counter(said).values()) == 1, "a message was stored twice"

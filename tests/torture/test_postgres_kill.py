@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
+from aforesaid.domain.scope import Scope
+from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
 from pg import Server, shared_server
-from recollect.domain.scope import Scope
-from recollect.store.postgres import Options, PostgresStore
 from torture.support import Size
 
 SPACES = 3

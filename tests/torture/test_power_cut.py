@@ -15,10 +15,10 @@ from random import Random
 import apsw
 import pytest
 
-from recollect.errors import RecollectError
-from recollect.store.sqlite import Options, writer
-from recollect.store.sqlite.connection import connect
-from recollect.store.sqlite.migrate import migrate
+from aforesaid.errors import AforesaidError
+from aforesaid.store.sqlite import Options, writer
+from aforesaid.store.sqlite.connection import connect
+from aforesaid.store.sqlite.migrate import migrate
 from torture.disk import Create, Operation, RecordingDisk, Sync, Write
 from torture.power import Replay, write_image
 from torture.support import Figures, Size, opened
@@ -175,7 +175,7 @@ def look_into(path: Path, witness: Witness) -> list[str]:
         with closing(connect(path, Options(), create=True)) as connection:
             migrate(connection, path)
             return [*damage(connection), *witness.findings(connection)]
-    except (apsw.Error, RecollectError) as error:
+    except (apsw.Error, AforesaidError) as error:
         return [f"it does not open: {error!r}"]
 
 

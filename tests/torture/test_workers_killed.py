@@ -18,17 +18,17 @@ import httpx2
 import psycopg
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.store.postgres import PostgresStore
 from pg import Server, shared_server
-from recollect.domain.message import Message
-from recollect.domain.scope import Scope
-from recollect.store.postgres import PostgresStore
 from torture.support import Figures, Size
 
 SPACES = 2
 TREE_TURNS = 10
 """So many turns of a user make a summary (the profile `default`)."""
-COMMAND = str(Path(sys.executable).with_name("recollect"))
+COMMAND = str(Path(sys.executable).with_name("aforesaid"))
 LEFT_BEHIND = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing'"
 """Once nothing is due, only a dead worker's jobs stay so, until its heart has not been heard for long enough."""
 UNFINISHED = "SELECT count(*) FROM procrastinate_jobs WHERE status IN ('doing', 'failed', 'aborted')"
@@ -48,7 +48,7 @@ class Crew:
     def __init__(self, dsn: str, folder: Path) -> None:
         self._dsn = dsn
         self._folder = folder
-        self._environment = {**os.environ, "RECOLLECT_BACKGROUND": "false", "XDG_DATA_HOME": str(folder)}
+        self._environment = {**os.environ, "AFORESAID_BACKGROUND": "false", "XDG_DATA_HOME": str(folder)}
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def hire(self) -> None:
@@ -134,7 +134,7 @@ async def until_all_is_done(dsn: str, users: int) -> None:
 async def learned_by_one(users: int, turns: int) -> dict[int, Counter[str]]:
     """Return what one process alone learns from the same messages."""
     found = {}
-    async with recollect.connect(":memory:", profile="default", settings={"background": False}) as memory:
+    async with aforesaid.connect(":memory:", profile="default", settings={"background": False}) as memory:
         for user in range(users):
             person = memory.user(scope(user).user, space=scope(user).space)
             for turn in range(turns):

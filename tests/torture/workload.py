@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from recollect.domain.change import AddMessage, Archive, RollBack
-from recollect.domain.message import draft
-from recollect.domain.receipt import Stored
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.errors import SourcesChanged
-from recollect.store import Store
+from aforesaid.domain.change import AddMessage, Archive, RollBack
+from aforesaid.domain.message import draft
+from aforesaid.domain.receipt import Stored
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.errors import SourcesChanged
+from aforesaid.store import Store
 from torture.witness import Archived, Event, RollBackAsked, RolledBack, Said
 
 Heard = Callable[[Event], None]

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from recollect.domain.report import Component, Storage
-from recollect.domain.words import ComponentStatus
-from recollect.settings import Alerts
-from recollect.telemetry import OWN, Key, Measured, Metrics
-from recollect.upkeep.alerts import Alarm, Reading, performance, room, waiting
+from aforesaid.domain.report import Component, Storage
+from aforesaid.domain.words import ComponentStatus
+from aforesaid.settings import Alerts
+from aforesaid.telemetry import OWN, Key, Measured, Metrics
+from aforesaid.upkeep.alerts import Alarm, Reading, performance, room, waiting
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = Alerts(failing_seconds=60, least_calls=10)
@@ -34,7 +34,7 @@ def test_an_alert_stays_until_its_value_is_clearly_below_the_limit(caplog: pytes
         "over (capacity): ratio 1.0",
         "alert (capacity): ratio 1.0",
     ]
-    assert {record.name for record in caplog.records} == {"recollect.health"}
+    assert {record.name for record in caplog.records} == {"aforesaid.health"}
 
 
 def test_an_alert_that_nothing_is_known_about_any_more_is_over() -> None:

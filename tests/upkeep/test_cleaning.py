@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from aforesaid.domain.change import Change
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.retention import Discard
+from aforesaid.errors import InvalidInput, StoreFull
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.settings import Settings, load_settings
 from digesting import MovingClock, Scribe, remembering
-from recollect.domain.change import Change
-from recollect.domain.receipt import Receipt
-from recollect.domain.retention import Discard
-from recollect.errors import InvalidInput, StoreFull
-from recollect.memory import Memory, UserMemory
-from recollect.settings import Settings, load_settings
 
 NOW = datetime.now(UTC)
 
@@ -162,7 +162,7 @@ async def test_it_happens_once_a_day_with_upkeep(location: str) -> None:
 
 
 async def test_it_happens_by_itself(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.upkeep.cleaning._FIRST_LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("aforesaid.upkeep.cleaning._FIRST_LOOK_SECONDS", 0.0)
     async with keeping(location, messages__archive_days=30) as memory:
         ann = memory.user("ann")
         await say(ann, "one", days_ago=40)
@@ -243,7 +243,7 @@ async def test_the_window_of_summaries_is_seven_days_and_can_be_changed(location
 def test_the_rules_that_are_shown_can_be_used(tmp_path: Path) -> None:
     page = (Path(__file__).parent.parent.parent / "docs/how-to/keep-only-what-you-want.md").read_text(encoding="utf-8")
     shown = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]
-    path = tmp_path / "recollect.toml"
+    path = tmp_path / "aforesaid.toml"
     path.write_text(shown, encoding="utf-8")
     rules = load_settings(path, env={}).retention
     assert (rules.messages.archive_days, rules.messages.purge_days, rules.audit.purge_days) == (90, 730, 365)

@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.change import Archive
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.store import open_store
 from making import adding
-from recollect.domain.change import Archive
-from recollect.domain.scope import Scope
-from recollect.domain.summary import SummaryDraft
-from recollect.store import open_store
 
 PROGRAM = """
-import sys, recollect
+import sys, aforesaid
 rules = {"retention.messages.purge_days": 365, "retention.audit.purge_days": 1}
 def told(what, done, total):
     print(what, done, total, flush=True)
     if sys.argv[2] == "wait":
         sys.stdin.readline()
-with recollect.open(sys.argv[1], settings=rules, embedder="none") as memory:
+with aforesaid.open(sys.argv[1], settings=rules, embedder="none") as memory:
     memory.cleanup(told)
 """
 OLD = datetime(2020, 1, 1, tzinfo=UTC)
@@ -51,7 +51,7 @@ async def test_killed_in_the_middle(kind: str, tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("removing messages")
             process.kill()
-    async with recollect.connect(location, embedder="none", settings={"retention.messages.purge_days": 365}) as memory:
+    async with aforesaid.connect(location, embedder="none", settings={"retention.messages.purge_days": 365}) as memory:
         assert (await memory.verify()).ok
         left = (await memory.cleanup(dry_run=True)).rules[0].count
         assert left <= 1_000, "each of them removed something"

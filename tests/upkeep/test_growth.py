@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import recollect
-from recollect.domain.checks import microseconds
-from recollect.domain.report import Storage
-from recollect.domain.retention import PutMark
-from recollect.store import Store
-from recollect.upkeep.growth import grown, note_size
+import aforesaid
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.report import Storage
+from aforesaid.domain.retention import PutMark
+from aforesaid.store import Store
+from aforesaid.upkeep.growth import grown, note_size
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -52,7 +52,7 @@ async def test_a_mark_of_the_future_does_not_count(store: Store) -> None:
 
 
 async def test_the_size_is_written_down_by_itself(tmp_path: Path) -> None:
-    async with recollect.connect(tmp_path / "memory.db", settings={"alerts.interval_seconds": 0.1}) as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", settings={"alerts.interval_seconds": 0.1}) as memory:
         await memory.user("ann").add("user", "hello")
         while not await memory._store.marks():
             await asyncio.sleep(0.02)

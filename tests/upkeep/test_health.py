@@ -10,23 +10,23 @@ from typing import Any
 
 import pytest
 
-import recollect
+import aforesaid
+from aforesaid.domain.change import Change
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Component
+from aforesaid.errors import StoreFull, StoreUnavailable
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.testing import ScriptedModel
 from digesting import MovingClock, Scribe, remembering
-from recollect.domain.change import Change
-from recollect.domain.receipt import Receipt
-from recollect.domain.report import Component
-from recollect.errors import StoreFull, StoreUnavailable
-from recollect.memory import Memory, UserMemory
-from recollect.testing import ScriptedModel
 
 
 def changes(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "recollect.health"]
+    return [record.getMessage() for record in caplog.records if record.name == "aforesaid.health"]
 
 
 @pytest.mark.req("C6", "C17")
 async def test_every_part_has_a_status_a_time_and_its_issues(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         await memory.user("ann").add("user", "hello")
         await memory.upkeep()
         health = await memory.health()
@@ -44,7 +44,7 @@ async def test_every_part_has_a_status_a_time_and_its_issues(location: str) -> N
 
 @pytest.mark.req("C17")
 async def test_response_times_update_frequency_and_error_rates_are_told(location: str) -> None:
-    async with recollect.connect(location) as memory:
+    async with aforesaid.connect(location) as memory:
         for number in range(5):
             await memory.user("ann").add("user", f"hello {number}")
         health = await memory.health()
@@ -65,7 +65,7 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
 ) -> None:
     # Nothing in the background: the embedder would fail too if it happened to write meanwhile, until it tries again.
     settings = {"alerts.failing_seconds": 0, "alerts.least_calls": 3, "background": False}
-    async with recollect.connect(location, settings=settings) as memory:
+    async with aforesaid.connect(location, settings=settings) as memory:
         ann = memory.user("ann")
         await ann.add("user", "hello")
         good = await memory._store.health()
@@ -99,21 +99,21 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
 @pytest.mark.req("C17")
 async def test_it_looks_by_itself(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = {"alerts.interval_seconds": 0.1, "alerts.storage_bytes": 1}
-    with caplog.at_level(logging.INFO, "recollect"):
-        async with recollect.connect(tmp_path / "memory.db", settings=settings) as memory:
+    with caplog.at_level(logging.INFO, "aforesaid"):
+        async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
             await memory.user("ann").add("user", "hello")
-            while not any(record.name == "recollect.performance" for record in caplog.records):
+            while not any(record.name == "aforesaid.performance" for record in caplog.records):
                 await asyncio.sleep(0.02)
             for _ in range(3):
                 await memory.health()
     assert len([line for line in changes(caplog) if line.startswith("alert (capacity): the store has ")]) == 1
-    lines = [record.getMessage() for record in caplog.records if record.name == "recollect.performance"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "aforesaid.performance"]
     assert any(line.startswith("add: 1 calls (") for line in lines)
 
 
 async def test_a_look_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     settings = {"alerts.interval_seconds": 0.1}
-    async with recollect.connect(tmp_path / "memory.db", settings=settings) as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
         looked = asyncio.Event()
         health_of, told = memory._store.health, 0
 
@@ -136,7 +136,7 @@ async def test_the_breaker_of_an_embedder_is_shown(tmp_path: Path) -> None:
     async with ScriptedModel() as model:
         embedder = f"tiny@{model.base_url}"
         settings = {"resilience.failures": 1, "resilience.attempts": 1, "models.embed.timeout": 5}
-        async with recollect.connect(tmp_path / "memory.db", embedder=embedder, settings=settings) as memory:
+        async with aforesaid.connect(tmp_path / "memory.db", embedder=embedder, settings=settings) as memory:
             assert dict((await memory.health()).component("embedder").facts)["server"] == "working"
             model.stop()
             await memory.user("ann").add("user", "hello")

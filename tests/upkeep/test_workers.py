@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import recollect
+import aforesaid
+from aforesaid.cli import app
+from aforesaid.domain.scope import Scope
+from aforesaid.store.postgres import PostgresStore
 from making import adding
 from pg import clean_database
-from recollect.cli import app
-from recollect.domain.scope import Scope
-from recollect.store.postgres import PostgresStore
 
 USERS = 6
 TURNS = 12
 
 
 def start_worker(dsn: str, *arguments: str) -> subprocess.Popen[str]:
-    command = str(Path(sys.executable).with_name("recollect"))
+    command = str(Path(sys.executable).with_name("aforesaid"))
     return subprocess.Popen(
         [command, "worker", "--store", dsn, "--profile", "default", *arguments],
         stdout=subprocess.PIPE,
@@ -65,7 +65,7 @@ async def until_done(dsn: str, users: int, workers: list[subprocess.Popen[str]])
 
 
 async def embedder_name() -> str:
-    async with recollect.connect(":memory:") as memory:
+    async with aforesaid.connect(":memory:") as memory:
         health = await memory.health()
         return dict(health.component("embedder").facts)["model"]
 
@@ -105,7 +105,7 @@ def test_only_a_shared_database_has_workers(tmp_path: Path) -> None:
 
 async def test_upkeep_can_be_left_to_workers(tmp_path: Path) -> None:
     settings = {"background": False}
-    async with recollect.connect(tmp_path / "memory.db", profile="archive", settings=settings) as memory:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="archive", settings=settings) as memory:
         ann = memory.user("ann")
         for turn in range(12):
             await ann.add("user", f"hello {turn}")

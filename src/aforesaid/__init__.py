@@ -1,0 +1,70 @@
+"""Aforesaid: long-term memory for chat bots and assistants.
+
+    import aforesaid
+
+    with aforesaid.open("memory.db") as memory:
+        ann = memory.user("ann")
+        ann.add("user", "I moved to Berlin last week.")
+        print(ann.search("Berlin")[0].text)
+
+The same for async code is `async with aforesaid.connect("memory.db")`; its methods have the same names.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # as type checkers know it; importing `typing` would cost more than all the rest
+if TYPE_CHECKING:
+    from aforesaid.blocking import open  # noqa: A004 - reads as aforesaid.open
+    from aforesaid.context import Context
+    from aforesaid.domain.hit import Hit
+    from aforesaid.domain.message import Message
+    from aforesaid.domain.receipt import Receipt
+    from aforesaid.domain.session import Session
+    from aforesaid.domain.summary import Summary
+    from aforesaid.errors import AforesaidError
+    from aforesaid.memory import Memory, UserMemory, connect
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AforesaidError",
+    "Context",
+    "Hit",
+    "Memory",
+    "Message",
+    "Receipt",
+    "Session",
+    "Summary",
+    "UserMemory",
+    "connect",
+    "open",
+]
+
+_HOME = {
+    "Context": "context",
+    "Hit": "domain.hit",
+    "Memory": "memory",
+    "Message": "domain.message",
+    "Receipt": "domain.receipt",
+    "AforesaidError": "errors",
+    "Session": "domain.session",
+    "Summary": "domain.summary",
+    "UserMemory": "memory",
+    "connect": "memory",
+    "open": "blocking",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Names are loaded when they are first used, so that importing the package costs next to nothing.
+    if name not in _HOME:
+        raise AttributeError(f"module 'aforesaid' has no attribute {name!r}")
+    value = getattr(import_module(f"aforesaid.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,117 @@
+"""From a message to a reply, on any platform: stored, answered with a context, stored again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.assistant import shown
+from aforesaid.assistant.answer import Answer
+from aforesaid.assistant.freeform import FreeForm
+from aforesaid.assistant.people import with_names
+from aforesaid.assistant.router import Router
+from aforesaid.assistant.turn import Turn
+from aforesaid.domain.scope import is_direct
+from aforesaid.domain.words import Within
+from aforesaid.errors import ModelError
+
+if TYPE_CHECKING:
+    from aforesaid.memory import Memory, UserMemory
+
+SYSTEM: Final = "You are a helpful assistant with a long memory. Answer briefly."
+NOT_DURABLE: Final = "this is kept in memory only, and will be lost when the program ends"
+_FOUND: Final = 5
+_LOOKED_AT: Final = 20
+_QUESTION: Final = ("?", "？", "؟")
+
+
+class Assistant:
+    """Answers what users say."""
+
+    def __init__(self, memory: Memory, *, system: str = SYSTEM) -> None:
+        self._memory = memory
+        self._system = system
+        self._free_form = FreeForm(memory)
+        self.router = Router(memory)
+
+    @property
+    def speaks(self) -> bool:
+        """Whether a model answers. What is said without one is no part of the conversation, and is not stored."""
+        return self._memory.models is not None and self._memory.models.has("chat")
+
+    async def command(self, user: UserMemory, text: str, *, name: str | None = None) -> Answer | None:
+        """Answer a command, or a request in free form, which is stored like all that is said; None if it is neither."""
+        answer = await self.router.answer(user, text)
+        if answer is not None or not text.strip():
+            return answer
+        turn = Turn(user, text, name=name)
+        request = await self._free_form.recognise(turn)
+        if request is None:
+            return None
+        # Stored first: what is to be forgotten is forgotten with these words, too.
+        receipt = await user.add("user", text, name=name)
+        answer = await self._free_form.carry_out(Turn(user, text, receipt.message, name), request)
+        await user.add("assistant", answer.text)
+        return answer
+
+    async def reply(self, user: UserMemory, text: str, *, name: str | None = None) -> AsyncGenerator[str, None]:
+        """Store what was said, and yield the reply piece by piece. What is not the model's own stands in brackets."""
+        receipt = await user.add("user", text, name=name)
+        for notice in (*(() if receipt.durable else (NOT_DURABLE,)), *receipt.notices):
+            yield f"({notice})\n"
+        turn = Turn(user, text, receipt.message, name)
+        pieces: list[str] = []
+        try:
+            async with aclosing(self.answer(turn)) as answer:
+                async for piece in answer:
+                    pieces.append(piece)
+                    yield piece
+        except ModelError as error:
+            yield f"(the model could not answer: {error}; what you said is stored)"
+        if pieces and self.speaks:
+            await user.add("assistant", "".join(pieces))
+
+    async def requested(self, turn: Turn) -> Answer | None:
+        """Carry out a request in free form, of which the message is stored already; None if it is none."""
+        request = await self._free_form.recognise(turn)
+        return None if request is None else await self._free_form.carry_out(turn, request)
+
+    async def answer(self, turn: Turn) -> AsyncGenerator[str, None]:
+        """Yield the answer to a message that is stored already, piece by piece. Nothing is stored here.
+
+        Raises ModelError when the model fails, perhaps after some pieces. Without a model it says what it remembers.
+        """
+        chat = self._memory.models
+        if chat is None or not self.speaks:
+            yield await self._without_a_model(turn)
+            return
+        from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
+
+        context = await turn.user.context(turn.text, system=self._system, answers=turn.message)
+        mentions = any("@" in message["content"] for message in context.messages)
+        heard = await turn.user.history(within=_within(turn)) if mentions else []
+        said = [
+            Said(message["role"], with_names(message["content"], turn, heard), message.get("name"))  # type: ignore[arg-type]
+            for message in context.messages
+        ]
+        async with aclosing(chat.stream("chat", said, scope=turn.user.scope)) as stream:
+            async for piece in stream:
+                yield piece
+
+    async def _without_a_model(self, turn: Turn) -> str:
+        """Answer a question with what is remembered, and say so; take note of everything else."""
+        if not turn.text.rstrip().endswith(_QUESTION):
+            return "Noted. (no model is configured, so I only remember; /help lists what I can do)"
+        without = () if turn.message is None else (turn.message.id,)
+        found = await turn.user.search(turn.text, _LOOKED_AT, within=_within(turn), without=without)
+        # What the assistant itself said is no news, and what shares no word with the question is a guess.
+        told = [hit for hit in found if hit.terms and (hit.message is None or hit.message.role == "user")]
+        if not told:
+            return "(no model is configured, so I cannot answer, and I remember nothing about that)"
+        return f"(no model is configured; this is what I remember)\n{shown.hits(told[:_FOUND])}"
+
+
+def _within(turn: Turn) -> Within:
+    """Return where to look: where several people talk, at what all of them said there."""
+    return "user" if is_direct(turn.user.scope.thread) else "thread"

@@ -1,0 +1,64 @@
+"""What people can ask about their own data: a copy of it, and that all of it is erased."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from aforesaid.assistant.answer import Answer, Button, File
+
+if TYPE_CHECKING:
+    from aforesaid.memory import Memory, UserMemory
+
+ERASE: Final = "erase everything"
+KEEP: Final = "keep everything"
+_PAGE: Final = 1000
+
+
+async def copy(user: UserMemory) -> Answer:
+    """Return all that is stored about a user, as a file."""
+    messages: list[dict[str, Any]] = []
+    page = await user.history(_PAGE)
+    while page:
+        messages[:0] = [asdict(message) for message in page]
+        page = await user.history(_PAGE, before=page[0])
+    whole = {
+        "user": user.scope.user,
+        "space": user.scope.space,
+        "written_at": datetime.now(UTC),
+        "messages": messages,
+        "memories": [asdict(memory) for memory in await user.memories(active=None)],
+        "facts": [asdict(facts) for facts in await user.facts()],
+        "summaries": [asdict(summary) for summary in await user.summaries(active=None)],
+        "settings": await user.settings(),
+    }
+    content = json.dumps(whole, ensure_ascii=False, indent=1, default=_plain).encode()
+    told = f"This is all that I have stored about you here: {len(messages):,} messages, and what I know."
+    return Answer(told, file=File("my-data.json", content), private=True)
+
+
+def question() -> Answer:
+    """Ask whether somebody is sure."""
+    return Answer(
+        "This erases everything that you said here and all that I know about you, for good. There is no way back. "
+        f'Type "{ERASE}" if you are sure; anything else keeps it.',
+        (Button("Erase everything", ERASE), Button("Keep everything", KEEP)),
+    )
+
+
+async def erase(memory: Memory | None, user: UserMemory) -> Answer:
+    """Erase a user."""
+    if memory is None:
+        return Answer("That cannot be done here. Ask whoever runs this bot.")
+    done = await memory.purge(user.scope.user, space=user.scope.space, actor=user.scope.user)
+    return Answer(f"Everything is erased: {done.messages:,} messages, and all that I knew about you.")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)

@@ -1,0 +1,139 @@
+"""The same memory for code that does not await: one generic facade over the async one.
+
+Every call runs on an event loop in a thread of its own, through an anyio portal. Nothing is written twice: methods are
+passed on by name, and `_blocking_types.pyi` (made from the async classes) tells editors and type checkers about them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+import anyio
+from anyio.from_thread import BlockingPortal
+
+from aforesaid.errors import StoreClosed
+from aforesaid.memory import Memory, UserMemory, connect
+from aforesaid.models.embed import Embedder
+from aforesaid.settings import Settings
+
+if TYPE_CHECKING:
+    from aforesaid._blocking_types import BlockingMemory
+
+T = TypeVar("T")
+
+
+def open(  # noqa: A001 - reads as aforesaid.open
+    location: str | os.PathLike[str] | None = None,
+    *,
+    profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    embedder: str | Embedder | None = None,
+    settings: Settings | Mapping[str, object] | str | os.PathLike[str] | None = None,
+) -> BlockingMemory:
+    """Open a memory: `with aforesaid.open(…) as memory`, or call `memory.close()` at the end. See `connect`."""
+    connecting = connect(location, profile=profile, embedder=embedder, settings=settings)
+    loop = _Loop()
+    try:
+        memory = loop.run(connecting.__aenter__)
+    except BaseException:
+        loop.stop()
+        raise
+    return cast("BlockingMemory", _Memory(memory, loop))
+
+
+class _Loop:
+    """An event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._stopping = threading.Lock()
+        self._closed = False
+        started: Future[BlockingPortal] = Future()
+
+        async def serve() -> None:
+            async with BlockingPortal() as portal:
+                started.set_result(portal)
+                await portal.sleep_until_stopped()
+
+        # A daemon thread: a program that forgets to close its memory can still end, and has lost nothing.
+        self._thread = threading.Thread(target=anyio.run, args=(serve,), name="aforesaid-loop", daemon=True)
+        self._thread.start()
+        self._portal = started.result()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def run(self, call: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return self._portal.call(call)
+        except RuntimeError as error:
+            if self._closed or not self.running:
+                raise StoreClosed(
+                    "this memory has been closed, or was opened before this process was forked"
+                ) from error
+            raise
+
+    def stop(self, before: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Stop once, whoever asks first; the others wait until it has stopped."""
+        with self._stopping:
+            if self._closed or not self.running:
+                return
+            try:
+                if before is not None:
+                    self._portal.call(before)
+            finally:
+                self._closed = True
+                self._portal.start_task_soon(self._portal.stop)
+                self._thread.join()
+
+
+class _Facade:
+    """Passes on whatever is asked of it, and waits for what is awaited."""
+
+    def __init__(self, target: Memory | UserMemory, loop: _Loop) -> None:
+        self._target = target
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as many types as there are attributes
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self._target, name)
+        if not callable(value):
+            return value
+        waits = inspect.iscoroutinefunction(value)
+
+        @functools.wraps(value)
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            if waits:
+                return self._loop.run(functools.partial(value, *args, **kwargs))
+            result = value(*args, **kwargs)
+            return _Facade(result, self._loop) if isinstance(result, UserMemory) else result
+
+        return call
+
+    def __dir__(self) -> list[str]:
+        return [name for name in dir(self._target) if not name.startswith("_")]
+
+    def __repr__(self) -> str:
+        return f"<blocking {self._target!r}>"
+
+
+class _Memory(_Facade):
+    """The memory itself, which also owns the loop that everything runs on."""
+
+    def close(self) -> None:
+        self._loop.stop(before=cast("Memory", self._target).close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,375 @@
+"""The desk that all messages of a bot go over: stored first, answered in the order of their thread, told when not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+from time import time
+from types import TracebackType
+from typing import Final, Self
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
+
+from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, is_command
+from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
+from aforesaid.bots.lanes import Lanes
+from aforesaid.bots.owed import Debts, Owed
+from aforesaid.bots.reminding import Reminding
+from aforesaid.bots.replying import Replying, found
+from aforesaid.bots.sending import Sender
+from aforesaid.bots.tally import Tally
+from aforesaid.domain.message import Message
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Component
+from aforesaid.errors import AforesaidError, StoreError
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.tasks import end
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+AT_ONCE: Final = 32
+"""So many threads are answered side by side."""
+MOST_WAITING: Final = 20
+"""So many messages of a thread wait for an answer; what comes on top is stored and not answered."""
+PATIENCE: Final = 10.0
+"""When a bot stops, what it is about to say gets so many seconds."""
+_CATCH_UP: Final = 60.0
+"""So many seconds lie between two looks at what could not be answered."""
+_TOLD: Final = 10_000
+_SHORT: Final = 20
+"""What a two-step command asks for is not longer."""
+
+
+class Desk:
+    """Takes in what a platform hands in, and answers through it. Use it with `async with`.
+
+    When `hear` returns, the message is stored. Whatever is handed in again, as after a crash, is recognised by its id:
+    stored once, and answered once. What could not be answered before the bot stopped is answered when it runs again.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        platform: Platform,
+        *,
+        assistant: Assistant | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        at_once: int = AT_ONCE,
+        patience: float = PATIENCE,
+    ) -> None:
+        self.tally = Tally()
+        self.assistant = assistant or Assistant(memory)
+        self.memory = memory
+        self._platform = platform
+        self._sender = Sender(platform, self.tally)
+        self._reminding = Reminding(memory, platform, self._sender, self.tally, clock)
+        self._lanes = Lanes(at_once)
+        self._patience = patience
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
+        self._replying = Replying(platform, self.assistant, self.tally)
+        self._debts = Debts(memory, platform.name)
+        self._answering: set[str] = set()
+        """What is noted as owed and is being taken care of."""
+        self._catching_up: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._reminding.start()
+        self._catching_up = asyncio.create_task(self._catch_up(), name="aforesaid-catching-up")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._reminding.stop()
+        await end(self._catching_up)
+        left = await self._lanes.finish(self._patience)
+        if left:
+            _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
+
+    async def hear(self, heard: Heard) -> None:
+        """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
+        self.tally.heard += 1
+        lane = _lane(heard.address)
+        text = _whole(heard)
+        if not text.strip():
+            return
+        async with self._turn(lane):
+            user = self._user(heard.address)
+            try:
+                if await self._route(user, heard, text) or await found(user, heard.id) is not None:
+                    return
+                await self._store(user, heard, text)
+            except AforesaidError as error:
+                self._not_stored(heard, error)
+
+    async def resume(self) -> None:
+        """Answer what was taken in and not answered, because the bot was stopped or could not send."""
+        try:
+            left = await self._debts.left()
+        except StoreError as error:
+            _log.warning("what was not answered before is answered when the store works again: %s", error)
+            return
+        for owed in left:
+            if owed.key in self._answering or not self._reachable(owed.address):
+                continue
+            if owed.command is not None:
+                told = f"(I was stopped before I had answered {owed.command}. Send it again if you still want it.)"
+                self._say(owed.address, Answer(told), owed.id, owed=owed)
+                continue
+            message = await found(self._user(owed.address), owed.id)
+            if message is None:
+                # It was erased meanwhile, or never stored: then it comes again.
+                await self._debts.settle(owed)
+                continue
+            heard = Heard(owed.address, owed.id, message.text, message.at, message.name, called=owed.called)
+            self._do(owed.address, partial(self._reply, heard, message, owed), owed)
+
+    async def edited(self, edit: Edited) -> None:
+        """Store the new words of a message behind the old ones, which stay in the log."""
+        text = _clean(edit.text)
+        if not text or not text.strip():
+            return
+        stamp = edit.at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
+        async with self._turn(_lane(edit.address)):
+            user = self._user(edit.address)
+            before = await found(user, edit.id)
+            if before is None or before.text == text:
+                # What was never stored, as a command, or was not changed, as a link that got its preview.
+                return
+            name = _clean(edit.name)
+            await user.add("user", f"(edited) {text}", id=f"{edit.id}:edited:{stamp}", at=edit.at, name=name)
+            self.tally.edits += 1
+
+    async def deleted(self, deletion: Deleted) -> None:
+        """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase."""
+        async with self._turn(_lane(deletion.address)):
+            before = await found(self._user(deletion.address), deletion.id)
+            if before is None:
+                return
+            # Whoever deletes it, it belongs to the person who said it.
+            user = self._user(deletion.address._replace(user=before.user))
+            said = before.at.astimezone(UTC)
+            await user.add(
+                "tool",
+                f"(deleted the message of {said:%Y-%m-%d %H:%M} UTC)",
+                id=f"{deletion.id}:deleted",
+                at=deletion.at,
+                author=before.author,
+                name=before.name,
+            )
+            self.tally.deletions += 1
+
+    async def pressed(self, pressed: Pressed) -> None:
+        """Take a button for the word that it stands for, and send the answer."""
+        owed = None
+        if pressed.id is not None:
+            owed = Owed(pressed.address, pressed.id, time(), command="a button")
+            if self._debts.knows(owed):
+                return
+            await self._owe(owed)
+        self._say(pressed.address, await self.press(pressed), owed=owed)
+
+    async def press(self, pressed: Pressed) -> Answer:
+        """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
+        async with self._turn(_lane(pressed.address)):
+            user = self._user(pressed.address)
+            answer = await self.assistant.router.step(user, pressed.word, stay=True)
+        return answer or Answer("That question is not open any more.")
+
+    async def command(self, address: Address, text: str) -> Answer:
+        """Carry out a command when it is its turn, and return the answer: where the platform wants it back."""
+        self.tally.commands += 1
+        done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        async def job() -> None:
+            try:
+                answer = await self.assistant.router.answer(self._user(address), text)
+            except BaseException as error:
+                # Whatever it is, somebody waits for it.
+                done.set_exception(error)
+                raise
+            done.set_result(answer or Answer("That did not work."))
+
+        self._lanes.add(_lane(address), job)
+        return await done
+
+    async def remind(self) -> int:
+        """Deliver the reminders whose time has come, now; return how many. It also happens by itself."""
+        return await self._reminding.deliver()
+
+    async def idle(self) -> None:
+        """Wait until everything is answered that was heard."""
+        await self._lanes.idle()
+
+    def health(self) -> Component:
+        """Say how the bot is doing."""
+        parts = self._platform.parts() if isinstance(self._platform, Equipped) else ()
+        return self.tally.component(self._platform.name, self._lanes.waiting(), parts)
+
+    def _user(self, address: Address) -> UserMemory:
+        return self.memory.user(address.user, space=address.space, thread=address.thread)
+
+    def _turn(self, lane: tuple[str, str]) -> asyncio.Lock:
+        """Return what those who store into one thread take turns by, in the order in which they came."""
+        lock = self._turns.get(lane)
+        if lock is None:
+            lock = self._turns[lane] = asyncio.Lock()
+        return lock
+
+    async def _route(self, user: UserMemory, heard: Heard, text: str) -> bool:
+        """Take care of commands and of what they asked for; False for everything else."""
+        router = self.assistant.router
+        if heard.wanted and is_command(text):
+            owed = Owed(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
+            if self._debts.knows(owed):
+                return True
+            self.tally.commands += 1
+            await self._owe(owed)
+            if router.asks_back(text):
+                # At once: the next message may be what it asks for.
+                answer = await router.answer(user, text)
+                self._say(heard.address, answer or Answer(""), heard.id, owed=owed)
+            else:
+                await router.leave(user)
+                self._do(heard.address, lambda: self._command(user, heard, text), owed)
+            return True
+        if not heard.wanted and len(text) > _SHORT:
+            return False
+        return await self._step(user, heard, text)
+
+    async def _step(self, user: UserMemory, heard: Heard, text: str) -> bool:
+        """Take what a two-step command asked for; False where nothing was asked, or the text does not fit."""
+        router = self.assistant.router
+        owed = Owed(heard.address, heard.id, time(), command="that")
+        if self._debts.knows(owed):
+            return True
+        if not await router.is_open(user):
+            return False
+        await self._owe(owed)
+        answer = await router.step(user, text)
+        if answer is None:
+            await self._settle(owed)
+            return False
+        self._say(heard.address, answer, heard.id, owed=owed)
+        return True
+
+    async def _command(self, user: UserMemory, heard: Heard, text: str) -> bool:
+        async with self._platform.typing(heard.address):
+            answer = await self.assistant.router.answer(user, text)
+        return answer is None or await self._sender.send(heard.address, answer, heard.id)
+
+    def _say(self, to: Address, answer: Answer, answers: str | None = None, *, owed: Owed | None = None) -> None:
+        self._do(to, lambda: self._sender.send(to, answer, answers), owed)
+
+    async def _owe(self, owed: Owed) -> None:
+        self._answering.add(owed.key)
+        await self._debts.note(owed)
+
+    async def _settle(self, owed: Owed) -> None:
+        await self._debts.settle(owed)
+        self._answering.discard(owed.key)
+
+    async def _catch_up(self) -> None:
+        """Come back now and then to what could not be sent, or to those who were not there."""
+        while True:
+            await asyncio.sleep(_CATCH_UP)
+            if self.tally.connected:
+                await self.resume()
+
+    def _reachable(self, to: Address) -> bool:
+        return not isinstance(self._platform, Attended) or self._platform.reachable(to)
+
+    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: Owed | None) -> None:
+        """Have something done when it is its turn. What was owed is settled if that says so."""
+
+        async def job() -> None:
+            try:
+                if await answer() and owed is not None:
+                    await self._debts.settle(owed)
+            finally:
+                if owed is not None:
+                    self._answering.discard(owed.key)
+
+        if owed is not None:
+            self._answering.add(owed.key)
+        self._lanes.add(_lane(to), job)
+
+    async def _store(self, user: UserMemory, heard: Heard, text: str) -> None:
+        """Store a message, and have it answered."""
+        lane = _lane(heard.address)
+        answered = heard.wanted and self._lanes.waiting(lane) < MOST_WAITING
+        owed = Owed(heard.address, heard.id, time(), called=heard.called)
+        adding = user.add("user", text, id=heard.id, at=heard.at, name=_clean(heard.name))
+        if answered:
+            # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
+            try:
+                _, receipt = await asyncio.gather(self._owe(owed), adding)
+            except AforesaidError:
+                await self._settle(owed)
+                raise
+        else:
+            receipt = await adding
+        self.tally.stored += not receipt.duplicate
+        self._tell(heard.address, receipt)
+        if answered:
+            self._do(heard.address, lambda: self._reply(heard, receipt.message, owed), owed)
+        elif heard.wanted:
+            self.tally.skipped += 1
+            if self._lanes.waiting(lane) == MOST_WAITING:
+                told = "(that is a lot at once: I keep all of it, and answer what came first)"
+                self._say(heard.address, Answer(told))
+
+    async def _reply(self, heard: Heard, message: Message, owed: Owed) -> bool:
+        """Answer a message that is stored; store the reply, then send it. False if it could not be sent."""
+        answer, name = await self._replying.reply(
+            self._user(heard.address), heard, message, lambda receipt: self._tell(heard.address, receipt)
+        )
+        return await self._sender.send(
+            heard.address,
+            answer,
+            heard.id,
+            once=name,
+            skip=owed.sent,
+            sent=lambda parts: self._debts.sent(owed, parts),
+        )
+
+    def _tell(self, to: Address, receipt: Receipt) -> None:
+        """Say what a person should know about how their words are kept: once, and again when it is over."""
+        news = frozenset((*receipt.notices, *(() if receipt.durable else (NOT_DURABLE,))))
+        key = (to.space, to.user)
+        before = self._told.get(key, frozenset())
+        if news == before:
+            return
+        self._told[key] = news
+        for notice in sorted(news - before):
+            self._say(to, Answer(f"({notice})"))
+        if NOT_DURABLE in before - news:
+            self._say(to, Answer("(what you say is kept for good again, and so is what you said meanwhile)"))
+
+    def _not_stored(self, heard: Heard, error: AforesaidError) -> None:
+        self.tally.failed(f"a message could not be stored: {error}")
+        if isinstance(error, StoreError):
+            _log.error("a message of %s in %s could not be stored: %s", heard.address.user, heard.address.space, error)
+        if heard.wanted:
+            self._say(heard.address, Answer(f"(I could not store that, so I will not remember it: {error})"), heard.id)
+
+
+def _lane(address: Address) -> tuple[str, str]:
+    """Return what keeps its order: a thread of a space, or the direct chat with a person."""
+    return address.space, f"direct:{address.user}" if address.thread is None else address.thread
+
+
+def _whole(heard: Heard) -> str:
+    """Return a message with what came along with it."""
+    notes = "\n".join(f"[attached: {each}]" for each in heard.attachments)
+    return "\n".join(part for part in (_clean(heard.text) or "", _clean(notes) or "") if part)
+
+
+def _clean(text: str | None) -> str | None:
+    """Put a sign in the place of what no store can hold, for the sender cannot see it."""
+    return None if text is None else text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -1,0 +1,102 @@
+"""A small file beside the store that says how a bot is doing, for `aforesaid status` in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from aforesaid.domain.report import Component
+from aforesaid.settings.locate import usual_place
+from aforesaid.store import sqlite_path
+from aforesaid.tasks import end
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+EVERY: Final = 15.0
+_SILENT: Final = timedelta(seconds=60)
+"""A bot of which nothing was heard for so long is not well."""
+_SUFFIX: Final = ".bot.json"
+_ELSEWHERE: Final = ("json:", "files:")
+
+
+def folder_and_name(location: str | None) -> tuple[Path, str] | None:
+    """Return where the bots of a store leave their notes, and how these begin; None for a store in memory."""
+    where = location or ""
+    if where.startswith(("postgresql:", "postgres:")):
+        return usual_place(os.environ).parent, "postgresql"
+    for scheme in _ELSEWHERE:
+        where = where.removeprefix(scheme)
+    file = sqlite_path(where or None)
+    return None if file is None else (file.expanduser().parent, file.name)
+
+
+class Heartbeat:
+    """Writes the note of one bot, again and again, and takes it away when the bot stops."""
+
+    def __init__(self, location: str | None, platform: str, health: Callable[[], Component]) -> None:
+        place = folder_and_name(location)
+        self._path = None if place is None else place[0] / f"{place[1]}.{platform}{_SUFFIX}"
+        self._health = health
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> None:
+        if self._path is not None:
+            self._task = asyncio.create_task(self._beat(self._path), name="aforesaid-heartbeat")
+
+    async def __aexit__(self, *error: object) -> None:
+        await end(self._task)
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    async def _beat(self, path: Path) -> None:
+        while True:
+            try:
+                write(path, self._health())
+            except OSError as error:
+                _log.warning("how the bot is doing cannot be written to %s: %s", path, error)
+            await asyncio.sleep(EVERY)
+
+
+def write(path: Path, component: Component) -> None:
+    """Write a note, in one step."""
+    note = {
+        "name": component.name,
+        "status": component.status,
+        "process": os.getpid(),
+        "written_at": datetime.now(UTC).isoformat(),
+        "last_update": None if component.last_update is None else component.last_update.isoformat(),
+        "issues": component.issues,
+        "facts": component.facts,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(note, ensure_ascii=False), encoding="utf-8")
+    draft.replace(path)
+
+
+def bots_of(location: str | None, now: datetime) -> list[Component]:
+    """Return how the bots of a store are doing: those that run, and those that ended without saying so."""
+    place = folder_and_name(location)
+    return [] if place is None else list(_read(*place, now))
+
+
+def _read(folder: Path, name: str, now: datetime) -> Iterator[Component]:
+    for path in sorted(folder.glob(f"{name}.*{_SUFFIX}")) if folder.is_dir() else ():
+        try:
+            note = json.loads(path.read_text(encoding="utf-8"))
+            written = datetime.fromisoformat(note["written_at"])
+            last = None if note["last_update"] is None else datetime.fromisoformat(note["last_update"])
+            facts = (("process", str(note["process"])), *((str(what), str(value)) for what, value in note["facts"]))
+            issues, status = tuple(map(str, note["issues"])), note["status"]
+            if now - written > _SILENT:
+                status = "failing"
+                issues = (f"nothing was heard of it since {written:%Y-%m-%d %H:%M} UTC; it was killed, or hangs",)
+            yield Component(str(note["name"]), status, last, issues, facts)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            yield Component(path.name, "failing", None, (f"its note cannot be read: {error}",), ())

@@ -1,0 +1,321 @@
+"""One connection to a server: getting in, staying in, and what comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, Self, TypeAlias
+
+from aforesaid import __version__
+from aforesaid.bots.mumble import packets, protobuf
+from aforesaid.bots.mumble.messages import (
+    KINDS,
+    NUMBERS,
+    TUNNEL,
+    Authenticate,
+    ChannelRemove,
+    ChannelState,
+    Denial,
+    Message,
+    PermissionDenied,
+    Ping,
+    Refusal,
+    Reject,
+    ServerConfig,
+    ServerSync,
+    TextMessage,
+    UserRemove,
+    UserState,
+    Version,
+)
+from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.people import People, Person
+from aforesaid.bots.mumble.protobuf import Garbled
+from aforesaid.bots.mumble.secure import Address, open_connection
+from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.tasks import end
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+_HEAD: Final = struct.Struct(">HI")
+_LARGEST: Final = 8 * 1024 * 1024
+_SPOKEN_VERSION: Final = 1 << 16 | 4 << 8
+"""1.4: from 1.5 on servers would send voice in another form."""
+_BOT: Final = 1
+_PING_SECONDS: Final = 10.0
+_SILENCE_SECONDS: Final = 30.0
+_ENTRY_SECONDS: Final = 20.0
+_FAREWELL_SECONDS: Final = 2.0
+_USUAL_LENGTH: Final = 5000
+
+_REFUSALS: Final = {
+    Refusal.WRONG_VERSION: "it wants another version of Mumble",
+    Refusal.INVALID_USERNAME: "it does not allow this name: choose another one in bots.mumble.name",
+    Refusal.WRONG_USER_PASSWORD: "this name is registered to somebody else's certificate or password: choose another "
+    "one in bots.mumble.name, or set bots.mumble.certificate or bots.mumble.password",
+    Refusal.WRONG_SERVER_PASSWORD: "the password of the server is wrong: set bots.mumble.password",
+    Refusal.USERNAME_IN_USE: "somebody of this name is there already",
+    Refusal.SERVER_FULL: "the server is full",
+    Refusal.NO_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
+    Refusal.AUTHENTICATOR_FAIL: "its authenticator does not work",
+    Refusal.NO_NEW_CONNECTIONS: "it takes no new connections",
+}
+_DENIALS: Final[dict[int | None, str]] = {
+    Denial.TEXT_TOO_LONG: "a text is longer than the server allows",
+    Denial.MISSING_CERTIFICATE: "it wants a certificate: set bots.mumble.certificate",
+    Denial.CHANNEL_FULL: "the channel is full",
+}
+_PASSING: Final = {
+    Refusal.USERNAME_IN_USE,
+    Refusal.SERVER_FULL,
+    Refusal.AUTHENTICATOR_FAIL,
+    Refusal.NO_NEW_CONNECTIONS,
+}
+"""What may be over in a while: after a broken connection, a server takes the bot for still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Somebody wrote something. `channel` is None when it was for the bot alone."""
+
+    person: Person
+    channel: int | None
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spoke:
+    """A moment of somebody's voice."""
+
+    person: Person
+    packet: Heard
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Somebody is gone."""
+
+    person: Person
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The server did not allow something."""
+
+    why: str
+
+
+Event: TypeAlias = Told | Spoke | Left | Denied
+
+
+@asynccontextmanager
+async def connect(
+    address: Address, name: str, password: str | None = None, *, pace: Pace | None = None
+) -> AsyncIterator[Link]:
+    """Get into a server, and leave it at the end. Raises PlatformError, which says what to do."""
+    link = await Link.open(address, name, password, pace or Pace())
+    try:
+        yield link
+    finally:
+        await link.close()
+
+
+class Link:
+    """A connection on which the bot is known. Made by `open`."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address, pace: Pace
+    ) -> None:
+        self.people = People()
+        self.session = 0
+        self.message_length = _USUAL_LENGTH
+        """The most characters of a text, its markup included. 0: no limit."""
+        self.bandwidth: int | None = None
+        """The most bits that one may send in a second."""
+        self._reader = reader
+        self._writer = writer
+        self._address = address
+        self._pace = pace
+        self._pinging: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, address: Address, name: str, password: str | None, pace: Pace) -> Self:
+        """Get into a server. Raises PlatformError, which says what to do."""
+        reader, writer = await open_connection(address)
+        link = cls(reader, writer, address, pace)
+        try:
+            async with asyncio.timeout(_ENTRY_SECONDS):
+                await link._enter(name, password)
+        except TimeoutError:
+            writer.transport.abort()
+            raise PlatformUnavailable(
+                f"the Mumble server at {address} did not let the bot in within {_ENTRY_SECONDS:g} s"
+            ) from None
+        except BaseException:
+            writer.transport.abort()
+            raise
+        link._pinging = asyncio.create_task(link._ping(), name="aforesaid-mumble-ping")
+        return link
+
+    @property
+    def me(self) -> Person:
+        """The bot itself, as the server sees it."""
+        return self.people.persons.get(self.session, Person(self.session))
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """Yield what happens, in its order, until the connection breaks: then raise PlatformError.
+
+        This is what reads from the connection, so whoever iterates must not dwell on an event.
+        """
+        while True:
+            kind, body = await self._frame()
+            event = self._voice(body) if kind == TUNNEL else self._event(self._message(kind, body))
+            if event is not None:
+                yield event
+
+    async def write(self, html: str, *, channel: int | None = None, session: int | None = None) -> None:
+        """Send a text to a channel or to somebody, not faster than servers allow."""
+        await self._pace.wait()
+        sessions = () if session is None else (session,)
+        channels = () if channel is None else (channel,)
+        await self.send(TextMessage(session=sessions, channel_id=channels, message=html))
+
+    async def change(self, state: UserState) -> None:
+        """Change something about the bot itself: its channel, its comment."""
+        await self._pace.wait()
+        await self.send(state)
+
+    async def send(self, message: Message) -> None:
+        """Send a message."""
+        await self._send(NUMBERS[type(message)], protobuf.encode(message))
+
+    async def send_voice(self, packet: bytes) -> None:
+        """Send a packet of voice."""
+        await self._send(TUNNEL, packet)
+
+    async def close(self) -> None:
+        """Leave. Leaving twice is fine."""
+        await end(self._pinging)
+        self._writer.close()
+        # A server that hung up first, or does not answer any more, is left all the same.
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_FAREWELL_SECONDS):
+                await self._writer.wait_closed()
+
+    async def _send(self, number: int, body: bytes) -> None:
+        try:
+            self._writer.write(_HEAD.pack(number, len(body)) + body)
+            await self._writer.drain()
+        except OSError as error:
+            raise self._lost(error) from error
+
+    async def _enter(self, name: str, password: str | None) -> None:
+        """Say who one is, and read until everybody who is there is known."""
+        await self.send(Version(_SPOKEN_VERSION, f"Aforesaid {__version__}"))
+        await self.send(Authenticate(name, password or None, opus=True, client_type=_BOT))
+        while not self.session:
+            kind, body = await self._frame()
+            if kind != TUNNEL:
+                message = self._message(kind, body)
+                if isinstance(message, ServerSync):
+                    self.session = message.session or 0
+                    self.bandwidth = message.max_bandwidth
+                self._event(message)
+
+    async def _frame(self) -> tuple[int, bytes]:
+        try:
+            # The server answers every ping: silence means that it, or the way to it, is gone.
+            async with asyncio.timeout(_SILENCE_SECONDS):
+                number, length = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
+                if length > _LARGEST:
+                    raise self._lost(Garbled(f"a message of {length} bytes was announced"))
+                return number, await self._reader.readexactly(length)
+        except TimeoutError:
+            raise PlatformUnavailable(
+                f"the Mumble server at {self._address} has been silent for {_SILENCE_SECONDS:g} s"
+            ) from None
+        except (OSError, asyncio.IncompleteReadError) as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> PlatformUnavailable:
+        why = "it hung up" if isinstance(error, asyncio.IncompleteReadError) else str(error) or type(error).__name__
+        return PlatformUnavailable(f"the connection to the Mumble server at {self._address} broke: {why}")
+
+    def _message(self, number: int, body: bytes) -> Message | None:
+        kind = KINDS.get(number)
+        try:
+            return None if kind is None else protobuf.decode(kind, body)
+        except Garbled as error:
+            raise self._lost(error) from error
+
+    def _event(self, message: Message | None) -> Event | None:
+        match message:
+            case UserState():
+                self.people.user(message)
+            case UserRemove():
+                return self._removed(message)
+            case ChannelState():
+                self.people.channel(message)
+            case ChannelRemove():
+                self.people.channels.pop(message.channel_id or 0, None)
+            case ServerConfig() if message.message_length is not None:
+                self.message_length = message.message_length
+            case Reject():
+                raise self._rejected(message)
+            case PermissionDenied():
+                missing = f"permission {message.permission or 0:#x} is missing"
+                return Denied(message.reason or _DENIALS.get(message.type, missing))
+            case TextMessage():
+                return self._told(message)
+        return None
+
+    def _removed(self, message: UserRemove) -> Event | None:
+        if message.session == self.session:
+            what = "banned" if message.ban else "kicked"
+            why = f": {message.reason}" if message.reason else ""
+            raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
+        person = self.people.gone(message.session)
+        return None if person is None else Left(person)
+
+    def _told(self, message: TextMessage) -> Event | None:
+        person = self.people.persons.get(message.actor or 0)
+        if person is None or person.session == self.session:
+            # The server's own announcements have no author.
+            return None
+        private = self.session in message.session
+        return Told(person, None if private else self.me.channel, message.message or "")
+
+    def _voice(self, body: bytes) -> Event | None:
+        try:
+            packet = packets.heard(body)
+        except Garbled as error:
+            # The server passes on what clients send: one that stutters ends nobody's connection.
+            _log.debug("a packet of voice was dropped: %s", error)
+            return None
+        person = None if packet is None else self.people.persons.get(packet.session)
+        return None if packet is None or person is None else Spoke(person, packet)
+
+    def _rejected(self, message: Reject) -> PlatformRefused | PlatformUnavailable:
+        try:
+            known = Refusal(message.type or 0)
+        except ValueError:
+            known = Refusal.NONE
+        said = message.reason or "no reason given"
+        text = f"the Mumble server at {self._address} does not let the bot in: {_REFUSALS.get(known, said)} ({said})"
+        return PlatformUnavailable(text) if known in _PASSING else PlatformRefused(text)
+
+    async def _ping(self) -> None:
+        """Send a ping every now and then: without them a server hangs up."""
+        try:
+            while True:
+                await asyncio.sleep(_PING_SECONDS)
+                await self.send(Ping(int(time.monotonic() * 1000)))
+        except PlatformUnavailable as error:
+            # Whoever reads from the connection learns it, too.
+            _log.debug("no ping could be sent: %s", error)

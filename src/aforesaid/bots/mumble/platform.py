@@ -1,0 +1,299 @@
+"""A Mumble server as a platform for a bot."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache
+
+from aforesaid.assistant import CALLED, Button, File, is_command
+from aforesaid.bots.contract import Address, Heard
+from aforesaid.bots.mumble import secure
+from aforesaid.bots.mumble.link import Denied, Left, Link, Spoke, Told
+from aforesaid.bots.mumble.markup import marked_up, plain
+from aforesaid.bots.mumble.messages import UserState
+from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.people import Person
+from aforesaid.bots.mumble.sound import check_library
+from aforesaid.bots.mumble.speakable import speakable
+from aforesaid.bots.mumble.voice import Audience, Voice
+from aforesaid.bots.splitting import split, units
+from aforesaid.domain.report import Component
+from aforesaid.errors import InvalidInput, PlatformRefused, PlatformUnavailable
+from aforesaid.models.speech import RoutedSpeech, speech_health
+from aforesaid.settings import MumbleSettings
+from aforesaid.tasks import end
+
+if TYPE_CHECKING:
+    from aforesaid.bots.desk import Desk
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+_USUAL_NAME: Final = "Aforesaid"
+_REMEMBERED: Final = 1_000
+_SHORTEST: Final = 64
+_COMMENT: Final = "I am a bot with a long memory: I keep what is written{} where I am. Write /help to me."
+
+
+class Mumble:
+    """One bot on one server."""
+
+    name: Final = "mumble"
+
+    def __init__(
+        self,
+        settings: MumbleSettings,
+        speech: RoutedSpeech | None = None,
+        *,
+        called: tuple[str, ...] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        if settings.host is None:
+            raise InvalidInput("no Mumble server is named: set bots.mumble.host or AFORESAID_BOTS__MUMBLE__HOST")
+        certificate = None if settings.certificate is None else Path(settings.certificate)
+        self._server = secure.Address(settings.host.casefold(), settings.port, settings.fingerprint, certificate)
+        self._settings = settings
+        self._name = settings.name or next(iter(called), _USUAL_NAME)
+        self._called = tuple(dict.fromkeys((self._name, *called, *CALLED)))
+        self._speech = speech
+        self._pace = pace or Pace()
+        self._link: Link | None = None
+        self._desk: Desk | None = None
+        self._voice = None if speech is None or not speech.hears else Voice(speech, self._understood, self._note)
+        if speech is not None and (speech.hears or speech.speaks):
+            check_library()
+        self._spoken: LRUCache[str, bool] = LRUCache(_REMEMBERED)
+        """Messages that were spoken, by id: they are answered in the same way."""
+
+    @property
+    def longest(self) -> int:
+        """Half of what the server takes: the other half is for what HTML makes of it."""
+        limit = 0 if self._link is None else self._link.message_length
+        return max(_SHORTEST, (limit or 5000) // 2)
+
+    @property
+    def space(self) -> str:
+        """What is said in the channels of this server stays in this space."""
+        return f"{self.name}:{self._server}"
+
+    async def check(self) -> str:
+        """Get into the server, and into the channel."""
+        await self._leave()
+        link = await Link.open(self._server, self._name, self._settings.password, self._pace)
+        self._link = link
+        try:
+            await self._settle_in(link)
+        except BaseException:
+            await self._leave()
+            raise
+        return link.me.name or self._name
+
+    async def listen(self, desk: Desk) -> None:
+        """Hand in what is written and said, until the connection is lost."""
+        link = self._connected()
+        self._desk = desk
+        noticing = None if self._voice is None else asyncio.create_task(self._voice.notice_ends())
+        try:
+            async for event in link.events():
+                match event:
+                    case Told():
+                        await self._told(event)
+                    case Spoke() if self._voice is not None:
+                        self._voice.hear(event)
+                    case Left() if self._voice is not None:
+                        self._voice.forget(event.person)
+                    case Denied():
+                        _log.warning("the Mumble server did not allow something: %s", event.why)
+                        desk.tally.failed(f"the server did not allow something: {event.why}")
+        except asyncio.CancelledError:
+            if self._voice is not None:
+                await self._voice.finish()
+            raise
+        finally:
+            await end(noticing)
+
+    async def send(
+        self,
+        to: Address,
+        text: str,
+        buttons: Sequence[Button] = (),
+        *,
+        answers: str | None = None,
+        once: str | None = None,  # noqa: ARG002 - Mumble knows nothing again that it was sent before
+    ) -> None:
+        """Write to a channel or to somebody; what was spoken is answered by voice, as far as that works."""
+        for button in buttons:
+            text += f"\n[{button.word}] {button.label}"
+        # Taken out at once: what breaks off in the middle is written when it is tried again.
+        if answers is not None and self._spoken.pop(answers, False):
+            text = await self._speak(to, text)
+        if text:
+            await self._write(to, text)
+
+    async def send_file(self, to: Address, file: File) -> None:
+        """Say that it cannot be done: Mumble carries no files."""
+        size = f"{len(file.content):,} bytes"
+        await self._write(to, f"(Mumble cannot carry files, so {file.name}, {size}, has to be asked for elsewhere.)")
+
+    def typing(self, to: Address) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - nobody could see it
+        """Do nothing: Mumble does not show it."""
+        return nullcontext()
+
+    def reachable(self, to: Address) -> bool:
+        """Tell whether somebody is there: Mumble keeps no messages for those who are away."""
+        return to.thread is not None or self._session(to.user) is not None
+
+    async def close(self) -> None:
+        """Leave the server. Leaving twice is fine."""
+        await self._leave()
+        if self._speech is not None:
+            await self._speech.close()
+
+    def parts(self) -> tuple[Component, ...]:
+        """Say how hearing and speaking are doing."""
+        return () if self._speech is None else speech_health(self._speech)
+
+    async def _leave(self) -> None:
+        link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
+    async def _settle_in(self, link: Link) -> None:
+        """Show what the bot can do, and go where it belongs."""
+        hears = self._voice is not None
+        speaks = hears and self._speech is not None and self._speech.speaks
+        comment = _COMMENT.format(" and said" if hears else "")
+        await link.change(UserState(link.session, self_mute=not speaks, self_deaf=not hears, comment=comment))
+        if self._settings.channel is not None:
+            await self._enter(link, self._settings.channel)
+        if self._voice is not None:
+            self._voice.attach(link)
+
+    async def _enter(self, link: Link, path: str) -> None:
+        channel = link.people.find_channel(path)
+        if channel is None:
+            names = ", ".join(sorted(each.name for each in link.people.channels.values()))
+            raise PlatformRefused(
+                f"there is no channel {path!r} on the Mumble server at {self._server}; it has: {names}"
+            )
+        await link.change(UserState(link.session, channel_id=channel.id))
+
+    def _connected(self) -> Link:
+        if self._link is None:
+            raise PlatformUnavailable(f"the bot is not connected to the Mumble server at {self._server}")
+        return self._link
+
+    async def _told(self, event: Told) -> None:
+        text, pictures = plain(event.html)
+        await self._hand_in(event.person, event.channel, text, _new_id(), ("picture",) * pictures)
+
+    async def _understood(self, person: Person, whispered: bool, text: str) -> None:  # noqa: FBT001 - a callback
+        message = _new_id()
+        self._spoken[message] = True
+        await self._hand_in(person, None if whispered else person.channel, text, message)
+
+    async def _hand_in(
+        self, person: Person, channel: int | None, text: str, message: str, attachments: tuple[str, ...] = ()
+    ) -> None:
+        if self._desk is None:
+            return
+        around = self._around(person)
+        address = Address(self.name, self._id(person))
+        if channel is not None:
+            address = Address(self.space, self._id(person), str(channel))
+        await self._desk.hear(
+            Heard(
+                address,
+                message,
+                text,
+                datetime.now(UTC),
+                person.name,
+                wanted=channel is None or self._wanted(text, alone=not around),
+                people={self._id(each): (each.name,) for each in around},
+                called=self._called,
+                attachments=attachments,
+            )
+        )
+
+    def _around(self, person: Person) -> list[Person]:
+        """Return who else is in the bot's channel."""
+        link = self._link
+        if link is None:
+            return []
+        here, others = link.me.channel, link.people.persons.values()
+        return [each for each in others if each.channel == here and each.session not in {link.session, person.session}]
+
+    def _wanted(self, text: str, *, alone: bool) -> bool:
+        """Tell whether the bot is meant by what is said in a channel. Between two, it always is.
+
+        Its name may stand anywhere, what bots are called in general only at the beginning.
+        """
+        if alone or self._settings.answer == "always" or is_command(text):
+            return True
+        general = "|".join(map(re.escape, self._called))
+        calls = rf"\W*(?:{general})(?!\w)|.*(?<!\w){re.escape(self._name)}(?!\w)"
+        return re.match(calls, text, re.IGNORECASE | re.DOTALL) is not None
+
+    def _id(self, person: Person) -> str:
+        return person.id if person.certificate else f"{person.id}@{self._server}"
+
+    def _session(self, user: str) -> int | None:
+        link = self._link
+        persons = () if link is None else link.people.persons.values()
+        return next((each.session for each in persons if self._id(each) == user), None)
+
+    async def _speak(self, to: Address, text: str) -> str:
+        """Speak an answer to the channel or to somebody alone; return what has to be written of it."""
+        audience = None if to.thread is not None else self._session(to.user)
+        if self._voice is None or (to.thread is None and audience is None):
+            return text
+        spoken = speakable(text)
+        if not spoken.pieces:
+            return text
+        unspoken = await self._voice.speak(spoken.pieces, audience)
+        return text if unspoken or not spoken.whole else ""
+
+    async def _write(self, to: Address, text: str) -> None:
+        link = self._connected()
+        session = None
+        if to.thread is None:
+            session = self._session(to.user)
+            if session is None:
+                raise PlatformUnavailable(f"{to.user} is not on the Mumble server at {self._server}")
+        channel = None if to.thread is None else int(to.thread)
+        if channel is not None and channel not in link.people.channels:
+            raise PlatformRefused(f"the channel {channel} is gone from the Mumble server at {self._server}")
+        for part in _fitting(text, link.message_length):
+            await link.write(part, channel=channel, session=session)
+
+    async def _note(self, audience: Audience, text: str) -> None:
+        """Tell people something about the bot itself, which is not part of any talk."""
+        link = self._connected()
+        channel = link.me.channel if audience is None else None
+        await link.write(marked_up(text), channel=channel, session=audience)
+
+
+def _fitting(text: str, limit: int) -> list[str]:
+    """Return a text as Mumble shows it, in parts of at most `limit` units; 0 is no limit.
+
+    Signs that HTML writes out, as in code, can make it more than twice as long.
+    """
+    size = max(_SHORTEST, units(text))
+    parts = [marked_up(text)]
+    while limit and size > _SHORTEST and any(units(part) > limit for part in parts):
+        size = max(_SHORTEST, size // 2)
+        parts = [marked_up(part) for part in split(text, size)]
+    return parts
+
+
+def _new_id() -> str:
+    """Name a message: Mumble gives them no numbers, and sends none twice."""
+    return uuid.uuid4().hex

@@ -1,0 +1,137 @@
+"""Delivering reminders: once, to the right person, wherever they can be reached."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.assistant import Answer
+from aforesaid.bots.contract import Address, Attended, Platform, owns
+from aforesaid.bots.sending import Sender
+from aforesaid.bots.tally import Tally
+from aforesaid.domain.memory import Memory as Remembered
+from aforesaid.domain.scope import is_direct
+from aforesaid.errors import AforesaidError, NotFound, PlatformError, PlatformRefused
+from aforesaid.facts import claims_of
+from aforesaid.tasks import end
+
+if TYPE_CHECKING:
+    from aforesaid.memory import Memory, UserMemory
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+EVERY: Final = 5.0
+"""So many seconds lie between two looks at what is due."""
+LEASE: Final = timedelta(minutes=2)
+"""Whoever takes a reminder has so long to deliver it. Discord knows again what it was sent for some minutes."""
+_SENDING: Final = 90.0
+"""Sending one may take so many seconds: less than the lease, so that nobody else begins meanwhile."""
+_TRIES: Final = 3
+_SOON: Final = 10
+"""So many times it is tried again at once when the lease ends; then it is tried less often."""
+_LATER: Final = timedelta(hours=1)
+
+
+class Reminding:
+    """Looks for reminders whose time has come.
+
+    One process alone takes a reminder, sends it, stores that it was sent, and marks it as delivered. Whoever comes to
+    an end in between leaves it due again when the lease is over; if it was stored by then, it is not sent again. Only a
+    kill between the platform's taking it and the storing can make it come twice, where the platform does not notice.
+    """
+
+    def __init__(
+        self, memory: Memory, platform: Platform, sender: Sender, tally: Tally, clock: Callable[[], datetime]
+    ) -> None:
+        self._memory = memory
+        self._platform = platform
+        self._sender = sender
+        self._tally = tally
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look from now on."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="aforesaid-reminders")
+
+    async def stop(self) -> None:
+        """Stop, but finish the one that is being delivered."""
+        task, self._task = self._task, None
+        if task is not None:
+            async with self._one_at_a_time:
+                task.cancel()
+            await end(task)
+
+    async def deliver(self) -> int:
+        """Deliver what is due; return how many were."""
+        done = 0
+        async with self._one_at_a_time:
+            for memory in await self._memory.reminders(at=self._clock()):
+                if owns(self._platform.name, memory.space) and self._is_there(memory):
+                    done += await self._deliver(memory)
+        return done
+
+    def _is_there(self, memory: Remembered) -> bool:
+        platform = self._platform
+        return not isinstance(platform, Attended) or platform.reachable(Address(memory.space, memory.user))
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.deliver()
+            except AforesaidError as error:
+                _log.warning("reminders are looked for again in a moment: %s", error)
+            await asyncio.sleep(EVERY)
+
+    async def _deliver(self, memory: Remembered) -> bool:
+        user = self._memory.user(memory.user, space=memory.space, actor=f"{self._platform.name} bot")
+        versions = await user.memory_history(memory.id)
+        lease = LEASE if len(claims_of(versions)) < _SOON else _LATER
+        now = self._clock()
+        if not await user.claim(memory.id, until=now + lease, at=now):
+            return False
+        # One that was delivered and brought back by hand is another one.
+        before = sum(version.action == "deliver" for version in versions)
+        name = f"reminder:{memory.id}" if not before else f"reminder:{memory.id}:{before + 1}"
+        if not await self._was_sent(user, name):
+            text = f"⏰ Reminder: {memory.text}"
+            try:
+                async with asyncio.timeout(_SENDING):
+                    thread = await self._reach(Address(memory.space, memory.user), text, name)
+            except (PlatformError, TimeoutError) as error:
+                # It is not lost: when the lease is over, it is due again.
+                self._tally.failed(f"a reminder could not be delivered: {error}")
+                _log.error("the reminder %d of %s could not be delivered: %s", memory.id, memory.user, error)
+                return False
+            there = self._memory.user(memory.user, space=memory.space, thread=thread)
+            await there.add("assistant", text, id=name)
+        await user.delivered(memory.id)
+        self._tally.reminders += 1
+        return True
+
+    @staticmethod
+    async def _was_sent(user: UserMemory, name: str) -> bool:
+        """Tell whether an earlier run sent it and was killed before it could say so."""
+        try:
+            await user.message(name)
+        except NotFound:
+            return False
+        return True
+
+    async def _reach(self, to: Address, text: str, name: str) -> str | None:
+        """Send it to the person alone, or where they last spoke if that cannot be done. Return the thread."""
+        try:
+            await self._sender.deliver(to, Answer(text), once=name, tries=_TRIES)
+        except PlatformRefused:
+            newest = await self._memory.user(to.user, space=to.space).history(1)
+            if not newest or is_direct(newest[-1].thread):
+                raise
+            there = to._replace(thread=newest[-1].thread)
+            await self._sender.deliver(there, Answer(text), once=name, tries=_TRIES)
+            return newest[-1].thread
+        return None

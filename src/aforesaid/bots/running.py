@@ -1,0 +1,93 @@
+"""Running a bot: checked at the start, connected again when the connection is lost, stopped without losing anything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.bots.contract import Platform
+from aforesaid.bots.desk import Desk
+from aforesaid.errors import PlatformUnavailable
+from aforesaid.tasks import end
+
+if TYPE_CHECKING:
+    from aforesaid.memory import Memory
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 60.0
+
+
+async def run(
+    memory: Memory,
+    platform: Platform,
+    *,
+    ready: Callable[[str], None] = lambda name: None,  # noqa: ARG005 - for callers that want to know
+    desk: Desk | None = None,
+    first_pause: float = FIRST_PAUSE,
+) -> None:
+    """Run a bot until this is cancelled, or until the process is told to end (SIGINT, SIGTERM).
+
+    Raises PlatformRefused when the platform rejects the bot, as with a wrong token. While it cannot be reached, it is
+    tried again, with longer and longer pauses. `ready` is called with the bot's name when it is connected.
+    """
+    async with desk or Desk(memory, platform) as taking:
+        listening = asyncio.create_task(_listen(platform, taking, ready, first_pause), name="aforesaid-listening")
+        undo = _stop_on_signals(listening)
+        try:
+            await listening
+        except asyncio.CancelledError:
+            current = asyncio.current_task()
+            if current is not None and current.cancelling():
+                raise
+            _log.info("stopping: what is being answered is answered to the end")
+        finally:
+            undo()
+            if not listening.done():
+                await end(listening)
+    await platform.close()
+
+
+async def _listen(platform: Platform, desk: Desk, ready: Callable[[str], None], first_pause: float) -> None:
+    failures = 0
+    while True:
+        try:
+            name = await platform.check()
+            desk.tally.well()
+            ready(name)
+            failures = 0
+            # Before anything new comes in: it was asked earlier.
+            await desk.resume()
+            await platform.listen(desk)
+        except PlatformUnavailable as error:
+            desk.tally.connected = False
+            desk.tally.reconnections += 1
+            desk.tally.failed(str(error))
+            usual = min(first_pause * 2**failures, LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+            pause = usual if error.retry_after is None else error.retry_after
+            failures += 1
+            _log.warning("%s; tried again in %.0f s", error, pause)
+            await asyncio.sleep(pause)
+
+
+def _stop_on_signals(task: asyncio.Task[None]) -> Callable[[], None]:
+    """Cancel a task when the process is told to end. Return what takes that back."""
+    loop = asyncio.get_running_loop()
+    set_up: list[signal.Signals] = []
+    for each in (signal.SIGINT, signal.SIGTERM):
+        # Only the main thread can, and not on every system; elsewhere the caller cancels.
+        with suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(each, task.cancel)
+            set_up.append(each)
+
+    def undo() -> None:
+        for each in set_up:
+            loop.remove_signal_handler(each)
+
+    return undo

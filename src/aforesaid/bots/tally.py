@@ -1,0 +1,59 @@
+"""Counting what a bot does, for its health."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from aforesaid.domain.report import Component
+from aforesaid.domain.words import ComponentStatus
+
+_KEPT: Final = 3
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a bot has done since it started."""
+
+    heard: int = 0
+    stored: int = 0
+    commands: int = 0
+    answered: int = 0
+    unanswered: int = 0
+    """Messages that the model failed to answer."""
+    skipped: int = 0
+    """Messages that were not answered because too many waited."""
+    edits: int = 0
+    deletions: int = 0
+    sent: int = 0
+    reminders: int = 0
+    reconnections: int = 0
+    connected: bool = False
+    last: datetime | None = None
+    """When something was heard or sent."""
+    problems: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    """The last ones, which go away when the bot is well again."""
+
+    def failed(self, problem: str) -> None:
+        """Note that something went wrong."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def well(self) -> None:
+        """Note that it works, again or still."""
+        self.connected = True
+        self.last = datetime.now(UTC)
+        self.problems.clear()
+
+    def component(self, name: str, waiting: int, parts: Sequence[Component] = ()) -> Component:
+        """Describe it, and the services that it needs."""
+        facts = [("connected", "yes" if self.connected else "no"), ("waiting for an answer", str(waiting))]
+        counted = ("heard", "stored", "commands", "answered", "unanswered", "skipped", "edits", "deletions", "sent")
+        facts += [(what, str(getattr(self, what))) for what in (*counted, "reminders", "reconnections")]
+        facts += [(part.name, "; ".join(f"{what}: {how}" for what, how in part.facts)) for part in parts]
+        issues = (*self.problems, *(f"{part.name}: {issue}" for part in parts for issue in part.issues))
+        status: ComponentStatus = "failing" if issues or not self.connected else "active"
+        return Component(f"{name} bot", status, self.last, issues, tuple(facts))

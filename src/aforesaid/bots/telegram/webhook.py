@@ -1,0 +1,59 @@
+"""A small server that Telegram hands updates to."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiohttp import web
+
+from aforesaid.errors import InvalidInput
+
+_log: Final = logging.getLogger("aforesaid.bots")
+
+_HEADER: Final = "X-Telegram-Bot-Api-Secret-Token"
+_MOST_BYTES: Final = 1024 * 1024
+
+Take = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+@asynccontextmanager
+async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncIterator[int]:
+    """Listen until the end of the block, and hand every update to `take`; yield the port.
+
+    Telegram is told that an update has arrived when `take` has returned, and brings it again otherwise.
+    """
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal():
+        raise InvalidInput(f"bots.telegram.listen must be an address such as 127.0.0.1:8443, not {listen!r}")
+
+    async def handle(request: web.Request) -> web.Response:
+        if not hmac.compare_digest(request.headers.get(_HEADER, "").encode(), secret.encode()):
+            _log.warning("somebody who is not Telegram called the webhook, from %s", request.remote)
+            return web.Response(status=403)
+        try:
+            update = json.loads(await request.read())
+        except ValueError:
+            return web.Response(status=400)
+        if not isinstance(update, dict):
+            return web.Response(status=400)
+        await take(update)
+        return web.Response()
+
+    app = web.Application(client_max_size=_MOST_BYTES)
+    app.router.add_post(path, handle)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host.strip("[]"), int(port))
+        try:
+            await site.start()
+        except OSError as error:
+            raise InvalidInput(f"bots.telegram.listen: cannot listen on {listen}: {error.strerror}") from None
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,181 @@
+"""The part of the front door that is about the memory as a whole: how much there is, how it is doing, its upkeep."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from aforesaid.domain import checks
+from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
+from aforesaid.domain.retention import Cleanup
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.models.health import models_health
+from aforesaid.profiles import Profile
+from aforesaid.settings import Settings
+from aforesaid.store import Progress, Store
+from aforesaid.telemetry import Metrics, timed
+from aforesaid.telemetry.sessions import SessionLog
+from aforesaid.upkeep import Cleaning, Upkeep, UpkeepReport, Watch
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Chat
+
+MOST_AT_ONCE = 10_000
+"""One call returns at most so many messages or hits."""
+MOST_DAYS = 366
+_DAY = 24 * 60 * 60 * 1_000_000
+
+
+def _start(day: date) -> int:
+    return checks.microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
+
+
+class Care:
+    """What looks after one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        upkeep: Upkeep,
+        cleaning: Cleaning,
+        chat: Chat | None,
+        metrics: Metrics,
+        settings: Settings,
+    ) -> None:
+        self.store = store
+        self.profile = profile
+        self.upkeep = upkeep
+        self.cleaning = cleaning
+        self.chat = chat
+        self.metrics = metrics
+        self.sessions = SessionLog()
+        self.watch = Watch(store, self._parts, metrics, settings.alerts)
+
+    async def close(self) -> None:
+        """Stop, and let go of everything."""
+        await self.watch.close()
+        await self.upkeep.close()
+        if self.chat is not None:
+            await self.chat.close()
+        await self.store.close()
+
+    async def _parts(self) -> list[Component]:
+        return [await self.store.health(), *(await self.upkeep.health()), models_health(self.chat)]
+
+
+class AllCare:
+    """The memory of all users, as a whole."""
+
+    _metrics: Metrics
+
+    def __init__(self, care: Care) -> None:
+        """Use `connect` or `open`."""
+        self._care = care
+        self._metrics = care.metrics
+        self._store = care.store
+        self._upkeep = care.upkeep
+
+    @timed("users")
+    async def users(self, space: str | int | None = None) -> list[User]:
+        """Return everybody who owns something, with counts."""
+        found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
+        return [user for user in found if user.id != EVERYBODY]
+
+    @timed("stats")
+    async def stats(self) -> Stats:
+        """Return totals."""
+        return await self._store.stats()
+
+    @timed("activity")
+    async def activity(
+        self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
+    ) -> list[Activity]:
+        """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
+
+        A message counts for whom it belongs to.
+        """
+        where = checks.identifier(space, "the space")
+        whose = None if user is None else checks.identifier(user, "the user id")
+        wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
+        last = datetime.now(UTC).date()
+        days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
+        found = await self._store.said_per_day(where, _start(days_now[0]), _start(last) + _DAY, whose)
+        counted = {each.day: each for each in found}
+        return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
+
+    @timed("audit")
+    async def audit(self, limit: int = 100, *, space: str | int = DEFAULT_SPACE) -> list[AuditEntry]:
+        """Return the newest changes that were made to the settings of a space, oldest first.
+
+        What was done with a user's memory is in `memory.user(…).audit()`.
+        """
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
+        return await self._store.audit(Scope.of(EVERYBODY, checks.identifier(space, "the space")), limit=most)
+
+    async def health(self) -> Health:
+        """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
+        self._care.watch.start()
+        return await self._care.watch.look()
+
+    @property
+    def profile(self) -> Profile:
+        """The profile that it was opened with. Settings that were stored stand above it."""
+        return self._care.profile
+
+    @property
+    def metrics(self) -> Metrics:
+        """What every operation took in this process: calls, failures, cache hits, latencies."""
+        return self._metrics
+
+    @timed("upkeep")
+    async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
+        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+        return await self._upkeep.run(progress)
+
+    @timed("cleanup")
+    async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
+        """Archive and remove what is old enough by the rules in `retention`, now; otherwise it happens once a day.
+
+        With `dry_run`, nothing is changed: the report says what would be.
+        """
+        return await self._care.cleaning.clean(progress, dry_run=dry_run)
+
+    @timed("verify")
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+        return await self._store.verify(progress)
+
+    @timed("backup")
+    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        """Copy the memory as it is now to a new file, while it is in use."""
+        await self._store.backup(checks.file_path(path, "the backup's path"), progress)
+
+
+class UserCare:
+    """The memory of one user, as a whole."""
+
+    _metrics: Metrics
+
+    def __init__(self, care: Care, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._care = care
+        self._metrics = care.metrics
+        self.scope = scope
+
+    async def health(self) -> Health:
+        """Say how the parts of this user's memory are doing.
+
+        With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
+        """
+        from aforesaid.upkeep.account import account  # noqa: PLC0415 - brings the digest
+
+        return await account(self._care.store, self._care.profile, self.scope)
+
+    @timed("audit")
+    async def audit(self, limit: int = 100) -> list[AuditEntry]:
+        """Return the newest changes that were made to this user's memory, oldest first."""
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
+        return await self._care.store.audit(self.scope, limit=most)

@@ -1,0 +1,179 @@
+"""Commands on the store as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Column, Table
+from rich.text import Text
+
+import aforesaid
+from aforesaid.cli.options import AsJson, Store, must_exist
+from aforesaid.cli.show import complain, console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.portability.repairing import repair
+from aforesaid.settings import load_settings
+from aforesaid.store import locate, restore_store
+
+
+def users(
+    store: Store = None,
+    space: Annotated[str | None, typer.Option("--space", help="Only this space.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List everybody who is remembered.
+
+    Example:
+        aforesaid users --space default
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        found = memory.users(space)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        say('nobody is remembered here yet; try: aforesaid add "hello" --user ann')
+        return
+    table = Table(
+        "space", "user", Column("messages", justify="right"), Column("archived", justify="right"), "last activity"
+    )
+    for user in found:
+        last = local_time(user.last_activity) if user.last_activity else "-"
+        table.add_row(harmless(user.space), harmless(user.id), f"{user.messages:,}", f"{user.archived:,}", last)
+    console().print(table)
+
+
+def cleanup(
+    store: Store = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived or removed.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Archive and remove what is old enough, by the rules in `retention`. It happens once a day by itself, too.
+
+    Without rules everything is kept. Example:
+
+        aforesaid cleanup --dry-run
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory, progress_bar("cleaning up", hidden=as_json) as progress:
+        report = memory.cleanup(progress, dry_run=dry_run)
+    if as_json:
+        print_json(report)
+    elif not report.rules and report.error is None:
+        say("there are no rules: everything is kept. See [retention] in the configuration.")
+    else:
+        for rule in report.rules:
+            done = {"archive": "archived", "purge": "removed"}[rule.action]
+            verb = f"would be {done}" if dry_run else done
+            say(
+                Text.assemble(
+                    f"{rule.count:>9,} {rule.kind} {verb}", (f"   older than {local_time(rule.before)}", "dim")
+                )
+            )
+    if report.error is not None:
+        complain(f"stopped before the end, and can go on later: {report.error}")
+        raise typer.Exit(1)
+
+
+def verify(
+    store: Store = None,
+    repairing: Annotated[
+        bool,
+        typer.Option("--repair", help="Recover what is whole into a new store; the damaged one is set aside."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check everything that is stored: pages, references, index, hashes, counts, archives.
+
+    Reads all of it. Exits with 1 when something is wrong, and says what. With --repair nobody else may use the store.
+    Example:
+        aforesaid verify --store memory.db
+    """
+    if repairing:
+        _repair(store, as_json=as_json)
+        return
+    must_exist(store)
+    with aforesaid.open(store) as memory, progress_bar("verifying", hidden=as_json) as progress:
+        report = memory.verify(progress)
+    if as_json:
+        print_json({"ok": report.ok, "checks": report.checks})
+    else:
+        for check in report.checks:
+            mark = Text("ok     ", style="green") if check.ok else Text("WRONG  ", style="bold red")
+            detail = "" if check.ok else f"  {harmless(check.detail)}"
+            say(mark, Text.assemble(f"{check.name:<12}", (f"{check.seconds:8.2f} s", "dim"), detail))
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _repair(store: str | None, *, as_json: bool) -> None:
+    with progress_bar("repairing", hidden=as_json) as progress:
+        done = asyncio.run(repair(load_settings().store if store is None else store, progress))
+    if as_json:
+        print_json(done)
+        return
+    if not done.needed:
+        say("nothing is wrong, and nothing was changed")
+        return
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in done.recovered.items() if count)
+    say(f"recovered: {counted or 'nothing'}")
+    for line in done.lost:
+        say(Text(f"not recovered: {harmless(line)}", style="red"))
+    if not done.lost:
+        say("everything was recovered")
+    say(f"what was there is now {done.set_aside}")
+
+
+def backup(
+    target: Annotated[Path, typer.Argument(help="The file to make. It must not exist.")],
+    store: Store = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the memory as it is now to a new file, also while it is in use. The copy is checked.
+
+    Example:
+        aforesaid backup backups/2026-03-01.db
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory, progress_bar("copying", hidden=as_json) as progress:
+        memory.backup(target, progress)
+        stats = memory.stats()
+    if as_json:
+        print_json({"backup": str(target.absolute()), "bytes": target.stat().st_size, "messages": stats.messages})
+    else:
+        say(f"copied to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), checked")
+
+
+def restore(
+    source: Annotated[Path, typer.Argument(help="A file that `aforesaid backup` made.")],
+    store: Store = None,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Put it in the place of what is there, which is set aside under another name."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a backup back, and check everything in it, as `aforesaid verify` does.
+
+    Nothing is overwritten: what is in its place is set aside, and only with --replace. Example:
+
+        aforesaid restore backups/2026-03-01.db --replace
+    """
+    aside = restore_store(source, store, replace=replace)
+    target = locate(store).path
+    with aforesaid.open(store, embedder="none") as memory, progress_bar("verifying", hidden=as_json) as progress:
+        report = memory.verify(progress)
+    wrong = [check for check in report.checks if not check.ok]
+    if as_json:
+        print_json({"store": str(target), "set_aside": None if aside is None else str(aside), "verified": report.ok})
+    else:
+        say(f"restored {target} from {source}, verified" if report.ok else f"restored {target} from {source}")
+        if aside is not None:
+            say(f"what was there is now {aside}")
+    for check in () if as_json else wrong:
+        say(Text("WRONG  ", style="bold red"), harmless(f"{check.name}: {check.detail}"))
+    if wrong:
+        raise typer.Exit(1)

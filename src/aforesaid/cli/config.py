@@ -1,0 +1,284 @@
+"""`aforesaid config`: what counts, where it comes from, and whether it works."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+import wave
+from collections.abc import Awaitable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import anyio
+import typer
+from rich import box
+from rich.table import Column, Table
+from rich.text import Text
+
+from aforesaid.cli.options import AsJson
+from aforesaid.cli.show import console, harmless, print_json, say
+from aforesaid.errors import AforesaidError
+from aforesaid.models.embed.choose import LOCAL
+from aforesaid.settings import (
+    Choice,
+    Operation,
+    Provider,
+    Resilience,
+    Route,
+    Settings,
+    SpeechOperation,
+    Spending,
+    load_settings,
+)
+from aforesaid.settings.describe import Effective, Shown, chain_of, effective
+from aforesaid.settings.locate import find_file, usual_place
+from aforesaid.settings.well_known import WELL_KNOWN
+from aforesaid.store.locate import default_location
+
+_NOTHING: Final = "–"
+_ONCE: Final = Resilience(attempts=1)
+_ASK: Final = "Answer with the one word: ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of asking a model."""
+
+    model: str
+    operations: tuple[str, ...]
+    ok: bool
+    seconds: float
+    said: str
+    """What it answered, or why it did not."""
+
+
+def config(
+    file: Annotated[
+        Path | None, typer.Option("--config", "-c", help="The file to read instead of the one that would be found.")
+    ] = None,
+    path: Annotated[bool, typer.Option("--path", help="Only print which file is read, or would be.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Ask every model that is configured, and say how it went.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is configured, and where each value comes from. Keys are masked.
+
+    With --check, exits with 1 when a model does not answer. Example:
+
+        aforesaid config --check
+    """
+    found = find_file(file, os.environ)
+    place = found or usual_place(os.environ)
+    if path:
+        if as_json:
+            print_json({"path": str(place), "exists": found is not None})
+        else:
+            say(harmless(str(place)))
+        return
+    settings = load_settings(file)
+    if check:
+        _check(settings, as_json=as_json)
+    elif as_json:
+        values = {row.key: {"value": row.value, "origin": row.origin} for row in effective(settings)}
+        print_json({"path": str(place), "exists": found is not None, "settings": values, "warnings": settings.warnings})
+    else:
+        _show(settings, place, exists=found is not None)
+
+
+def _show(settings: Settings, place: Path, *, exists: bool) -> None:
+    say(Text.assemble(("file: ", "dim"), harmless(str(place)), ("" if exists else " (not there)", "dim")))
+    # The file's whole path stands above, once.
+    rows = {row.key: row._replace(origin=row.origin.replace(str(place), place.name)) for row in effective(settings)}
+    console().print(_operations(settings, rows))
+    if settings.providers:
+        console().print(_providers(settings, rows))
+    console().print(_others(rows))
+    for warning in settings.warnings:
+        say(Text(f"! {harmless(warning)}", style="yellow"))
+    if not any(route.chain for route in settings.routes.values()):
+        _invite(settings, place)
+
+
+def _operations(settings: Settings, rows: dict[str, Effective]) -> Table:
+    numbers = [Column(title, justify="right") for title in ("temp.", "tokens", "seconds")]
+    table = Table("operation", Column("models, in order", overflow="fold"), *numbers, _origin(), box=box.SIMPLE)
+    for operation, route in settings.routes.items():
+        chain = chain_of(route)
+        if operation == "embed" and not route.chain:
+            chain = [str(rows["embedder"].value or LOCAL)]
+        key = "embedder" if operation == "embed" and settings.embedder else f"models.{operation}.chain"
+        limits = (_cell(route.temperature), _cell(route.max_tokens), _cell(route.timeout))
+        table.add_row(operation, harmless("\n".join(chain)), *limits, harmless(rows[key].origin))
+    return table
+
+
+def _providers(settings: Settings, rows: dict[str, Effective]) -> Table:
+    address, at_once = Column("address", overflow="fold"), Column("at once", justify="right")
+    table = Table("provider", address, "key", at_once, "structured", _origin(), box=box.SIMPLE)
+    for name in settings.providers:
+        parts = [rows[f"providers.{name}.{part}"] for part in ("base_url", "api_key", "concurrency", "structured")]
+        origins = dict.fromkeys(row.origin for row in parts[:2] if row.value is not None)
+        table.add_row(harmless(name), *(harmless(_cell(row.value)) for row in parts), harmless("\n".join(origins)))
+    return table
+
+
+def _others(rows: dict[str, Effective]) -> Table:
+    table = Table("setting", Column("value", overflow="fold"), _origin(), box=box.SIMPLE)
+    for key, row in rows.items():
+        if not key.startswith(("models.", "providers.", "embedder")):
+            value = str(default_location()) if key == "store" and row.value is None else row.value
+            table.add_row(key, harmless(_cell(value)), harmless(row.origin))
+    return table
+
+
+def _origin() -> Column:
+    return Column("from", overflow="fold", style="dim")
+
+
+def _cell(value: Shown) -> str:
+    if value is None:
+        return _NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
+    return value if isinstance(value, str) else ", ".join(value)
+
+
+def _invite(settings: Settings, place: Path) -> None:
+    """Say how to begin, when no model is named: nothing is sent anywhere only because a key lies around."""
+    say(Text("No model is named. Everything works without one; with one, summaries and memories get better.", "bold"))
+    for name, provider in settings.providers.items():
+        origin = settings.origins.get(f"providers.{name}.{'api_key' if provider.api_key else 'base_url'}")
+        if name in WELL_KNOWN and origin != "default":
+            say(f"{origin} is there, and nothing is sent to {name} before you name a model of it.")
+    say("To use one, set a variable:")
+    for name, known in WELL_KNOWN.items():
+        provider_ = settings.providers.get(name)
+        key = "" if not known.key_variable or (provider_ and provider_.api_key) else f"{known.key_variable}=… "
+        say(f"  {key}AFORESAID_MODEL={name}:{known.example}")
+    say(f"or write into {harmless(str(place))}:")
+    say('  [models]\n  default = "ollama:llama3.2"')
+    say("Then: aforesaid config --check")
+
+
+def _check(settings: Settings, *, as_json: bool) -> None:
+    tried = []
+    if not as_json:
+        for warning in settings.warnings:
+            say(Text(f"! {harmless(warning)}", style="yellow"))
+    for choice, operations, answer in _asked(settings):
+        result = anyio.run(_try, choice, operations, answer)
+        tried.append(result)
+        if not as_json:
+            mark = Text("ok      ", style="green") if result.ok else Text("FAILED  ", style="bold red")
+            used = f"  {', '.join(result.operations)}"
+            say(mark, Text.assemble((result.model, "bold"), (f"  {result.seconds:.1f} s", "dim"), (used, "dim")))
+            if not result.ok:
+                say(f"        {harmless(result.said)}")
+    counting = _counting(settings)
+    if as_json:
+        print_json({"models": tried, "tokens": counting, "warnings": settings.warnings})
+    else:
+        if not tried:
+            say("no model is named, so there is nothing to ask; everything works without one. See: aforesaid config")
+        say(Text(f"tokens are counted with {counting}", style="dim"))
+    if not all(result.ok for result in tried):
+        raise typer.Exit(1)
+
+
+def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaitable[str]]]:
+    """Return every model that is named, once for each way of asking it: what it is for, and its answer."""
+    for choice, operations in _models(settings):
+        seconds = max(settings.route(operation).timeout for operation in operations)
+        embeds = "embed" in operations
+        provider = settings.providers[choice.provider]
+        yield choice, operations, _embed(provider, choice, seconds) if embeds else _ask(settings, choice, seconds)
+    for choice in settings.speech.hear:
+        yield choice, ("hear",), _speech(settings, choice, "hear")
+    for choice in settings.speech.speak:
+        yield choice, ("speak",), _speech(settings, choice, "speak")
+
+
+def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]]:
+    """Return every model that is named, once, with what it is for. What embeds is asked in another way."""
+    for embeds in (False, True):
+        used: dict[Choice, list[Operation]] = {}
+        for operation, route in settings.routes.items():
+            if (operation == "embed") is embeds:
+                for choice in route.chain:
+                    used.setdefault(choice, []).append(operation)
+        yield from ((choice, tuple(operations)) for choice, operations in used.items())
+
+
+async def _try(choice: Choice, operations: tuple[str, ...], answer: Awaitable[str]) -> Tried:
+    start = time.perf_counter()
+    try:
+        said = await answer
+    except AforesaidError as error:
+        return Tried(str(choice), operations, ok=False, seconds=time.perf_counter() - start, said=str(error))
+    return Tried(str(choice), operations, ok=True, seconds=time.perf_counter() - start, said=said)
+
+
+async def _ask(settings: Settings, choice: Choice, seconds: float) -> str:
+    """Ask one model once, without the others of its chain and without the limits of the day."""
+    from aforesaid.models.chat import Said, open_chat  # noqa: PLC0415 - only a check needs it
+
+    alone = replace(
+        settings,
+        routes={"chat": Route(chain=(choice,), timeout=seconds)},
+        resilience=_ONCE,
+        spending=Spending(),
+    )
+    chat = open_chat(alone)
+    try:
+        return (await chat.text("chat", [Said("user", _ASK)])).text.strip()
+    finally:
+        await chat.close()
+
+
+async def _embed(provider: Provider, choice: Choice, seconds: float) -> str:
+    from aforesaid.models.embed import RemoteEmbedder  # noqa: PLC0415 - only a check needs it
+
+    embedder = RemoteEmbedder(choice.model, provider=provider, timeout=seconds, resilience=_ONCE)
+    try:
+        return f"{(await embedder.embed([_ASK])).shape[1]} dimensions"
+    finally:
+        await embedder.close()
+
+
+async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation) -> str:
+    """Let one service speak a word, or listen to a moment of silence."""
+    from aforesaid.models.speech import open_speech  # noqa: PLC0415 - only a check needs it
+
+    speech = open_speech(
+        replace(settings, resilience=_ONCE, speech=replace(settings.speech, hear=(choice,), speak=(choice,)))
+    )
+    try:
+        if operation == "speak":
+            return f"{len(await speech.speak('ready')):,} bytes of sound"
+        return await speech.hear(_silence()) or "heard nothing in silence, as it should"
+    finally:
+        await speech.close()
+
+
+def _silence() -> bytes:
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(16_000)
+        sound.writeframes(bytes(32_000))
+    return file.getvalue()
+
+
+def _counting(settings: Settings) -> str:
+    """Say how tokens are counted for the model that answers, and how to have them counted exactly."""
+    from aforesaid.models.tokens import counter_for  # noqa: PLC0415 - loads an encoding
+
+    chain = settings.route("chat").chain
+    counter = counter_for(str(chain[0]) if chain else None)
+    return counter.name if counter.exact else f"{counter.name}, as an estimate"

@@ -1,0 +1,83 @@
+"""`aforesaid context`: what a model would be sent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.bar import Bar
+from rich.table import Table
+from rich.text import Text
+
+import aforesaid
+from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, moment, must_exist
+from aforesaid.cli.show import harmless, print_json, progress_bar, say
+from aforesaid.context import Context
+from aforesaid.domain.scope import DEFAULT_SPACE
+
+
+def context(
+    text: Annotated[str, typer.Argument(help="The message that is to be answered.")],
+    store: Store = None,
+    user: User = ME,
+    budget: Annotated[int | None, typer.Option("--budget", "-b", help="So many tokens. [the profile's]")] = None,
+    system: Annotated[str | None, typer.Option("--system", help="What the model is told first.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Count tokens like this model.")] = None,
+    as_text: Annotated[bool, typer.Option("--text", help="As one text instead of messages.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what is in, what is not, and why.")] = False,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    session: Session = None,
+    at: Annotated[str | None, typer.Option("--at", help="When it is asked.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a model would be sent to answer a message. No model is asked.
+
+    Example:
+        aforesaid context "Where do I live?" --user ann --budget 2000 --explain
+    """
+    must_exist(store)
+    with aforesaid.open(store, profile=profile) as memory:
+        with progress_bar("upkeep", hidden=as_json) as progress:
+            memory.upkeep(progress)
+        handle = memory.user(user, space=space, thread=thread, session=session)
+        made = handle.context(text, budget, system=system, at=moment(at), model=model)
+    if as_json:
+        print_json({"messages": made.messages, "tokens": made.tokens, "budget": made.budget, "sections": made.sections})
+    elif explain:
+        _explain(made)
+    elif as_text:
+        say(harmless(made.text))
+    else:
+        for message in made.messages:
+            name = f" {message['name']}" if "name" in message else ""
+            say(Text(f"[{message['role']}{harmless(name)}]", style="cyan"))
+            say(harmless(message["content"]))
+        say(Text(f"{made.tokens:,} of {made.budget:,} tokens", style="dim"))
+
+
+def _explain(made: Context) -> None:
+    say(budget_table(made))
+    say(harmless(made.explain()))
+
+
+def budget_table(made: Context) -> Table:
+    """Show what each section uses of the budget."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("section")
+    table.add_column("tokens", justify="right")
+    table.add_column("of", justify="right")
+    table.add_column("in", justify="right")
+    table.add_column("out", justify="right")
+    table.add_column("")
+    for report in made.sections:
+        bar = Bar(size=max(made.budget, 1), begin=0, end=report.tokens, width=30)
+        table.add_row(
+            report.name, f"{report.tokens:,}", f"{report.budget:,}", str(report.items), str(report.left_out), bar
+        )
+    whole = Bar(size=max(made.budget, 1), begin=0, end=made.tokens, width=30, color="green")
+    table.add_row("all", f"{made.tokens:,}", f"{made.budget:,}", str(len(made.items)), str(len(made.left_out)), whole)
+    return table

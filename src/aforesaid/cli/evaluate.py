@@ -1,0 +1,349 @@
+"""`aforesaid eval`: how well recall and summaries do on labelled conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+from rich import box
+from rich.table import Column, Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from aforesaid.cli.options import AsJson
+from aforesaid.cli.show import console, harmless, print_json, progress_bar, say
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation import (
+    ARMS,
+    Dataset,
+    DatasetReport,
+    Ranking,
+    Score,
+    load_datasets,
+    measure,
+    sample,
+)
+from aforesaid.evaluation.contexts import BUDGETS, ContextReport, measure_contexts
+from aforesaid.evaluation.memories import MemoryReport, load_cases, measure_memories
+from aforesaid.evaluation.summaries import Figures, SummaryReport, load_chats, measure_summaries
+from aforesaid.profiles import BUILT_IN
+
+_NOTHING: Final = "–"
+_RECALL: Final = "recall"
+
+
+class _Evaluations(TyperGroup):
+    """What can be measured. `aforesaid eval PATH`, without a word for it, measures recall."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as typer has it
+        """Put the word in where it was left out."""
+        known = {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if args[:1] and args[0] in known else [_RECALL, *args])
+
+
+commands = typer.Typer(
+    cls=_Evaluations,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH",
+    help="Measure recall, or summaries and memories made without a model, on labelled conversations. "
+    "Without a word for what to measure, it is recall.",
+)
+
+
+@commands.command(_RECALL)
+def evaluate(
+    path: Annotated[
+        Path,
+        typer.Argument(help="A file or a folder: LoCoMo, LongMemEval, BEAM, FriendsQA or MemDaily, as published."),
+    ],
+    arms: Annotated[
+        str, typer.Option("--arms", help="Which rankings, separated by commas: keyword, dense, all.")
+    ] = ",".join(ARMS),
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", help="'like': also count words with LIKE, to compare with.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall on conversations that have labelled questions.
+
+    Each data set goes into a temporary memory, every question is asked once for each ranking, and what comes back is
+    compared with the labels. Example:
+
+        aforesaid eval locomo10.json --baseline like
+    """
+    rankings = _rankings(arms, baseline)
+    datasets = [dataset if limit is None else sample(dataset, limit) for dataset in load_datasets(path)]
+    reports = []
+    for dataset in datasets:
+        report = _measure(dataset, rankings)
+        reports.append(report)
+        if not as_json:
+            _show(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
+@commands.command("summaries")
+def evaluate_summaries(
+    path: Annotated[Path, typer.Argument(help="A file or a folder: DialogSum, SAMSum, QMSum or LoCoMo, as published.")],
+    words: Annotated[
+        int | None,
+        typer.Option("--words", "-w", min=1, help="So many words for each summary, instead of a share of the chat."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure summaries made without a model, on chats whose summaries or facts are known.
+
+    Every chat is summarised in a few simple ways and in the way that is used without a model, all with the same room.
+    Example:
+        aforesaid eval summaries samsum.json
+    """
+    reports = []
+    for chats in load_chats(path):
+        with progress_bar(chats.format, hidden=False) as progress:
+            report = measure_summaries(chats, words, progress)
+        reports.append(report)
+        if not as_json:
+            _show_summaries(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
+@commands.command("memories")
+def evaluate_memories(
+    path: Annotated[
+        Path, typer.Argument(help="A file or a folder: LoCoMo, MemDaily, or texts with typed memories, as published.")
+    ],
+    sample: Annotated[
+        int, typer.Option("--sample", "-n", min=0, help="Print so many memories with what was said, to judge them.")
+    ] = 0,
+    recall: Annotated[bool, typer.Option(help="Also ask the questions of the data sets to the memories alone.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what is learned without a model, where it is known what there is to learn.
+
+    Each data set goes into a temporary memory that learns by rules alone. Example:
+        aforesaid eval memories locomo10.json --sample 20
+    """
+    reports = []
+    for cases in load_cases(path):
+        with progress_bar(cases.format, hidden=False) as progress:
+            measuring = partial(measure_memories, cases, progress, samples=sample, recall=recall)
+            report = anyio.run(measuring)
+        reports.append(report)
+    if as_json:
+        print_json({"data_sets": reports})
+        return
+    figures = ("turns", "labels", "found", "in\nwords", "right\nkind", "precise\nat least", "learned", "R@10")
+    table = _table("memories", *figures)
+    for report in reports:
+        shares = (report.found, report.covered, report.typed, report.precise)
+        table.add_row(
+            harmless(report.format),
+            f"{report.turns:,}",
+            f"{report.labels:,}",
+            *map(_percent, shares),
+            f"{report.memories:,}",
+            _percent(report.recalled),
+        )
+    _print(table)
+    for report in reports:
+        _show_samples(report)
+
+
+def _show_samples(report: MemoryReport) -> None:
+    if report.samples:
+        say(Text.assemble("\n", (report.format, "bold")))
+    for each in report.samples:
+        say(f"  [{each.category.upper()}] {harmless(each.memory)}")
+        say(Text(f"      {harmless(' '.join(each.said.split()))[:300]}", style="dim"))
+
+
+@commands.command("contexts")
+def evaluate_contexts(
+    path: Annotated[Path, typer.Argument(help="A file or a folder with labelled turns, as for recall.")],
+    profiles: Annotated[str, typer.Option("--profiles", help="Which profiles, separated by commas.")] = ",".join(
+        BUILT_IN
+    ),
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how often what answers a question is inside its context, at four budgets.
+
+    Beside the profiles stand the newest messages alone, and the chunks that look most like the question. Example:
+
+        aforesaid eval contexts locomo10.json --profiles default,archive
+    """
+    chosen = [name.strip() for name in profiles.split(",") if name.strip()]
+    if unknown := sorted(set(chosen).difference(BUILT_IN)):
+        raise InvalidInput(f"unknown profile {unknown[0]!r}; use some of {', '.join(BUILT_IN)}")
+    reports = []
+    for found in load_datasets(path):
+        dataset = found if limit is None else sample(found, limit)
+        with progress_bar(dataset.format, hidden=False) as progress:
+            report = anyio.run(measure_contexts, dataset, chosen, progress)
+        reports.append(report)
+        if not as_json:
+            _show_contexts(report)
+    if as_json:
+        print_json({"data_sets": reports})
+
+
+def _show_contexts(report: ContextReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    say(f"{report.questions:,} questions with labelled turns; tokens by {report.tokens}")
+    say("share of questions whose evidence is all inside the context, in percent; below it the share of the evidence")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for budget in BUDGETS:
+        table.add_column(f"{budget:,}", justify="right")
+    table.add_column("ms", justify="right")
+    for way in dict.fromkeys(each.way for each in report.ways):
+        rows = [each for each in report.ways if each.way == way]
+        slowest = max(each.milliseconds for each in rows)
+        table.add_row(way, *(f"{each.all:.1f}" for each in rows), f"{slowest:.1f}")
+        table.add_row("", *(Text(f"{each.share:.1f}", style="dim") for each in rows), "")
+    say(table)
+
+
+def _rankings(arms: str, baseline: str | None) -> list[Ranking]:
+    if baseline not in (None, "like"):
+        raise InvalidInput(f"unknown baseline {baseline!r}; there is 'like'")
+    wanted = {word.strip() for word in arms.split(",") if word.strip()}
+    unknown = sorted(wanted.difference(ARMS))
+    if unknown or not wanted:
+        raise InvalidInput(f"unknown arms {arms!r}; name some of {', '.join(ARMS)}, separated by commas")
+    chosen: list[Ranking] = [arm for arm in ARMS if arm in wanted]
+    return ["like", *chosen] if baseline else chosen
+
+
+def _measure(dataset: Dataset, rankings: Sequence[Ranking]) -> DatasetReport:
+    with progress_bar(dataset.format, hidden=False) as progress:
+        return anyio.run(measure, dataset, rankings, progress)
+
+
+def _show(report: DatasetReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    sizes = (report.conversations, "conversation"), (report.turns, "turn"), (report.questions, "question")
+    say(", ".join(_several(number, noun) for number, noun in sizes) + " asked")
+    say(_denominator(report))
+    for count in report.left_out:
+        say(f"left out: {count.what} ({count.number:,})")
+    for count in report.mended:
+        say(f"mended: {count.what} ({count.number:,})")
+    say(f"embedder: {harmless(report.embedder)}")
+    _show_turns(report)
+    _show_sessions(report)
+    _show_categories(report)
+
+
+def _show_summaries(report: SummaryReport) -> None:
+    say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
+    facts = f", {_several(report.facts, 'fact')}" if report.facts else ""
+    say(f"{_several(report.chats, 'chat')}, {_several(report.turns, 'turn')}{facts}")
+    say(f"room for a summary: {report.room:.0f} words on average, the same for every method")
+    for count in report.left_out:
+        say(f"left out: {count.what} ({count.number:,})")
+    table = _table("summaries", "R-1", "R-2", "R-L", "facts", "small\ntalk", "words")
+    for figures in report.methods:
+        table.add_row(figures.method, *_summary_cells(figures))
+    _print(table)
+
+
+def _summary_cells(figures: Figures) -> list[str]:
+    shares = (figures.rouge_1, figures.rouge_2, figures.rouge_l, figures.facts_covered, figures.small_talk)
+    return [*map(_percent, shares), _number(figures.words, 0)]
+
+
+def _denominator(report: DatasetReport) -> str:
+    overall = report.rankings[0].overall
+    text = f"in the denominator: {_several(overall.questions_by_turn, 'question')} with labelled turns"
+    if overall.questions_by_session != overall.questions_by_turn:
+        text += f"; {overall.questions_by_session:,} with labelled sessions"
+    return text + (f"; apart: {report.apart:,}" if report.apart else "")
+
+
+def _several(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _show_turns(report: DatasetReport) -> None:
+    table = _table(
+        "turns", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "sess.\nR@5", "any\n@5", "all\n@5", "MRR", "NDCG\n@10"
+    )
+    table.add_column("p50\nms", justify="right")
+    table.add_column("p95\nms", justify="right")
+    for ranking in report.rankings:
+        recall, rest = _cells(ranking.overall.by_turn)
+        sessions = ranking.overall.by_session
+        table.add_row(
+            ranking.ranking,
+            *recall,
+            _percent(None if sessions is None else sessions.recall_at_5),
+            *rest,
+            _number(ranking.p50_ms, 1),
+            _number(ranking.p95_ms, 1),
+        )
+    _print(table)
+
+
+def _show_sessions(report: DatasetReport) -> None:
+    table = _table("sessions", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "any\n@5", "all\n@5", "MRR", "NDCG\n@10")
+    for ranking in report.rankings:
+        recall, rest = _cells(ranking.overall.by_session)
+        table.add_row(ranking.ranking, *recall, *rest)
+    _print(table)
+
+
+def _show_categories(report: DatasetReport) -> None:
+    names = [ranking.ranking for ranking in report.rankings]
+    table = _table("turn R@10 by category", "questions", *names)
+    for categories in zip(*(ranking.categories for ranking in report.rankings), strict=True):
+        first = categories[0]
+        table.add_row(
+            harmless(first.category) + (" (apart)" if first.apart else ""),
+            f"{first.figures.questions_by_turn:,}",
+            *(_percent(None if (turns := each.figures.by_turn) is None else turns.recall_at_10) for each in categories),
+        )
+    _print(table)
+
+
+def _table(title: str, *columns: str) -> Table:
+    # Narrow enough for 80 columns.
+    table = Table(Column(title), box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _print(table: Table) -> None:
+    say("")
+    console().print(table)
+
+
+def _cells(score: Score | None) -> tuple[list[str], list[str]]:
+    """Return recall, and the rest."""
+    if score is None:
+        return [_NOTHING] * 5, [_NOTHING] * 4
+    recall = (score.recall_at_1, score.recall_at_3, score.recall_at_5, score.recall_at_10, score.recall_at_20)
+    return (
+        [_percent(share) for share in recall],
+        [_percent(score.any_at_5), _percent(score.all_at_5), _number(score.mrr, 3), _number(score.ndcg_at_10, 3)],
+    )
+
+
+def _percent(share: float | None) -> str:
+    return _NOTHING if share is None else f"{100 * share:.1f}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return _NOTHING if value is None else f"{value:.{digits}f}"

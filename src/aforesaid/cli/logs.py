@@ -1,0 +1,25 @@
+"""The log of commands that run until they are stopped."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated, Final
+
+import typer
+
+from aforesaid.errors import InvalidInput
+
+LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
+_LEVELS: Final = ("debug", "info", "warning", "error")
+
+
+def write_log(level: str) -> None:
+    """Write what happens to standard error, without secrets, from a level on."""
+    from aforesaid.models.redact import SecretFilter  # noqa: PLC0415 - only what runs long writes a log
+
+    if level not in _LEVELS:
+        raise InvalidInput(f"unknown log level {level!r}; use one of {', '.join(_LEVELS)}")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(SecretFilter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])

@@ -1,0 +1,86 @@
+"""`aforesaid serve`: the memory over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Annotated, Final
+
+import typer
+
+import aforesaid
+from aforesaid.cli.logs import LogLevel, write_log
+from aforesaid.cli.options import Store
+from aforesaid.cli.show import say
+from aforesaid.errors import InvalidInput
+from aforesaid.extras import how_to_install
+from aforesaid.models.embed import embedder_of_a_server
+from aforesaid.settings import Settings, load_settings
+
+_INSTALL: Final = f"the server is not installed; {how_to_install('server')}"
+
+
+def serve(
+    store: Store = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="The address to listen on. [127.0.0.1: this machine alone]")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="The port. [5002]")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Another name that requests may call it by.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
+    ] = None,
+    auth: Annotated[bool, typer.Option("--auth/--no-auth", help="Ask for a key. Only loopback works without.")] = True,
+    log_level: LogLevel = "warning",
+) -> None:
+    """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Ends with Ctrl+C.
+
+    Prints a link with a token that opens the control panel. Programs use keys: `aforesaid key add`. Example:
+
+        aforesaid serve --port 5002
+    """
+    needs_server()
+    from aforesaid.server import ServerOptions  # noqa: PLC0415 - an extra
+    from aforesaid.server.auth import keys_path  # noqa: PLC0415
+    from aforesaid.server.serve import run  # noqa: PLC0415
+
+    write_log(log_level)
+    settings = load_settings()
+    serving = replace(
+        settings.server,
+        host=settings.server.host if host is None else host,
+        port=settings.server.port if port is None else port,
+        hosts=(*settings.server.hosts, *(allow_host or ())),
+    )
+    options = ServerOptions(serving, auth=auth, keys=keys_path(settings, store), settings=settings)
+    run(_serve, store, profile, options, settings)
+
+
+async def _serve(store: str | None, profile: str | None, options: object, settings: Settings) -> None:
+    from aforesaid.server import ServerOptions  # noqa: PLC0415
+    from aforesaid.server.serve import serve as until_stopped  # noqa: PLC0415
+
+    assert isinstance(options, ServerOptions)  # noqa: S101 - its class is known only where the extra is installed
+    embedder = embedder_of_a_server(settings)
+    async with aforesaid.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
+        await until_stopped(memory, options, _tell)
+    say("stopped; everything that was acknowledged is stored")
+
+
+def _tell(link: str) -> None:
+    # Without markup or wrapping: the link is to be clicked or copied as it is.
+    sys.stdout.write(f"Aforesaid is ready: {link}\nCtrl+C stops it.\n")
+    sys.stdout.flush()
+
+
+def needs_server() -> None:
+    """Say what to install where the server is not."""
+    try:
+        import fastapi  # noqa: F401, PLC0415
+        import jinja2  # noqa: F401, PLC0415
+        import prometheus_client  # noqa: F401, PLC0415
+        import uvicorn  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None

@@ -1,0 +1,82 @@
+"""`aforesaid settings`: what was set while running."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import aforesaid
+from aforesaid.cli.options import AsJson, Space, Store, must_exist
+from aforesaid.cli.show import complain, harmless, print_json, say
+from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.domain.words import SettingValue
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles.standing import KNOWN
+
+
+def settings(
+    name: Annotated[str | None, typer.Argument(help="The setting to change.", show_default=False)] = None,
+    value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
+    store: Store = None,
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="For this user alone. [everybody in the space]")
+    ] = None,
+    space: Space = DEFAULT_SPACE,
+    reset: Annotated[bool, typer.Option("--reset", help="Take the setting back.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show or change settings that act at once, for everybody in a space or for one user.
+
+    Example:
+        aforesaid settings short_term_memory_limit 5 --user ann
+    """
+    if name is None:
+        must_exist(store)
+    if name is not None and value is None and not reset:
+        raise InvalidInput(f"which value should {name} have? Give one, or --reset")
+    if reset and (name is None or value is not None):
+        raise InvalidInput("--reset takes the name of a setting, and no value")
+    with aforesaid.open(store, embedder="none") as memory:
+        place = None if user is None else memory.user(user, space=space)
+        if name is not None:
+            new = None if value is None else _parsed(name, value)
+            if place is None:
+                memory.set(name, new, space=space)
+            else:
+                place.set(name, new)
+        found = memory.settings(space) if place is None else place.settings()
+    if value is not None and name is not None and name not in KNOWN:
+        complain(f"{name} is a setting of your own: nothing in Aforesaid reads it")
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _parsed(name: str, value: str) -> SettingValue:
+    """Read a value as JSON where it is a number or a switch; text needs no quotes."""
+    if name in KNOWN or value in {"true", "false"}:
+        try:
+            read = json.loads(value)
+        except ValueError:
+            return value
+        return read if isinstance(read, bool | int | float) else value
+    return value
+
+
+def _show(found: dict[str, SettingValue]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("setting", "value", "what it does"):
+        table.add_column(column)
+    for name, (_, meaning) in KNOWN.items():
+        stored = found.get(name)
+        shown = Text("as in the profile", style="dim") if stored is None else Text(harmless(json.dumps(stored)))
+        table.add_row(name, shown, Text(meaning, style="dim"))
+    for name, stored in found.items():
+        if name not in KNOWN:
+            table.add_row(Text(harmless(name)), Text(harmless(json.dumps(stored))), Text("your own", style="dim"))
+    say(table)

@@ -1,0 +1,148 @@
+"""Printing for people and for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.message import Message
+from aforesaid.store import Progress as ProgressCall
+
+_KEPT: Final = "\n\t"
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Whoever read the output has seen enough: that is no failure.
+        sys.stdout = None
+        raise SystemExit(0)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console on what standard output or error is now. Nothing in a text is taken as markup."""
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def say(*parts: str | Text | Table) -> None:
+    """Print a line for a person."""
+    console().print(*parts, sep="")
+
+
+def draw(what: RenderableType) -> None:
+    """Print something that fits itself into the width of the terminal."""
+    console().print(what, soft_wrap=False)
+
+
+def complain(text: str) -> None:
+    """Print an error where scripts do not read it as output."""
+    console(stderr=True).print(Text.assemble(("aforesaid: ", "bold red"), harmless(text)))
+
+
+def harmless(text: str) -> str:
+    """Return a text in which control characters can be seen, and cannot steer the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character in _KEPT or unicodedata.category(character) not in {"Cc", "Cf"}
+        else f"<U+{ord(character):04X}>"
+        for character in text
+    )
+
+
+def local_time(at: datetime) -> str:
+    """Show a moment in the time zone of this machine."""
+    try:
+        return at.astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError):  # the first and the last day of the calendar
+        return at.strftime("%Y-%m-%d %H:%M")
+
+
+def message_line(message: Message) -> Text:
+    """Show a message on a line: when, who, what."""
+    when = local_time(message.at)
+    who = harmless(message.name or message.author)
+    style = "cyan" if message.role == "user" else "green"
+    return Text.assemble(
+        (f"{when}  ", "dim"), (who, style), ": ", (harmless(message.text), "" if message.active else "dim")
+    )
+
+
+def hit_line(hit: Hit) -> Text:
+    """Show what was found on a line. Messages look as they do elsewhere."""
+    if hit.message is not None:
+        line = message_line(hit.message)
+        return line if hit.kind == "message" else Text.assemble((f"session {harmless(hit.id)}  ", "magenta"), line)
+    return Text.assemble(
+        (f"{local_time(hit.at)}  ", "dim"), (f"{hit.kind} {hit.id}", "magenta"), ": ", harmless(hit.text)
+    )
+
+
+def explained(hit: Hit) -> Table:
+    """Show why something was found: what each feature added, most first."""
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(justify="right", style="dim")
+    table.add_column(style="dim")
+    for name, value in sorted(hit.parts, key=lambda part: -abs(part[1])):
+        if value:
+            table.add_row(f"        {value:+.2f}", name)
+    if hit.terms:
+        table.add_row("words", harmless(", ".join(hit.terms)))
+    if hit.similarity is not None:
+        table.add_row("similarity", f"{hit.similarity:.2f}")
+    return table
+
+
+def print_json(value: object) -> None:
+    """Print a value of the domain as JSON."""
+    sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
+    """Turn a value of the domain into what JSON knows."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    return value
+
+
+@contextmanager
+def progress_bar(label: str, *, hidden: bool) -> Iterator[ProgressCall]:
+    """Show a bar on standard error while something long goes on. Scripts and pipes see nothing of it."""
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console(stderr=True),
+        transient=True,
+        disable=hidden or not sys.stderr.isatty(),
+    )
+    with bars:
+        task = bars.add_task(label, total=None)
+
+        def update(what: str, done: int, total: int) -> None:
+            bars.update(task, description=f"{label}: {what}", completed=done, total=total)
+
+        yield update

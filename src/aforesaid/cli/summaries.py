@@ -1,0 +1,117 @@
+"""Commands on summaries, and the work after messages are stored."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+from rich.tree import Tree
+
+import aforesaid
+from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, must_exist
+from aforesaid.cli.show import console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.domain.summary import Summary, SummaryKind
+
+
+def summarize(
+    store: Store = None,
+    user: User = ME,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    session: Session = None,
+    as_json: AsJson = False,
+) -> None:
+    """Summarise now, however little there is.
+
+    Example:
+        aforesaid summarize --user ann
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        made = memory.user(user, space=space, thread=thread, session=session).summarize()
+    if as_json:
+        print_json(made)
+    elif not made:
+        say(f"there is nothing to summarise for {harmless(user)}")
+    for summary in () if as_json else made:
+        say(summary_line(summary))
+
+
+def summaries(
+    store: Store = None,
+    user: User = ME,
+    every: Annotated[bool, typer.Option("--all", help="Also those that others stand for.")] = False,
+    kind: Annotated[str | None, typer.Option("--kind", help="tree, rolling, day, week or history.")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show what each was made of, down to the messages.")] = False,
+    space: Space = DEFAULT_SPACE,
+    thread: Thread = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the summaries of a user, highest level first; with --tree what lies below each of them.
+
+    Example:
+        aforesaid summaries --user ann --tree
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory:
+        handle = memory.user(user, space=space, thread=thread)
+        found = handle.summaries(active=None if every else True, kind=cast("SummaryKind | None", kind))
+        if as_json:
+            print_json(found)
+            return
+        if not found:
+            say(f"nothing was summarised for {harmless(user)} yet")
+        known = {summary.id: summary for summary in handle.summaries(active=None)} if tree else {}
+        for summary in found:
+            if not tree:
+                say(summary_line(summary))
+                continue
+            branch = Tree(summary_line(summary))
+            _grow(branch, summary, known)
+            console().print(branch)
+
+
+def upkeep(store: Store = None, as_json: AsJson = False) -> None:
+    """Do all that is due, to the end: embed, summarise, learn. Otherwise it happens while a program runs.
+
+    Exits with 1 when something could not be done; it is tried again the next time. Example:
+
+        aforesaid upkeep
+    """
+    must_exist(store)
+    with aforesaid.open(store) as memory, progress_bar("upkeep", hidden=as_json) as progress:
+        report = memory.upkeep(progress)
+    if as_json:
+        print_json(report)
+    else:
+        say(f"embedded {report.embedded:,}, summarised {report.summarised:,}, remembered {report.remembered:,}")
+        if report.error is not None:
+            say(Text(f"could not finish: {harmless(report.error)}", style="red"))
+    if report.error is not None:
+        raise typer.Exit(1)
+
+
+def summary_line(summary: Summary) -> Text:
+    """Show a summary: which, of what time, how much it stands for, what it says."""
+    kind = f"{summary.kind} {summary.level}" if summary.kind == "tree" else summary.kind
+    state = "" if summary.active else " rolled back" if summary.rolled_back else " replaced" if summary.replaced else ""
+    parts = [(f"{summary.id} ", "magenta"), (f"{kind}{state}, ", "cyan"), (f"{summary.period}, ", "dim")]
+    parts.append((f"{summary.messages:,} messages", "dim"))
+    if summary.edited_by is not None:
+        parts.append((f", edited by {harmless(summary.edited_by)}", "dim"))
+    if summary.quality is not None and summary.quality.invented:
+        parts.append((f", not in the sources: {harmless(', '.join(summary.quality.invented))}", "yellow"))
+    return Text.assemble(*parts, "\n", harmless(summary.text))
+
+
+def _grow(branch: Tree, summary: Summary, known: dict[int, Summary]) -> None:
+    """Add what a summary was made of: other summaries, and the messages that it was the first to cover."""
+    below = [known[source] for source in summary.sources if source in known]
+    for source in below:
+        _grow(branch.add(summary_line(source)), source, known)
+    if summary.level == 1 and summary.reach != "sources":
+        count = summary.messages - sum(source.messages for source in below)
+        last = local_time(summary.ended_at)
+        branch.add(Text(f"{count:,} messages, #{summary.fresh} to #{summary.last}, up to {last}", style="dim"))

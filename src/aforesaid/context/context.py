@@ -1,0 +1,67 @@
+"""A context: what goes to the model now, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from aforesaid.context.items import USUAL_PRIORITY, Item, LeftOut, SectionReport
+from aforesaid.context.render import Message
+
+_BAR: Final = 40
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What goes to the model. It never has more tokens than its budget."""
+
+    messages: list[Message]
+    """For any OpenAI-style chat API."""
+    written: Callable[[], str] = field(repr=False, compare=False)
+    """What writes `text`, for those who want it."""
+    tokens: int
+    """What `messages` count, by the same counter as the budget."""
+    budget: int
+    sections: tuple[SectionReport, ...]
+    items: tuple[Item, ...] = field(repr=False)
+    left_out: tuple[LeftOut, ...] = field(repr=False)
+    counter: str = ""
+    """How tokens were counted."""
+
+    @property
+    def text(self) -> str:
+        """The same as `messages` in one text, for models that complete texts."""
+        return self.written()
+
+    def explain(self) -> str:
+        """Say of each item whether it is in, in which section, with how many tokens, and why or why not."""
+        lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {_bar(self.tokens, self.budget)}"]
+        for report in self.sections:
+            if not report.items and not report.left_out:
+                continue
+            lines.append(
+                f"\n{report.name}: {report.tokens:,} tokens, {report.items} in, {report.left_out} left out "
+                f"(its share: {report.budget:,})"
+            )
+            lines += [f"  + {_line(item)}" for item in self.items if item.section == report.name]
+            lines += [
+                f"  - {_line(left.item)}: {left.reason}" for left in self.left_out if left.item.section == report.name
+            ]
+        return "\n".join(lines)
+
+
+def _line(item: Item) -> str:
+    score = "" if item.score is None else f" score {item.score:.2f}"
+    weight = "" if item.priority == USUAL_PRIORITY else f" priority {item.priority}"
+    weight += f" relevance {item.relevance:.2f}" if item.relevance < 1 else ""
+    weight += f" about {', '.join(item.tags)}" if item.tags else ""
+    short = " ".join(item.text.split())
+    shown = short if len(short) <= _SHOWN else f"{short[: _SHOWN - 1]}…"
+    return f"{item.tokens:5,}  {item.key}{score}{weight}{' (cut)' if item.cut else ''}  {shown}"
+
+
+def _bar(used: int, whole: int) -> str:
+    filled = round(_BAR * used / max(whole, 1))
+    return "█" * filled + "░" * (_BAR - filled)

@@ -1,0 +1,197 @@
+"""The part of the front door that is about what a model is sent, and about a user's settings."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache
+
+from aforesaid.domain import checks
+from aforesaid.domain.message import Message
+from aforesaid.domain.report import MemoryStatus
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import EVERY, wants_memory
+from aforesaid.domain.words import SettingValue
+from aforesaid.profiles import Profile, load_profile
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
+from aforesaid.profiles.standing import BUDGET, STORAGE, Standing, tuned
+from aforesaid.telemetry import Metrics, timed
+
+if TYPE_CHECKING:
+    from aforesaid.context import AccountContext, Builder, Context
+    from aforesaid.context.reading import People
+    from aforesaid.recall import Recall
+    from aforesaid.store import Store
+
+_LONGEST: Final = 64 * 1024 * 1024
+"""A message of more bytes is no message."""
+CLEARED: Final = "cleared_up_to"
+_NOBODY: Final = "aforesaid"
+_RECIPES: Final = 10_000
+
+
+class Contexts:
+    """What makes contexts, for all users of a store. It is loaded when it is needed."""
+
+    def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
+        self.store = store
+        self.profile = profile
+        self.standing = Standing(store, profile)
+        self.recipes: LRUCache[tuple[str, str], Recipe] = LRUCache(_RECIPES)
+        """What the contexts of users were made by last."""
+        self._recall = recall
+        self._people = people
+
+    @cached_property
+    def builder(self) -> Builder:
+        """What reads, chooses and writes down."""
+        from aforesaid.context import Builder  # noqa: PLC0415 - loaded when it is needed
+
+        return Builder(self.store, self._recall, self._people)
+
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self.recipes.clear()
+        self.builder.forget_all()
+
+
+class UserContexts:
+    """The contexts and the settings of one user."""
+
+    _metrics: Metrics
+
+    def __init__(self, contexts: Contexts, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._contexts = contexts
+        self.scope = scope
+
+    @timed("context")
+    async def context(
+        self,
+        text: str,
+        budget: int | None = None,
+        *,
+        system: str | None = None,
+        persona: str | None = None,
+        at: datetime | None = None,
+        model: str | None = None,
+        answers: Message | None = None,
+        most: int | None = None,
+    ) -> Context:
+        """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
+
+        `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
+        what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
+        `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
+        stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
+        more than `most`.
+        """
+        from aforesaid.context import Wanted  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.models.tokens import counter_for  # noqa: PLC0415
+
+        if at is not None:
+            checks.microseconds(at, "at")
+        asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user)
+        # What is read depends on settings, which hardly ever change.
+        expected = self._contexts.recipes.get(key, self._contexts.profile.context)
+        begun = self._contexts.builder.begin(self.scope, asked, at, expected)
+        try:
+            standing = await self._contexts.standing.of(self.scope)
+            profile = tuned(self._contexts.profile, standing)
+            self._contexts.recipes[key] = profile.context
+            usual = standing.get(BUDGET) or profile.context.budget
+            if most is not None:
+                usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
+            tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
+            wanted = Wanted(
+                text=asked,
+                budget=checks.at_most(tokens, MOST_TOKENS, "the budget"),
+                system=None if system is None else checks.storable(system, "the system prompt"),
+                persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
+                at=at,
+                after=_cleared(standing),
+                answers=None if answers is None else answers.seq,
+            )
+            building = self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model), begun)
+            if not self._audited:
+                return await building
+            # Beside one another; nobody sees the context before it is written down who asked for it.
+            made, _ = await asyncio.gather(building, self._noted("context.read", "context"))
+            return made
+        finally:
+            begun.close()
+
+    @timed("account_context")
+    async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
+        """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
+
+        They are chosen as in the profile `account`, whatever the memory was opened with: the last ten messages, what is
+        known of the history, and those of the 200 messages before that are near enough in meaning.
+        """
+        from aforesaid.context import Wanted  # noqa: PLC0415 - loaded when it is needed
+
+        if at is not None:
+            checks.microseconds(at, "at")
+        standing = await self._contexts.standing.of(self.scope)
+        await self._noted("context.read", "context")
+        recipe = tuned(load_profile("account"), standing).context
+        wanted = Wanted(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(standing))
+        return await self._contexts.builder.account(self.scope, wanted, recipe)
+
+    @property
+    def _who(self) -> str:
+        """Who changes something, as the audit log names them."""
+        return _NOBODY
+
+    @property
+    def _audited(self) -> bool:
+        """Whether it is written down who looks."""
+        return False
+
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
+
+    @timed("settings")
+    async def settings(self) -> dict[str, SettingValue]:
+        """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
+        return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
+
+    @timed("set")
+    async def set(self, key: str, value: SettingValue) -> None:
+        """Change a setting of the user; None takes it back to the default. Settings act at once.
+
+        The names that Aforesaid looks at are checked; other names are yours. `memory.set` does the same for a space.
+        """
+        await self._contexts.standing.set(self.scope, key, value, self._who)
+
+    @timed("clear")
+    async def clear(self) -> None:
+        """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
+        ledger = await self._contexts.store.ledger(self.scope)
+        await self._contexts.standing.set(self.scope, CLEARED, ledger.last_seq)
+
+    @timed("status")
+    async def status(self) -> MemoryStatus:
+        """Return how the user's memory stands."""
+        store = self._contexts.store
+        settings = await self._contexts.standing.of(self.scope)
+        ledger = await store.ledger(self.scope)
+        every = settings.get(EVERY)
+        return MemoryStatus(
+            enabled=wants_memory(settings),
+            storage=str(settings.get(STORAGE) or dict((await store.health()).facts).get("backend", "unknown")),
+            threshold=every if isinstance(every, int) else self._contexts.profile.tree_turns,
+            since_last=ledger.open_turns,
+            messages=ledger.messages,
+            archived=ledger.archived,
+            active_summaries=sum(count for _, count in ledger.active_summaries),
+            highest_level=ledger.highest_level,
+        )
+
+
+def _cleared(standing: Mapping[str, SettingValue]) -> int:
+    return int(standing.get(CLEARED) or 0)

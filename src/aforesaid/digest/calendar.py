@@ -1,0 +1,68 @@
+"""The calendar: days of a space, summarised for everybody who was there, and the six days before today."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, tzinfo
+
+from aforesaid.digest.plan import NOTHING, Decision, MakeDay
+from aforesaid.domain.checks import EARLIEST, LATEST, microseconds, moment
+from aforesaid.errors import InvalidInput
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarLedger:
+    """What the calendar decides on, for one day of one space. Times in microseconds."""
+
+    ends_at: int
+    """When the day is over."""
+    now: int
+    last_seq: int
+    """The newest message of the day."""
+    done_seq: int
+    """The newest message of the day when it was last summarised; 0 if it was not."""
+    done_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarRules:
+    """How often a day is summarised."""
+
+    refresh: int = 3_600_000_000
+    """Today at most so often, in microseconds. A day that is over: once."""
+
+
+def decide(ledger: CalendarLedger, rules: CalendarRules) -> Decision:
+    """Decide whether the day is to be summarised. It never is when nothing new was said on it."""
+    over = ledger.now >= ledger.ends_at
+    if ledger.last_seq <= ledger.done_seq:
+        return NOTHING if over else Decision(None, ledger.ends_at)
+    if over or ledger.done_at is None or ledger.now >= ledger.done_at + rules.refresh:
+        return Decision(MakeDay())
+    return Decision(None, min(ledger.done_at + rules.refresh, ledger.ends_at))
+
+
+def day_of(at: int, zone: tzinfo) -> date:
+    """Return the day on which something was said, where people live by that zone."""
+    try:
+        return moment(at).astimezone(zone).date()
+    except OverflowError:  # the first and the last day of the calendar
+        return moment(at).date()
+
+
+def bounds(day: date, zone: tzinfo) -> tuple[int, int]:
+    """Return when a day begins and when the next one does. Days on which the clocks change are longer or shorter."""
+    begin = EARLIEST if day == date.min else _midnight(day, zone)
+    return begin, LATEST + 1 if day == date.max else _midnight(day + timedelta(days=1), zone)
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    try:
+        return microseconds(datetime(day.year, day.month, day.day, tzinfo=zone), "the day")
+    except (InvalidInput, OverflowError):  # so near to the end of the calendar that UTC has no name for it
+        return microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
+
+
+def history_days(today: date, window: int = 7) -> tuple[date, ...]:
+    """Return the days of a window before today, oldest first: days 2 to 7, today being day 1."""
+    return tuple(today - timedelta(days=back) for back in range(window - 1, 0, -1))

@@ -1,0 +1,128 @@
+"""Carrying plans out: write, measure, store. The same for every policy.
+
+The sources have been read, the summariser works outside of any transaction, and one change set stores the result. The
+store rechecks the sources in it: whoever comes second gets SourcesChanged, and nothing happens twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.digest.quality import measure
+from aforesaid.digest.tree import TreeRules
+from aforesaid.digest.writing import Writer, Written
+from aforesaid.domain.change import Archive, Change
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import Embedder
+from aforesaid.profiles import Profile
+
+if TYPE_CHECKING:
+    from aforesaid.store import Store
+
+Clock = Callable[[], int]
+"""Returns the time in microseconds."""
+
+_LEAST_OF_MESSAGES: Final = 300
+_PART_OF_MESSAGES: Final = 3
+_LEAST_OF_SUMMARIES: Final = 600
+_PART_OF_SUMMARIES: Final = 2
+"""A summary in an archive has at least so many characters, and a third of its messages' or half of its summaries'."""
+
+
+class Executor:
+    """Makes summaries of one store."""
+
+    def __init__(self, store: Store, writer: Writer, embedder: Embedder | None, profile: Profile, clock: Clock) -> None:
+        self.store = store
+        self.writer = writer
+        self.profile = profile
+        self.clock = clock
+        self._embedder = embedder
+
+    @property
+    def embedder(self) -> str | None:
+        """The name of the embedder, if there is one."""
+        return None if self._embedder is None else self._embedder.name
+
+    def tree_rules(self, turns: int | None = None) -> TreeRules:
+        """Return how trees grow here."""
+        profile = self.profile
+        return TreeRules(turns or profile.tree_turns, profile.tree_level, profile.tree_active)
+
+    async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
+        """Put a level 1 summary in the place of messages."""
+        room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
+        written = await self.writer.of_messages(scope, messages, room)
+        sources = tuple(message.seq for message in messages)
+        draft = SummaryDraft(scope, written.text, messages=sources, model=written.model, prompt=written.prompt)
+        return await self._archive(draft, await self.quality(written, messages, ()))
+
+    async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
+        """Put a summary of the next level in the place of summaries."""
+        room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
+        written = await self.writer.of_summaries(scope, summaries, room)
+        sources = tuple(summary.id for summary in summaries)
+        draft = SummaryDraft(scope, written.text, summaries=sources, model=written.model, prompt=written.prompt)
+        return await self._archive(draft, await self.quality(written, (), summaries))
+
+    async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
+        """Go on with the rolling summary of a thread."""
+        written = await self.writer.onwards(scope, previous, messages, self.profile.summary_characters)
+        return await self._continue(scope, "rolling", written, previous, messages)
+
+    async def analyse(
+        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
+    ) -> Summary:
+        """Go on with the history context of a user."""
+        characters = self.profile.summary_characters
+        written = await self.writer.of_history(scope, previous, messages, characters, today)
+        return await self._continue(scope, "history", written, previous, messages)
+
+    async def store_views(self, drafts: Sequence[ViewDraft], *others: Change) -> list[Summary]:
+        """Store views, all of them or none."""
+        receipt = await self.store.apply([*(AddView(draft) for draft in drafts), *others])
+        return [result for result in receipt.results if isinstance(result, Summary)]
+
+    async def quality(
+        self, written: Written, messages: Sequence[Message], summaries: Sequence[Summary]
+    ) -> Quality | None:
+        """Measure a summary. One that cannot be measured is as good as unmeasured."""
+        try:
+            return await measure(written.text, messages, summaries, self._embedder)
+        except ModelError:
+            return await measure(written.text, messages, summaries, None)
+
+    def _room(self, characters: int, least: int, part: int) -> int:
+        """Return how long a summary of so much text may be: shorter than that, and not longer than the profile says."""
+        return min(self.profile.summary_characters, max(characters // part, least))
+
+    async def _archive(self, draft: SummaryDraft, quality: Quality | None) -> Summary:
+        complete = replace(draft, quality=quality, created_at=self.clock())
+        return (await self.store.apply([Archive(complete)])).summary
+
+    async def _continue(
+        self, scope: Scope, kind: str, written: Written, previous: Summary | None, messages: Sequence[Message]
+    ) -> Summary:
+        draft = ViewDraft(
+            scope,
+            "rolling" if kind == "rolling" else "history",
+            written.text,
+            first=messages[0].seq,
+            last=messages[-1].seq,
+            messages=len(messages),
+            reach="thread" if kind == "rolling" else "user",
+            previous=None if previous is None else previous.id,
+            model=written.model,
+            prompt=written.prompt,
+            details=written.details,
+            quality=await self.quality(written, messages, () if previous is None else (previous,)),
+            created_at=self.clock(),
+        )
+        return (await self.store_views([draft]))[0]

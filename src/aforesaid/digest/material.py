@@ -1,0 +1,71 @@
+"""What a summary is made of, as a model and as the rules without a model take it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, tzinfo
+from typing import Final, NamedTuple
+
+from aforesaid.domain.message import Message
+from aforesaid.domain.summary import Summary
+from aforesaid.models.offline import Spoken, Summarised
+from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of
+
+LONGEST: Final = 8_000
+"""Characters of one message that a model is shown."""
+
+
+class Person(NamedTuple):
+    """Somebody of whom a day is summarised."""
+
+    user: str
+    name: str
+
+
+class DayTalk(NamedTuple):
+    """What was said on a day in one place, and whom to summarise it for."""
+
+    day: date
+    people: tuple[Person, ...]
+    messages: tuple[Message, ...]
+
+
+def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
+    """Return messages as they are shown: names for ids, the time as people read it on the clock."""
+    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in lines_of(messages)]
+
+
+def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:
+    """Return messages for a prompt."""
+    return fence(shown(messages, zone))
+
+
+def spoken(messages: Sequence[Message], zone: tzinfo) -> list[Spoken]:
+    """Return messages for the rules without a model."""
+    return [Spoken(line.speaker, line.text, line.at, line.role) for line in shown(messages, zone)]
+
+
+def fenced_summaries(summaries: Sequence[Summary], zone: tzinfo) -> Fenced:
+    """Return summaries for a prompt, each with the time that it covers."""
+    return enclose(
+        "summaries",
+        "summary",
+        (({"from": _day(each.began_at, zone), "to": _day(each.ended_at, zone)}, each.text) for each in summaries),
+    )
+
+
+def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
+    """Return summaries for the rules without a model."""
+    return [Summarised(each.text, local(each.began_at, zone), local(each.ended_at, zone)) for each in summaries]
+
+
+def local(at: datetime | None, zone: tzinfo) -> datetime | None:
+    """Return a moment as it is in a time zone."""
+    try:
+        return None if at is None else at.astimezone(zone)
+    except OverflowError:  # the first and the last day of the calendar
+        return at
+
+
+def _day(at: datetime, zone: tzinfo) -> str:
+    return (local(at, zone) or at).date().isoformat()

@@ -1,0 +1,107 @@
+"""How good a summary is: how short, how much of what was said is in it, and whether anything was invented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.message import Message
+from aforesaid.domain.summary import Quality, Summary
+from aforesaid.models.embed import Embedder
+from aforesaid.models.offline import find_times, split_sentences
+from aforesaid.store.terms import fold, words_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_ISO_DATE: Final = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+_INSIDE: Final = re.compile(r"(?<=[\w,;] )[^\W\d_a-zß-öø-ÿ][\w'’-]+")
+"""A word with a capital letter that does not begin a sentence."""
+_MOST_SOURCES: Final = 200
+_CHARACTERS: Final = 800
+_DAY: Final = timedelta(days=1)
+
+
+async def measure(
+    text: str, messages: Sequence[Message], summaries: Sequence[Summary], embedder: Embedder | None
+) -> Quality:
+    """Measure a summary against the messages and the summaries that it was made of."""
+    sources = [message.text for message in messages] + [summary.text for summary in summaries]
+    invented = _invented(text, messages, summaries)
+    told = len(_telling(text))
+    return Quality(
+        compression=round(len(text) / max(sum(map(len, sources)), 1), 4),
+        coverage=await _coverage(text, sources, embedder),
+        grounded=round(1 - len(invented) / told, 4) if told else 1.0,
+        invented=tuple(invented),
+    )
+
+
+def _invented(text: str, messages: Sequence[Message], summaries: Sequence[Summary]) -> list[str]:
+    """Return the names, numbers and dates of a summary that its sources do not have."""
+    sources = [message.text for message in messages] + [summary.text for summary in summaries]
+    names = [message.name or message.author for message in messages]
+    known = {word for source in (*sources, *names) for word in words_of(source)}
+    numbers = {number for source in sources for number in _NUMBER.findall(source)}
+    days = _days(messages, summaries)
+    found = []
+    for word in _telling(text):
+        if _ISO_DATE.fullmatch(word):
+            grounded = _as_date(word) in days or any(word in source for source in sources)
+        elif word[0].isdigit():
+            grounded = word in numbers
+        else:
+            grounded = all(part in known for part in words_of(word)) or word in {"User", "Assistant"}
+        if not grounded:
+            found.append(word)
+    return found
+
+
+def _telling(text: str) -> list[str]:
+    """Return the dates, numbers and names of a text, each once."""
+    dates = _ISO_DATE.findall(text)
+    rest = _ISO_DATE.sub(" ", text)
+    names = [word for word in _INSIDE.findall(rest) if fold(word)]
+    return list(dict.fromkeys([*dates, *_NUMBER.findall(rest), *names]))
+
+
+def _days(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
+    """Return the days that a summary may name: those on which things were said, and those that were spoken of."""
+    days: set[date] = set()
+    for message in messages:
+        days.add(message.at.date())
+        for when in find_times(message.text[:_CHARACTERS], message.at):
+            days.add(when.start.date())
+    for summary in summaries:
+        day, last = summary.began_at.date(), summary.ended_at.date()
+        days.update((day, last))
+        days.update(found for word in _ISO_DATE.findall(summary.text) if (found := _as_date(word)))
+    # The same moment can be another day in another time zone.
+    near = set(days)
+    for day in days:
+        if date.min < day < date.max:
+            near.update((day - _DAY, day + _DAY))
+    return near
+
+
+def _as_date(word: str) -> date | None:
+    try:
+        return date.fromisoformat(word)
+    except ValueError:
+        return None
+
+
+async def _coverage(text: str, sources: Sequence[str], embedder: Embedder | None) -> float | None:
+    """Return how near, on average, the nearest sentence of the summary is to each source."""
+    if embedder is None:
+        return None
+    step = max(1, len(sources) // _MOST_SOURCES)
+    asked = [source[:_CHARACTERS] for source in sources[::step]]
+    sentences = [sentence[:_CHARACTERS] for sentence in split_sentences(text)] or [text[:_CHARACTERS]]
+    vectors = await embedder.embed([*sentences, *asked])
+    near: NDArray[np.float32] = vectors[len(sentences) :] @ vectors[: len(sentences)].T
+    return round(float(near.max(axis=1).mean()), 4)

@@ -1,0 +1,67 @@
+"""Making again, with a model, what was made without one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.digest.digest import Digest
+from aforesaid.digest.writing import WITHOUT_MODEL, Written
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.summary_change import Revise
+from aforesaid.errors import SourcesChanged
+from aforesaid.profiles import Policy
+
+KINDS: Final[dict[Policy, tuple[str, ...]]] = {
+    "tree": ("tree",),
+    "rolling": ("rolling",),
+    "calendar": ("day", "week"),
+    "tiers": ("history",),
+    "none": (),
+}
+"""The kinds of summaries that each policy makes."""
+
+
+async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
+    """Return active summaries that no model wrote, while there is one that could."""
+    if not digest.redo or not digest.executor.writer.has_model():
+        return []
+    found: list[Summary] = []
+    for kind in KINDS[digest.policy]:
+        found += await digest.executor.store.without_model(kind, WITHOUT_MODEL, after, limit - len(found))
+    return found
+
+
+async def redo(digest: Digest, summary: Summary) -> Summary | None:
+    """Let a model write a summary anew, as its next version. None when it did not, or somebody else was faster."""
+    executor, scope = digest.executor, Scope(summary.space, summary.user, summary.thread)
+    below = [await executor.store.summary(scope, source) for source in summary.sources]
+    messages = []
+    if summary.level == 1 and summary.reach != "sources":
+        covered = await executor.store.covered(scope, summary.id)
+        messages = [message for message in covered if message.seq >= summary.fresh]
+    characters = executor.profile.summary_characters
+    written: Written
+    if summary.kind in ("rolling", "history"):
+        written = await executor.writer.onwards(scope, below[0] if below else None, messages, characters)
+    elif summary.kind == "day":
+        written = await executor.writer.of_messages(scope, messages, executor.profile.day_characters)
+    elif below:
+        written = await executor.writer.of_summaries(scope, below, characters)
+    else:
+        written = await executor.writer.of_messages(scope, messages, characters)
+    if written.model is None:
+        return None
+    change = Revise(
+        scope,
+        summary.id,
+        written.text,
+        model=written.model,
+        prompt=written.prompt,
+        quality=await executor.quality(written, messages, below),
+        created_at=digest.clock(),
+    )
+    try:
+        return (await executor.store.apply([change])).summary
+    except SourcesChanged:
+        return None

@@ -1,0 +1,232 @@
+"""What people and programs ask of the digest."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final
+
+from aforesaid.digest import tiers
+from aforesaid.digest.digest import Digest
+from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, TreeSteps
+from aforesaid.digest.writing import shortened
+from aforesaid.domain.agenda import Entry
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary, ViewDraft, summary_text
+from aforesaid.domain.summary_change import Revise
+from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
+
+_log: Final = logging.getLogger("aforesaid.digest")
+
+_MOST_STEPS: Final = 10_000
+_TRIES: Final = 5
+"""So often a step is begun again that another worker was faster with."""
+LONGEST_EDIT: Final = 20_000
+EDITED: Final = "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryItem:
+    """One thing of a history that is worth keeping in mind."""
+
+    text: str
+    priority: int
+    """From 1 (nice to know) to 5 (must not be forgotten)."""
+    relevance: float
+    tags: tuple[str, ...] = ()
+    expires: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryContext:
+    """What is known of the whole history of a user."""
+
+    text: str
+    topics: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+    style: str = ""
+    items: tuple[HistoryItem, ...] = ()
+    """Without those that have expired."""
+    covers: int = 0
+    """So many messages."""
+    made_at: datetime | None = None
+    """None for the one that everybody starts with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """The memory of an account: windows on the log, and the history context."""
+
+    short_term: tuple[Message, ...] = field(repr=False)
+    mid_term: tuple[Message, ...] = field(repr=False)
+    """What short-term has no room for, in order."""
+    messages: int
+    """The whole history."""
+    context: HistoryContext
+
+
+BASELINE: Final = HistoryContext("Nothing is known about the history yet.")
+
+
+async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
+    """Summarise now what there is, however little, and return the summaries that were made."""
+    steps = digest.steps or TreeSteps(digest.executor)
+    await digest.walk()
+    made: list[Summary] = []
+    tries = 0
+    for _ in range(_MOST_STEPS):
+        subject = steps.subject(scope)
+        entry = await digest.executor.store.planned(subject) or Entry(subject, 0, 0, 0, 0, None)
+        try:
+            step = await steps.step(entry, asked=True)
+        except SourcesChanged:
+            tries += 1
+            if tries > _TRIES:
+                raise
+            continue
+        if not step.made:
+            break
+        made += step.made
+    return made
+
+
+async def edit(digest: Digest, scope: Scope, summary: int, text: str, editor: str) -> Summary:
+    """Store what a person made of a summary, as its next version."""
+    if len(summary_text(text)) > LONGEST_EDIT:
+        raise TooLarge(f"the summary has {len(text):,} characters; at most {LONGEST_EDIT:,} are allowed")
+    change = Revise(scope, summary, text, edited_by=editor, prompt=EDITED, created_at=digest.clock(), actor=editor)
+    return (await digest.executor.store.apply([change])).summary
+
+
+async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, model: str | None) -> Summary:
+    """Store a rolling summary that the caller made, of the first `covers` messages of the thread."""
+    rolling, store = RollingSteps(digest.executor), digest.executor.store
+    current = await rolling.current(scope)
+    covered = 0 if current is None else current.messages
+    if current is not None and covers == covered:
+        change = Revise(scope, current.id, text, model=model, prompt="given", created_at=digest.clock())
+        return (await store.apply([change])).summary
+    if covers < covered:
+        raise InvalidInput(
+            f"the summary of this thread covers {covered} messages; a new one must cover at least as many"
+        )
+    after = 0 if current is None else current.last
+    messages = await store.following(scope, after, covers - covered, here=True)
+    if len(messages) < covers - covered:
+        raise InvalidInput(f"this thread has {covered + len(messages)} messages; a summary cannot cover {covers}")
+    draft = ViewDraft(
+        scope,
+        "rolling",
+        text,
+        first=messages[0].seq,
+        last=messages[-1].seq,
+        messages=len(messages),
+        reach="thread",
+        previous=None if current is None else current.id,
+        model=model,
+        prompt="given",
+        created_at=digest.clock(),
+    )
+    return (await digest.executor.store_views([draft]))[0]
+
+
+async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dict[str, str]]:
+    """Return the rolling summary as a system message, and what it does not cover; without one, the newest messages."""
+    store = digest.executor.store
+    current = await RollingSteps(digest.executor).current(scope)
+    if current is None or not current.valid:
+        newest = await store.messages(scope, within="thread", limit=limit)
+        return [_said(message) for message in newest]
+    newest = await store.messages(scope, within="thread", limit=limit)
+    rest = [message for message in newest if message.seq > current.last or message.user != scope.user]
+    head = {"role": "system", "content": f"Summary of the conversation so far ({current.period}):\n{current.text}"}
+    return [head, *(_said(message) for message in rest)]
+
+
+async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | None:
+    """Return what a day was for a user; today's is made if it is time. Without a model, what is stored."""
+    calendar = CalendarSteps(digest.executor)
+    when = wanted or calendar.today(scope.space)
+    made = await _bring_up_to_date(digest, calendar, scope, when)
+    found = await digest.executor.store.summaries(scope, kind="day", day=when)
+    if found and not made:
+        digest.metrics.cache_hit("day")
+    return found[0] if found else None
+
+
+async def week(digest: Digest, scope: Scope) -> Summary | None:
+    """Return what the six days before today were for a user, made if it is not there."""
+    calendar = CalendarSteps(digest.executor)
+    for when in calendar.history_days(calendar.today(scope.space)):
+        await _bring_up_to_date(digest, calendar, scope, when)
+    try:
+        return await calendar.week(scope)
+    except (ModelError, SourcesChanged) as error:
+        _log.warning("the week of %r could not be summarised: %s", scope.user, error)
+        return None
+
+
+async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
+    """Return the history context; what everybody starts with where there is none."""
+    current = await TiersSteps(digest.executor).current(scope)
+    if current is None:
+        return BASELINE
+    known: Mapping[str, Any] = current.details or {}
+    today = CalendarSteps(digest.executor).today(scope.space)
+    items = tuple(_item(found) for found in known.get("items", ()))
+    return HistoryContext(
+        current.text,
+        tuple(known.get("topics", ())),
+        tuple(known.get("preferences", ())),
+        str(known.get("style", "")),
+        tuple(item for item in items if item.expires is None or item.expires >= today),
+        current.messages,
+        current.created_at,
+    )
+
+
+async def account(digest: Digest, scope: Scope) -> Tiers:
+    """Return the tiers of a user."""
+    store = digest.executor.store
+    rules = TiersSteps(digest.executor).rules
+    total = (await store.ledger(scope)).messages
+    sizes = tiers.windows(total, rules)
+    short = await store.messages(scope, limit=sizes.short_term) if sizes.short_term else []
+    before = short[0].seq if short else None
+    mid = await store.messages(scope, limit=sizes.mid_term, before=before) if sizes.mid_term else []
+    return Tiers(tuple(short), tuple(mid), total, await history_context(digest, scope))
+
+
+async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:
+    """Have a day summarised if it is time, and tell whether it was."""
+    if digest.policy == "calendar":
+        await digest.walk()
+    subject = calendar.subject(scope)._replace(day=when.isoformat())
+    entry = await digest.executor.store.planned(subject)
+    if entry is None or entry.last_seq <= entry.done_seq:
+        return False
+    try:
+        return bool((await calendar.step(entry)).made)
+    except SourcesChanged:
+        return False  # somebody else has just made it
+    except ModelError as error:
+        _log.warning("the day %s of %r could not be summarised: %s", when, scope.space, error)
+        return False
+
+
+def _said(message: Message) -> dict[str, str]:
+    return {"role": message.role, "content": message.text}
+
+
+def _item(found: Mapping[str, Any]) -> HistoryItem:
+    expires = found.get("expires")
+    return HistoryItem(
+        shortened(str(found["text"]), 500) if len(str(found["text"])) > 500 else str(found["text"]),  # noqa: PLR2004
+        int(found["priority"]),
+        float(found["relevance"]),
+        tuple(found.get("tags", ())),
+        None if expires is None else date.fromisoformat(expires),
+    )

@@ -1,0 +1,66 @@
+"""The rolling summary: one text that goes on with the conversation, and the newest messages as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from aforesaid.digest.plan import NOTHING, Decision, Roll
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RollingLedger:
+    """What the rolling summary decides on, for one user in one thread."""
+
+    total: int
+    """All messages."""
+    covered: int
+    """Those that the summary covers; 0 without one."""
+    characters: int
+    """Of all messages."""
+    topic_ends: int | None = None
+    """After how many of the messages that are not covered the topic changed, if it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollingRules:
+    """When the rolling summary goes on."""
+
+    messages: int = 20
+    tokens: int = 8000
+    """The first one at so many messages, or so many tokens of about four characters."""
+    keep: int = 10
+    """The newest messages, which are never covered."""
+    step: int = 10
+    """A new one after so many more."""
+    characters: int = 48_000
+    """So much text is summarised at a time."""
+
+
+def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:
+    """Tell whether enough was said since a summary was made."""
+    return total - (covered + rules.keep) >= rules.step
+
+
+def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -> Decision:
+    """Decide how many more messages the summary is to cover."""
+    beyond = ledger.total - ledger.covered - rules.keep
+    if beyond <= 0:
+        return NOTHING
+    if ledger.covered:
+        due = needs_regeneration(ledger.total, ledger.covered, rules)
+    else:
+        due = ledger.total >= rules.messages or ledger.characters >= rules.tokens * _CHARACTERS_PER_TOKEN
+    if due or asked:
+        return Decision(Roll(beyond))
+    if ledger.topic_ends is not None and 0 < ledger.topic_ends <= beyond:
+        return Decision(Roll(ledger.topic_ends))
+    return NOTHING
+
+
+def that_fit(sizes: Sequence[int], most: int) -> int:
+    """Return how many texts, from the first on, are not too long together: at least one, if there is one."""
+    return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))

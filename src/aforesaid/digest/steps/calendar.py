@@ -1,0 +1,182 @@
+"""Summarising days of a space, and weeks of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
+from typing import Final, NamedTuple
+
+from aforesaid.digest import calendar
+from aforesaid.digest.calendar import CalendarLedger, CalendarRules
+from aforesaid.digest.executor import Executor
+from aforesaid.digest.material import DayTalk, Person
+from aforesaid.digest.rolling import that_fit
+from aforesaid.digest.steps.step import Step
+from aforesaid.digest.writing import Written
+from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope, direct_thread, is_direct
+from aforesaid.domain.setting import wants_memory
+from aforesaid.domain.summary import Summary, ViewDraft
+from aforesaid.domain.summary_change import Settle
+from aforesaid.models.prompts import name_speakers
+from aforesaid.profiles.standing import settings_of
+
+_CHARACTERS: Final = 60_000
+"""So much text of a day fits into one call; a day that is longer takes several."""
+
+
+class _Day(NamedTuple):
+    space: str
+    day: date
+    since: int
+    until: int
+
+
+class CalendarSteps:
+    """Days and weeks, one step at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self.rules = CalendarRules(executor.profile.today_minutes * 60_000_000)
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the entry of today."""
+        return Subject("calendar", scope.space, day=self.today(scope.space).isoformat())
+
+    def today(self, space: str) -> date:
+        """Return which day it is in a space."""
+        return calendar.day_of(self._executor.clock(), self._executor.profile.zone(space))
+
+    def history_days(self, today: date) -> tuple[date, ...]:
+        """Return the days before today that are remembered as a whole, oldest first."""
+        return calendar.history_days(today, self._executor.profile.summary_days)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Summarise a day, if it is time; once it is over, also the days before for those who were there."""
+        del asked  # nobody can have today summarised more than once an hour
+        space, now = entry.subject.space, self._executor.clock()
+        when = _Day(space, entry.subject.date, *calendar.bounds(entry.subject.date, self._executor.profile.zone(space)))
+        ledger = CalendarLedger(when.until, now, entry.last_seq, entry.done_seq, entry.done_at)
+        decision = calendar.decide(ledger, self.rules)
+        if decision.plan is not None:
+            return await self._make_day(entry, when)
+        if when.day == self.today(space) - timedelta(days=1):
+            return await self._make_weeks(when)
+        return Step(look_again_at=decision.look_again_at)
+
+    async def week(self, scope: Scope) -> Summary | None:
+        """Return the summary of days 2 to 7 of a user, made if it is not there."""
+        days = self.history_days(self.today(scope.space))
+        if not days:
+            return None
+        made = await self._executor.store.summaries(scope, kind="week", day=days[-1])
+        return made[0] if made else await self._make_week(scope, days)
+
+    async def _make_day(self, entry: Entry, when: _Day) -> Step:
+        store, now = self._executor.store, self._executor.clock()
+        messages = await store.said_between(when.space, when.since, when.until)
+        wanted = await self._of_those_who_want_it(messages)
+        parts: dict[str, list[Written]] = {}
+        characters = self._executor.profile.day_characters
+        for talk in talks(when.day, wanted):
+            scope = Scope(when.space, talk.people[0].user, talk.messages[0].thread)
+            for user, written in (await self._executor.writer.of_day(scope, talk, characters)).items():
+                parts.setdefault(user, []).append(written)
+        own = {user: [message for message in messages if message.user == user] for user in parts}
+        drafts = [await self._draft(when, user, written, own[user]) for user, written in parts.items()]
+        # The last message that was read, which may be newer than the last that was walked past.
+        last = max((message.seq for message in messages), default=entry.last_seq)
+        done = Settle(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
+        made = await self._executor.store_views(drafts, done)
+        return Step(tuple(made), len(messages))
+
+    async def _of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
+        """Leave out what belongs to people who switched memory off: it gets into nobody's summary."""
+        store = self._executor.store
+        places = {(message.space, message.user) for message in messages}
+        wanting = {
+            (space, user)
+            for space, user in places
+            if wants_memory(await settings_of(store, Scope(space, user, direct_thread(user))))
+        }
+        return [message for message in messages if (message.space, message.user) in wanting]
+
+    async def _draft(self, when: _Day, user: str, parts: Sequence[Written], own: Sequence[Message]) -> ViewDraft:
+        scope = Scope(when.space, user, direct_thread(user))
+        before = await self._executor.store.summaries(scope, kind="day", day=when.day)
+        written = Written("\n".join(part.text for part in parts), parts[0].model, parts[0].prompt)
+        return ViewDraft(
+            scope,
+            "day",
+            written.text,
+            first=own[0].seq,
+            last=own[-1].seq,
+            messages=len(own),
+            since=when.since,
+            until=when.until,
+            previous=before[0].id if before else None,
+            day=when.day,
+            model=written.model,
+            prompt=written.prompt,
+            quality=await self._executor.quality(written, own, ()),
+            created_at=self._executor.clock(),
+        )
+
+    async def _make_weeks(self, when: _Day) -> Step:
+        """Make one week that is missing, of somebody who was there yesterday."""
+        days = self.history_days(when.day + timedelta(days=1))
+        messages = await self._executor.store.said_between(when.space, when.since, when.until)
+        for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
+            scope = Scope(when.space, user, direct_thread(user))
+            if not await self._executor.store.summaries(scope, kind="week", day=when.day):
+                made = await self._make_week(scope, days)
+                if made is not None:
+                    return Step((made,))
+        return Step()
+
+    async def _make_week(self, scope: Scope, days: Sequence[date]) -> Summary | None:
+        store = self._executor.store
+        found = [each for day in days for each in await store.summaries(scope, kind="day", day=day)]
+        if not found:
+            return None
+        first, last = min(each.first for each in found), max(each.last for each in found)
+        names = name_speakers(await store.messages(scope, limit=1))
+        name = names.get(scope.user, scope.user)
+        written = await self._executor.writer.of_week(scope, name, found, self._executor.profile.week_characters)
+        draft = ViewDraft(
+            Scope(scope.space, scope.user, direct_thread(scope.user)),
+            "week",
+            written.text,
+            first=first,
+            last=last,
+            messages=sum(each.messages for each in found),
+            reach="sources",
+            summaries=tuple(each.id for each in found),
+            day=days[-1],
+            model=written.model,
+            prompt=written.prompt,
+            quality=await self._executor.quality(written, (), found),
+            created_at=self._executor.clock(),
+        )
+        return (await self._executor.store_views([draft]))[0]
+
+
+def talks(day: date, messages: Sequence[Message], most: int = _CHARACTERS) -> list[DayTalk]:
+    """Return what to summarise together: all that was said among many, and each direct chat by itself.
+
+    What somebody says to the assistant alone is nobody else's business, so it gets into nobody else's summary.
+    """
+    found = []
+    places = [(message.thread if is_direct(message.thread) else "", message) for message in messages]
+    for _, group in groupby(sorted(places, key=lambda place: place[0]), key=lambda place: place[0]):
+        rest = [message for _, message in group]
+        names = name_speakers(rest)
+        while rest:
+            count = that_fit([len(message.text) for message in rest], most)
+            part, rest = rest[:count], rest[count:]
+            users = dict.fromkeys(message.user for message in part)
+            people = tuple(Person(user, names.get(user, user)) for user in users)
+            found.append(DayTalk(day, people, tuple(part)))
+    return found

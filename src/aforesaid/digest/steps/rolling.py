@@ -1,0 +1,60 @@
+"""Going on with the rolling summary of a thread."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.digest import rolling, topics
+from aforesaid.digest.executor import Executor
+from aforesaid.digest.plan import Roll
+from aforesaid.digest.rolling import RollingLedger, RollingRules
+from aforesaid.digest.steps.step import Step
+from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+
+_MOST_READ: Final = 500
+
+
+class RollingSteps:
+    """The rolling summary, one step at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        profile = executor.profile
+        self.rules = RollingRules(
+            profile.rolling_messages, profile.rolling_tokens, profile.rolling_keep, profile.rolling_step
+        )
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the entry of the user in the thread."""
+        return Subject("rolling", scope.space, scope.user, scope.thread)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Cover more messages, if it is time."""
+        scope, store = entry.subject.scope, self._executor.store
+        current = await self.current(scope)
+        covered = 0 if current is None else current.messages
+        ledger = RollingLedger(entry.messages, covered, entry.characters, await self._topic_ends(scope, current))
+        plan = rolling.decide(ledger, self.rules, asked=asked).plan
+        if not isinstance(plan, Roll):
+            return Step()
+        after = 0 if current is None else current.last
+        messages = await store.following(scope, after, min(plan.messages, _MOST_READ), here=True)
+        count = rolling.that_fit([len(message.text) for message in messages], self.rules.characters)
+        return Step((await self._executor.roll(scope, current, messages[:count]),), count)
+
+    async def current(self, scope: Scope) -> Summary | None:
+        """Return the rolling summary of the thread."""
+        found = await self._executor.store.summaries(scope, kind="rolling", here=True)
+        return found[0] if found else None
+
+    async def _topic_ends(self, scope: Scope, current: Summary | None) -> int | None:
+        embedder = self._executor.embedder
+        if not self._executor.profile.topic_changes or embedder is None:
+            return None
+        after = 0 if current is None else current.last
+        messages = await self._executor.store.following(scope, after, _MOST_READ, here=True)
+        seqs = [message.seq for message in messages]
+        places = topics.changes(seqs, await self._executor.store.vectors(scope, embedder, seqs))
+        return places[-1] if places else None

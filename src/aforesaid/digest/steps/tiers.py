@@ -1,0 +1,98 @@
+"""Going on with the history context of an account."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.digest import tiers, topics, tree
+from aforesaid.digest.calendar import day_of
+from aforesaid.digest.executor import Executor
+from aforesaid.digest.plan import Analyse, FoldMessages, FoldSummaries
+from aforesaid.digest.rolling import that_fit
+from aforesaid.digest.steps.step import Step
+from aforesaid.digest.tiers import CleaningLedger, TiersLedger, TiersRules
+from aforesaid.digest.tree import TreeLedger
+from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+
+_MOST_READ: Final = 500
+_CHARACTERS: Final = 48_000
+_WINDOW: Final = 2 * (topics.RULES.before + topics.RULES.after)
+"""So many of the newest messages are looked at for a change of topic."""
+
+
+class TiersSteps:
+    """The history context, one step at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        profile = executor.profile
+        self.rules = TiersRules(profile.short_term, profile.mid_term, profile.history_hours * 3_600_000_000)
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the user's entry."""
+        return Subject("tiers", scope.space, scope.user)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Analyse what the history context does not know, if it is time."""
+        scope, now = entry.subject.scope, self._executor.clock()
+        current = await self.current(scope)
+        ledger = TiersLedger(
+            total=entry.messages,
+            covered=0 if current is None else current.messages,
+            now=now,
+            since=await self._since(scope, current),
+            topic_changed=await self._topic_changed(scope, current),
+        )
+        decision = tiers.decide(ledger, self.rules, asked=asked)
+        if not isinstance(decision.plan, Analyse):
+            cleaned = await self._clean(scope, now)
+            times = [at for at in (decision.look_again_at, cleaned.look_again_at) if at is not None]
+            return cleaned if cleaned.made else Step(look_again_at=min(times, default=None))
+        after, limit = 0 if current is None else current.last, min(decision.plan.messages, _MOST_READ)
+        messages = await self._executor.store.following(scope, after, limit)
+        count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+        today = day_of(now, self._executor.profile.zone(scope.space))
+        made = await self._executor.analyse(scope, current, messages[:count], today)
+        return Step((made,), count)
+
+    async def current(self, scope: Scope) -> Summary | None:
+        """Return the history context of the user."""
+        found = await self._executor.store.summaries(scope, kind="history")
+        return found[0] if found else None
+
+    async def _clean(self, scope: Scope, now: int) -> Step:
+        """Archive what mid-term has no room for, in summaries that are folded like those of the tree."""
+        executor = self._executor
+        ledger = await executor.store.ledger(scope)
+        outside = ledger.messages - ledger.archived - self.rules.short_term - self.rules.mid_term
+        archives = await executor.store.summaries(scope, kind="tree") if outside > 0 else []
+        newest = max(archives, key=lambda summary: summary.last, default=None)
+        plan = tiers.clean(CleaningLedger(outside, now, await self._since(scope, newest)), self.rules)
+        if isinstance(plan.plan, FoldMessages):
+            limit = min(plan.plan.messages, _MOST_READ)
+            messages = await executor.store.following(scope, 0, limit, archived=False)
+            count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+            return Step((await executor.archive_messages(scope, messages[:count]),), count)
+        folding = tree.decide(TreeLedger(ledger.active_summaries, ()), executor.tree_rules()).plan
+        if isinstance(folding, FoldSummaries):
+            oldest = tree.oldest(await executor.store.summaries(scope, kind="tree"), folding)
+            return Step((await executor.archive_summaries(scope, oldest),))
+        return Step(look_again_at=plan.look_again_at)
+
+    async def _since(self, scope: Scope, current: Summary | None) -> int:
+        if current is not None:
+            return microseconds(current.created_at, "the time")
+        first = await self._executor.store.following(scope, 0, 1)
+        return microseconds(first[0].at, "the time") if first else self._executor.clock()
+
+    async def _topic_changed(self, scope: Scope, current: Summary | None) -> bool:
+        embedder = self._executor.embedder
+        if not self._executor.profile.topic_changes or embedder is None:
+            return False
+        newest = await self._executor.store.messages(scope, limit=_WINDOW)
+        seqs = [message.seq for message in newest]
+        places = topics.changes(seqs, await self._executor.store.vectors(scope, embedder, seqs))
+        return any(seqs[place] > (0 if current is None else current.last) for place in places)

@@ -1,0 +1,54 @@
+"""Growing the tree of a user."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.digest import tree
+from aforesaid.digest.executor import Executor
+from aforesaid.digest.plan import FoldMessages, FoldSummaries
+from aforesaid.digest.steps.step import Step
+from aforesaid.digest.tree import Open, TreeLedger, TreeRules
+from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import EVERY
+from aforesaid.profiles.standing import settings_of
+
+_PER_TURN: Final = 8
+_LEAST_READ: Final = 200
+_MOST_READ: Final = 2_000
+
+
+class TreeSteps:
+    """The tree, one step at a time."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def subject(self, scope: Scope) -> Subject:
+        """Return the user's entry."""
+        return Subject("tree", scope.space, scope.user)
+
+    async def step(self, entry: Entry, *, asked: bool = False) -> Step:
+        """Fold messages or summaries, whichever is due."""
+        scope, store = entry.subject.scope, self._executor.store
+        rules = await self._rules(scope)
+        ledger = await store.ledger(scope)
+        messages = []
+        if asked or ledger.open_turns >= rules.turns:
+            limit = min(max(_PER_TURN * rules.turns, _LEAST_READ), _MOST_READ)
+            messages = await store.following(scope, 0, limit, archived=False)
+        opened = tuple(Open(message.role, len(message.text)) for message in messages)
+        match tree.decide(TreeLedger(ledger.active_summaries, opened), rules, asked=asked).plan:
+            case FoldMessages(count):
+                return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
+            case FoldSummaries() as plan:
+                oldest = tree.oldest(await store.summaries(scope, kind="tree"), plan)
+                return Step((await self._executor.archive_summaries(scope, oldest),))
+            case _:
+                return Step()
+
+    async def _rules(self, scope: Scope) -> TreeRules:
+        every = (await settings_of(self._executor.store, scope)).get(EVERY)
+        turns = every if isinstance(every, int) and not isinstance(every, bool) and every > 0 else None
+        return self._executor.tree_rules(turns)

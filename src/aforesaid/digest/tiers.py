@@ -1,0 +1,82 @@
+"""The tiers of an account: short-term and mid-term are windows on the log, the history context is an analysis of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aforesaid.digest.plan import NOTHING, Analyse, Decision, FoldMessages
+
+
+@dataclass(frozen=True, slots=True)
+class TiersLedger:
+    """What decides about the history context. Times in microseconds."""
+
+    total: int
+    """All messages of the user."""
+    covered: int
+    """Those that the history context knows."""
+    now: int
+    since: int
+    """When it was made; without one, when the first message was said."""
+    topic_changed: bool = False
+    """Whether they talk about something else than when it was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningLedger:
+    """What decides about cleaning up. Times in microseconds."""
+
+    outside: int
+    """Active messages that mid-term has no room for any more."""
+    now: int
+    since: int
+    """When the last of them were archived; without any, when the first message was said."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiersRules:
+    """The windows, and how old a history context may become."""
+
+    short_term: int = 50
+    mid_term: int = 200
+    age: int = 24 * 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How many messages each tier holds. Mid-term begins where short-term ends."""
+
+    short_term: int
+    mid_term: int
+    history: int
+
+
+def windows(total: int, rules: TiersRules) -> Windows:
+    """Return what the tiers hold: what short-term has no room for moves on, in order."""
+    short = min(total, rules.short_term)
+    return Windows(short, min(total - short, rules.mid_term), total)
+
+
+def clean(ledger: CleaningLedger, rules: TiersRules) -> Decision:
+    """Decide whether old messages are to be archived: when they would fill short-term, and otherwise once a day."""
+    if ledger.outside <= 0:
+        return NOTHING
+    due_at = ledger.since + rules.age
+    if ledger.outside >= rules.short_term or ledger.now >= due_at:
+        return Decision(FoldMessages(ledger.outside))
+    return Decision(None, due_at)
+
+
+def decide(ledger: TiersLedger, rules: TiersRules, *, asked: bool = False) -> Decision:
+    """Decide whether the history context is to be made anew.
+
+    When short-term is full of what it does not know, when it is a day old, when the topic changed, or on request; and
+    never when nothing was said since.
+    """
+    fresh = ledger.total - ledger.covered
+    if fresh <= 0:
+        return NOTHING
+    old_at = ledger.since + rules.age
+    if asked or ledger.topic_changed or fresh >= rules.short_term or ledger.now >= old_at:
+        return Decision(Analyse(fresh))
+    return Decision(None, old_at)

@@ -1,0 +1,110 @@
+"""The tree: messages become level 1 summaries, five of those one of level 2, and so on without a limit.
+
+Everything here is a function of small values, without a store, a clock or a model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from aforesaid.digest.plan import NOTHING, Decision, FoldMessages, FoldSummaries
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.words import Role
+
+
+class Open(NamedTuple):
+    """An active message, as far as the tree is concerned."""
+
+    role: Role
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLedger:
+    """What the tree decides on."""
+
+    levels: tuple[tuple[int, int], ...]
+    """(level, how many are active), lowest level first."""
+    open: tuple[Open, ...]
+    """The oldest active messages, in order. Empty as long as there cannot be enough of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRules:
+    """How the tree grows."""
+
+    turns: int = 10
+    """So many user turns make a summary. What others say does not count."""
+    level: int = 5
+    """So many of a level may be active, and so many are folded at a time."""
+    active: int = 10
+    """So many may be active in all."""
+    characters: int = 48_000
+    """So much text is summarised at a time."""
+
+
+def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Decision:
+    """Decide what to do. `asked` means that a person wants a summary now, however little there is."""
+    for level, count in ledger.levels:
+        if count > rules.level:
+            return Decision(FoldSummaries(level, rules.level))
+    total = sum(count for _, count in ledger.levels)
+    messages = chunk(ledger.open, rules, asked=asked)
+    # Room is made before it is needed, so that there are never too many.
+    if total > rules.active or (messages and total == rules.active):
+        return Decision(_make_room(ledger.levels, rules))
+    return Decision(FoldMessages(messages)) if messages else NOTHING
+
+
+def oldest(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
+    """Return the summaries that a plan means."""
+    wanted = [each for each in active if each.level == plan.level or (plan.mixed and each.level < plan.level)]
+    return sorted(wanted, key=lambda each: (-each.level if plan.mixed else 0, each.first))[: plan.summaries]
+
+
+def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) -> int:
+    """Return how many of the oldest active messages to archive together; 0 when it is too early.
+
+    It is time when enough turns were answered. Then all that were answered are taken; only of many (an import, or
+    after a long failure) so many turns at a time, that each summary stands for about as much as usual. Where nobody
+    answers, twice as many turns are waited for.
+    """
+    if asked:
+        return _that_fit(messages, len(messages), rules)
+    answers = [place for place, message in enumerate(messages) if message.role == "assistant"]
+    answered = messages[: answers[-1] + 1] if answers else ()
+    turns = _turns(answered)
+    if turns >= rules.turns:
+        end = len(answered) if turns < 2 * rules.turns else _end_of_turn(answered, rules.turns)
+        return _that_fit(messages, end, rules)
+    if _turns(messages) - turns >= 2 * rules.turns:
+        return _that_fit(messages, _end_of_turn(messages, rules.turns), rules)
+    return 0
+
+
+def _turns(messages: Sequence[Open]) -> int:
+    return sum(message.role == "user" for message in messages)
+
+
+def _end_of_turn(messages: Sequence[Open], turn: int) -> int:
+    """Return where the next turn after so many begins."""
+    counts = accumulate(message.role == "user" for message in messages)
+    return next((place for place, count in enumerate(counts) if count > turn), len(messages))
+
+
+def _that_fit(messages: Sequence[Open], end: int, rules: TreeRules) -> int:
+    """Return how many of the first `end` messages fit together: at least one, if there is one."""
+    sizes = accumulate(message.characters for message in messages[:end])
+    return max(sum(size <= rules.characters for size in sizes), min(end, 1))
+
+
+def _make_room(levels: Sequence[tuple[int, int]], rules: TreeRules) -> FoldSummaries:
+    """Fold what is oldest: the highest level that has several."""
+    several = [(level, count) for level, count in levels if count > 1]
+    if several:
+        level, count = several[-1]
+        return FoldSummaries(level, min(count, rules.level))
+    return FoldSummaries(levels[-1][0], 2, mixed=True)

@@ -1,0 +1,234 @@
+"""Writing summaries: by a model where one is configured and answers, else by rules, of the sentences themselves.
+
+No store is touched here, and no transaction is open while a model writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import date, tzinfo
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from aforesaid.digest import material
+from aforesaid.digest.material import DayTalk
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, NoModel
+from aforesaid.models import offline
+from aforesaid.models.prompts import Part, enclose, fence_labelled, load_prompt
+from aforesaid.settings import Operation, Route
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Chat
+
+WITHOUT_MODEL: Final = "extractive/1"
+"""Stands for a prompt where there was none."""
+NOTHING_SAID: Final = "(nothing was said in words)"
+_SENTENCE_ENDS: Final = ".!?…。！？"
+
+
+class Written(NamedTuple):
+    """A text, and what wrote it."""
+
+    text: str
+    model: str | None
+    prompt: str
+    details: Mapping[str, Any] | None = None
+
+
+class Writer:
+    """Writes summaries of every kind."""
+
+    def __init__(self, chat: Chat | None, route: Callable[[Operation], Route], zone: Callable[[str], tzinfo]) -> None:
+        """Without `chat`, everything is done by rules. `route` says what to do when no model answers."""
+        self._chat = chat
+        self._route = route
+        self._zone = zone
+
+    def has_model(self, operation: Operation = "summarize") -> bool:
+        """Tell whether a model is configured, whether or not it answers."""
+        return self._chat is not None and self._chat.has(operation)
+
+    async def of_messages(self, scope: Scope, messages: Sequence[Message], characters: int) -> Written:
+        """Summarise messages."""
+        zone = self._zone(scope.space)
+        return await self._either(
+            "summarize",
+            lambda: self._text(
+                "summarize", scope, characters, messages=material.fenced(messages, zone), characters=characters
+            ),
+            lambda: offline.summarise(material.spoken(messages, zone), characters),
+        )
+
+    async def of_summaries(self, scope: Scope, summaries: Sequence[Summary], characters: int) -> Written:
+        """Summarise summaries, oldest first."""
+        zone = self._zone(scope.space)
+        return await self._either(
+            "summarize",
+            lambda: self._text(
+                "fold", scope, characters, summaries=material.fenced_summaries(summaries, zone), characters=characters
+            ),
+            lambda: offline.summarise_summaries(material.summarised(summaries, zone), characters),
+        )
+
+    async def onwards(
+        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int
+    ) -> Written:
+        """Go on from a summary with what was said since. Nothing before it is read again."""
+        if previous is None:
+            return await self.of_messages(scope, messages, characters)
+        zone = self._zone(scope.space)
+        return await self._either(
+            "summarize",
+            lambda: self._text(
+                "roll",
+                scope,
+                characters,
+                previous=previous.text,
+                messages=material.fenced(messages, zone),
+                characters=characters,
+            ),
+            lambda: offline.roll(previous.text, material.spoken(messages, zone), characters),
+        )
+
+    async def of_week(self, scope: Scope, name: str, days: Sequence[Summary], characters: int) -> Written:
+        """Summarise several days of a person."""
+        dated = [(each.day or each.began_at.date(), each) for each in days]
+        first, last = dated[0][0], dated[-1][0]
+        zone = self._zone(scope.space)
+        fenced = enclose("days", "day", (({"date": day.isoformat()}, each.text) for day, each in dated))
+        return await self._either(
+            "summarize",
+            lambda: self._text(
+                "week", scope, characters, first=first, last=last, name=name, days=fenced, characters=characters
+            ),
+            lambda: offline.summarise_summaries(material.summarised(days, zone), characters),
+        )
+
+    async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
+        """Summarise what was said on a day for each person, in one call. Nobody is left out."""
+        operation: Operation = "day"
+        written: dict[str, Written] = {}
+        prompt = WITHOUT_MODEL
+        if self.has_model(operation):
+            try:
+                written, prompt = await self._day(scope, talk, characters), load_prompt("day").version
+            except ModelError:
+                if not self._route(operation).without:
+                    raise
+        zone = self._zone(scope.space)
+        for person in talk.people:
+            if person.user not in written:
+                # The model had nothing to say about them, but they were there.
+                own = [message for message in talk.messages if message.user == person.user]
+                text = await asyncio.to_thread(offline.summarise, material.spoken(own, zone), characters)
+                written[person.user] = Written(text or NOTHING_SAID, None, prompt)
+        return written
+
+    async def of_history(
+        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
+    ) -> Written:
+        """Go on with the analysis of a history."""
+        if self.has_model():
+            try:
+                return await self._history(scope, previous, messages, characters, today)
+            except ModelError:
+                if not self._route("summarize").without:
+                    raise
+        before = previous.text if previous is not None else ""
+        said = material.spoken(messages, self._zone(scope.space))
+        text = await asyncio.to_thread(offline.roll, before, said, characters)
+        return Written(text or NOTHING_SAID, None, WITHOUT_MODEL, None if previous is None else previous.details)
+
+    async def _either(
+        self, operation: Operation, by_model: Callable[[], Awaitable[Written]], by_rules: Callable[[], str]
+    ) -> Written:
+        if self.has_model(operation):
+            try:
+                return await by_model()
+            except ModelError:
+                if not self._route(operation).without:
+                    raise
+        return Written(await asyncio.to_thread(by_rules) or NOTHING_SAID, None, WITHOUT_MODEL)
+
+    async def _text(self, prompt_name: str, scope: Scope, most: int, /, **parts: Part) -> Written:
+        prompt = load_prompt(prompt_name)
+        reply = await self._asking().text(prompt.operation, prompt.render(**parts), scope=scope)
+        return Written(_usable(reply.text, most, reply.model), reply.model, prompt.version)
+
+    async def _day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
+        from aforesaid.models.prompts.shapes import DaySummaries  # noqa: PLC0415 - brings pydantic
+
+        prompt = load_prompt("day")
+        labels = {person.user: str(number) for number, person in enumerate(talk.people, 1)}
+        lines = [
+            line._replace(label=labels.get(message.author))
+            for line, message in zip(material.shown(talk.messages, self._zone(scope.space)), talk.messages, strict=True)
+        ]
+        people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
+        said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
+        answer = await self._asking().structure(prompt.operation, said, DaySummaries, scope=scope)
+        users = {label: user for user, label in labels.items()}
+        return {
+            users[each.id]: Written(_usable(each.summary, 2 * characters, answer.model), answer.model, prompt.version)
+            for each in answer.value.summaries
+            if each.id in users
+        }
+
+    async def _history(
+        self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
+    ) -> Written:
+        from aforesaid.models.prompts.shapes import History  # noqa: PLC0415 - brings pydantic
+
+        prompt = load_prompt("history")
+        said = prompt.render(
+            today=today,
+            previous="" if previous is None else _analysis(previous),
+            material=material.fenced(messages, self._zone(scope.space)),
+            characters=characters,
+        )
+        answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
+        found = answer.value.model_dump(mode="json")
+        text = _usable(found.pop("summary"), characters, answer.model)
+        return Written(text, answer.model, prompt.version, found)
+
+    def _asking(self) -> Chat:
+        if self._chat is None:
+            raise NoModel("no model is configured for summaries")
+        return self._chat
+
+
+def _analysis(previous: Summary) -> str:
+    """Return what an earlier analysis holds, as a model can read it."""
+    lines = [previous.text]
+    for name, value in (previous.details or {}).items():
+        if name == "items":
+            lines += [f"- {item['text']} (priority {item['priority']})" for item in value]
+        elif value:
+            lines.append(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+    return "\n".join(lines)
+
+
+def _usable(text: str, most: int, model: str) -> str:
+    """Return what a model wrote as it can be stored: not empty, and not longer than allowed."""
+    cleaned = text.replace("\0", "").strip()
+    try:
+        cleaned.encode()
+    except UnicodeEncodeError as error:
+        raise ModelGarbled(f"{model} wrote a summary that is not valid Unicode") from error
+    if not cleaned:
+        raise ModelGarbled(f"{model} wrote an empty summary")
+    return cleaned if len(cleaned) <= most else shortened(cleaned, most)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return the beginning of a text, up to the end of a sentence if one is near."""
+    if most < 1:
+        raise InvalidInput("a text cannot be shortened to nothing")
+    cut = text[:most]
+    end = max(cut.rfind(mark) for mark in _SENTENCE_ENDS)
+    if end >= most // 2:
+        return cut[: end + 1]
+    return cut[: most - 1].rstrip() + "…"

@@ -1,0 +1,137 @@
+"""Changes: the only way anything enters a store. A list of them is applied as a whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple, TypeAlias
+
+from aforesaid.domain import checks
+from aforesaid.domain.memory_change import MemoryChange
+from aforesaid.domain.message import Draft
+from aforesaid.domain.moving import Restore
+from aforesaid.domain.note import NoteVector
+from aforesaid.domain.retention import Discard, PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.summary import SummaryDraft
+from aforesaid.domain.summary_change import SummaryChange
+from aforesaid.domain.vector import VectorRow
+from aforesaid.domain.words import SettingValue
+
+
+class AddMessage(NamedTuple):
+    """Append a message. A repeated delivery is recognised and answered with what is stored."""
+
+    draft: Draft
+    silence: int = SESSION_SILENCE
+    """A silence of so many microseconds closes a session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """Store a summary and archive what it stands for, under the next chunk id where that is messages.
+
+    Raises SourcesChanged when a source is not active any more, NotFound when it is not this user's.
+    """
+
+    draft: SummaryDraft
+    actor: str = "aforesaid"
+
+
+@dataclass(frozen=True, slots=True)
+class RollBack:
+    """Take an archive back: its sources are active again, its summary is kept and marked as rolled back.
+
+    Raises SourcesChanged when another summary stands on this one: that one has to be rolled back first.
+    """
+
+    scope: Scope
+    summary: int
+    actor: str = "aforesaid"
+
+
+@dataclass(frozen=True, slots=True)
+class PutFacts:
+    """Store the next version of a user's facts; older versions are kept.
+
+    With `instead_of`, that version must be the newest (0: there must be none); otherwise SourcesChanged is raised.
+    """
+
+    scope: Scope
+    text: str
+    cause: str
+    """The words that led to this version."""
+    actor: str = "aforesaid"
+    instead_of: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse text that cannot be stored."""
+        checks.storable(self.text, "the facts")
+        checks.storable(self.cause, "the cause")
+
+
+@dataclass(frozen=True, slots=True)
+class PutSetting:
+    """Set one setting of a user. None takes it back to the default."""
+
+    scope: Scope
+    key: str
+    value: SettingValue
+    actor: str = "aforesaid"
+
+    def __post_init__(self) -> None:
+        """Refuse a key or a value that cannot be stored."""
+        checks.identifier(self.key, "the setting's name")
+        if isinstance(self.value, str):
+            checks.storable(self.value, "the setting's value")
+
+
+@dataclass(frozen=True, slots=True)
+class AddVectors:
+    """Store what an embedder made of messages, and that it has seen the log up to `up_to`. Twice is as good as once.
+
+    A store that numbers each space for itself goes by the last message of each space instead.
+    """
+
+    embedder: str
+    rows: tuple[VectorRow, ...]
+    up_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddNoteVectors:
+    """Store what an embedder made of summaries and memories, oldest first. Twice is as good as once."""
+
+    embedder: str
+    rows: tuple[NoteVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Count tokens that a model was paid: for all together, and for a user where one is named."""
+
+    day: date
+    scope: Scope | None
+    tokens: int
+
+    def __post_init__(self) -> None:
+        """Refuse a negative count."""
+        checks.at_least(self.tokens, 0, "the tokens")
+
+
+Change: TypeAlias = (
+    AddVectors
+    | AddNoteVectors
+    | Spend
+    | AddMessage
+    | Archive
+    | RollBack
+    | SummaryChange
+    | PutFacts
+    | PutSetting
+    | MemoryChange
+    | Restore
+    | Discard
+    | PutMark
+)

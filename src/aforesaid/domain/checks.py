@@ -1,0 +1,146 @@
+"""What may enter the log, decided in one place for every door.
+
+Text that is accepted comes back byte for byte on every backend, so what some backend cannot hold
+(a NUL character, half of a surrogate pair) is refused here, with its position.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, cast, get_args
+from unicodedata import category
+
+from aforesaid.domain.words import Role
+from aforesaid.errors import InvalidInput, TooLarge
+
+IDENTIFIER_CHARACTERS: Final = 255
+LARGEST: Final = 2**63 - 1
+"""Every store can hold whole numbers up to here."""
+MESSAGE_BYTES: Final = 64 * 1024
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+EARLIEST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+LATEST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+"""The first and the last moment that can be stored."""
+_ROLES: Final = frozenset(get_args(Role))
+
+
+def storable(value: object, what: str) -> str:
+    """Return `value` if every backend can hold it unchanged."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
+    if "\0" in value:
+        raise InvalidInput(f"{what} has a NUL character at position {value.index(chr(0))}; remove it and try again")
+    # An enum member that is a string too would be stored as one text and hashed as another.
+    text = value if type(value) is str else str.__str__(value)
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{what} has half of a surrogate pair at position {error.start}, which is not valid Unicode; "
+            "decode the text with errors='replace' before you pass it"
+        ) from None
+    return text
+
+
+def identifier(value: object, what: str) -> str:
+    """Return `value` as the text of an id. Whole numbers, as platforms hand them out, are taken too."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(at_most(value, LARGEST, what))
+    text = storable(value, what)
+    if not text:
+        raise InvalidInput(f"{what} is empty")
+    if len(text) > IDENTIFIER_CHARACTERS:
+        raise TooLarge(f"{what} has {len(text)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
+    control = None if text.isprintable() else next((c for c in text if category(c) == "Cc"), None)
+    if control is not None:
+        raise InvalidInput(f"{what} has the control character U+{ord(control):04X}: {text!r}")
+    return text
+
+
+def display_name(value: object) -> str | None:
+    """Return the name a person showed when they spoke; unlike an id it may hold anything printable or not."""
+    name = storable(value, "the name")
+    if len(name) > IDENTIFIER_CHARACTERS:
+        raise TooLarge(f"the name has {len(name)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
+    return name or None
+
+
+def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
+    """Return the text of a message, or say why it cannot be one."""
+    text = storable(value, "the text")
+    if not text:
+        raise InvalidInput("the text is empty")
+    if len(text) * 4 > limit and (size := len(text.encode())) > limit:
+        raise TooLarge(f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)")
+    return text
+
+
+def query_text(value: object) -> str:
+    """Return the text of a query. It may hold anything: what cannot be in a message cannot be found either."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"the query must be a string, not {type(value).__name__}")
+    return value.encode(errors="ignore").decode().replace("\0", " ")
+
+
+def file_path(value: object, what: str) -> Path:
+    """Return a path that the file system can be asked about."""
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidInput(f"{what} must be a path, not {type(value).__name__}")
+    text = os.fspath(value)
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInput(f"{what} is not a path: {value!r}")
+    return Path(text)
+
+
+def role(value: object) -> Role:
+    """Return one of the roles a message can have."""
+    if not isinstance(value, str) or value not in _ROLES:
+        raise InvalidInput(f"unknown role {value!r}; use one of {', '.join(sorted(_ROLES))}")
+    return cast("Role", str.__str__(value))
+
+
+def microseconds(value: object, what: str) -> int:
+    """Return a moment as microseconds since 1970 in UTC: exact, and the same on every backend."""
+    if not isinstance(value, datetime):
+        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}")
+    if value.utcoffset() is None:
+        raise InvalidInput(f"{what} has no time zone; use datetime.now(UTC) or .replace(tzinfo=…)")
+    number = (value - _EPOCH) // _MICROSECOND
+    if not EARLIEST <= number <= LATEST:
+        raise InvalidInput(f"{what} lies outside the years 1 to 9999 in UTC")
+    return number
+
+
+def moment(microseconds_since_epoch: int) -> datetime:
+    """Return the moment that `microseconds` took apart."""
+    return _EPOCH + timedelta(microseconds=microseconds_since_epoch)
+
+
+def at_least(value: object, minimum: int, what: str) -> int:
+    """Return a whole number that is not below `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}")
+    if value < minimum:
+        raise InvalidInput(f"{what} must be at least {minimum}, not {value}")
+    return at_most(value, LARGEST, what)
+
+
+def number(value: object, what: str) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InvalidInput(f"{what} must be a number, not {value!r}")
+    return float(value)
+
+
+def at_most(value: int, maximum: int, what: str) -> int:
+    """Return a whole number that is not above `maximum`."""
+    if value > maximum:
+        raise TooLarge(f"{what} must be at most {maximum:,}")
+    return int(value)

@@ -1,0 +1,171 @@
+"""A message: before it is stored (a draft) and after."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from aforesaid.domain import checks, clock
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.words import Role
+from aforesaid.errors import InvalidInput
+
+_GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
+
+
+class Draft(NamedTuple):
+    """A message on its way into the log: checked, and not yet numbered. Made by `draft`."""
+
+    scope: Scope
+    role: Role
+    text: str
+    author: str
+    name: str | None
+    at: int
+    """When it was said, in microseconds since 1970."""
+    at_given: bool
+    """Whether the caller named that time. Only then can two equal messages be one that was sent twice."""
+    stored_at: int
+    id: str | None
+
+    @property
+    def hash(self) -> bytes:
+        """The hash of everything about the message that never changes."""
+        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id = self
+        return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the log. `seq` orders it: it grows in the order of storing, whatever the clocks say."""
+
+    seq: int
+    id: str
+    """The platform's id where one was given, otherwise `#` and the sequence number."""
+    space: str
+    user: str
+    """The owner: the user whose memory this message belongs to."""
+    thread: str
+    session: str
+    role: Role
+    author: str
+    name: str | None
+    text: str
+    at: datetime
+    """When it was said."""
+    stored_at: datetime
+    """When it was stored."""
+    active: bool
+    """False once a summary stands for it; it stays readable and searchable."""
+    chunk: int | None
+    """The archive it was put into."""
+    hash: bytes
+
+
+def draft(
+    scope: Scope,
+    role: object,
+    text: object,
+    *,
+    at: object = None,
+    id: object = None,  # noqa: A002 - the public name of the platform's id
+    author: object = None,
+    name: object = None,
+    limit: int = checks.MESSAGE_BYTES,
+) -> Draft:
+    """Check everything a caller passed and make a draft of it."""
+    checked_role = checks.role(role)
+    stored_at = clock.now()
+    own_words = scope.user if checked_role == "user" else checked_role
+    return Draft(
+        scope,
+        checked_role,
+        checks.message_text(text, limit),
+        own_words if author is None else checks.identifier(author, "the author"),
+        None if name is None else checks.display_name(name),
+        stored_at if at is None else checks.microseconds(at, "at"),
+        at is not None,
+        stored_at,
+        None if id is None else platform_id(id),
+    )
+
+
+def platform_id(value: object) -> str:
+    """Check an id that a platform gave to a message."""
+    text = checks.identifier(value, "the message id")
+    if text[0] == "#" and text[1:].isdecimal():
+        raise InvalidInput(f"the message id {text!r} looks like one that Aforesaid gives out itself; use another form")
+    return text
+
+
+def message_id(seq: int, given: str | None) -> str:
+    """Name a message: by the platform's id, or by its place in the log."""
+    return given if given is not None else f"#{seq}"
+
+
+def sequence_number(message_id: str) -> int | None:
+    """Read the sequence number out of an id that the log gave out itself."""
+    return int(message_id[1:]) if _GIVEN_BY_THE_LOG.fullmatch(message_id) else None
+
+
+def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
+    """Tell whether `new` is another delivery of `stored`.
+
+    Two ids that differ mean two messages, however alike: people do say "ok" twice in one second.
+    """
+    return (
+        new.at_given
+        and (new.id is None or stored_id is None)
+        and new.text == stored.text
+        and new.author == stored.author
+        and new.role == stored.role
+        # The assistant may say the same to two people in a channel at one moment.
+        and (new.role == "user" or new.scope.user == stored.user)
+        and new.scope.thread == stored.thread
+        and new.scope.space == stored.space
+        and new.at == checks.microseconds(stored.at, "at")
+    )
+
+
+def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message:  # noqa: A002 - the field's name
+    """Make the message of a draft that has just been given its place."""
+    scope = draft.scope
+    at = checks.moment(draft.at)
+    return Message(
+        seq=seq,
+        id=message_id(seq, draft.id),
+        space=scope.space,
+        user=scope.user,
+        thread=scope.thread,
+        session=session,
+        role=draft.role,
+        author=draft.author,
+        name=draft.name,
+        text=draft.text,
+        at=at,
+        stored_at=at if draft.stored_at == draft.at else checks.moment(draft.stored_at),
+        active=True,
+        chunk=None,
+        hash=hash,
+    )
+
+
+def message_hash(
+    space: str,
+    user: str,
+    thread: str,
+    given_id: str | None,
+    role: str,
+    author: str,
+    name: str | None,
+    text: str,
+    at: int,
+    stored_at: int,
+) -> bytes:
+    """Hash what never changes of a message."""
+    # No field can hold a NUL or be empty, so the join is unambiguous and None has a form of its own.
+    whole = f"{space}\0{user}\0{thread}\0{given_id or ''}\0{role}\0{author}\0{name or ''}\0{at}\0{stored_at}\0{text}"
+    return blake2b(whole.encode(), digest_size=16).digest()

@@ -1,0 +1,81 @@
+"""What a store answers to a change set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from aforesaid.domain.memory import Facts, Memory
+from aforesaid.domain.message import Draft, Message, stored_message
+from aforesaid.domain.moving import Restored
+from aforesaid.domain.retention import Discarded
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import NotFound
+
+
+class Stored(NamedTuple):
+    """A message that has just been given its place. The message itself is put together when somebody asks for it."""
+
+    draft: Draft
+    seq: int
+    session: str
+    hash: bytes
+
+    @property
+    def message(self) -> Message:
+        """The message as it is in the log."""
+        return stored_message(self.draft, self.seq, self.session, self.hash)
+
+
+class Repeated(NamedTuple):
+    """A message that had been stored before, as it is in the log."""
+
+    message: Message
+
+
+Result: TypeAlias = Stored | Repeated | Restored | Summary | Memory | Facts | Discarded | None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The acknowledgement of a change set, with one result for each change, in order.
+
+    `durable` means that the changes survive a power cut. A store that could only keep them in memory says False.
+    """
+
+    durable: bool
+    results: tuple[Result, ...]
+    notices: tuple[str, ...] = ()
+    """What the user should be told, such as that a summary could not be made."""
+
+    @property
+    def message(self) -> Message:
+        """The (first) message of the change set."""
+        return self._first_message().message
+
+    @property
+    def duplicate(self) -> bool:
+        """Whether that message had been stored before."""
+        return isinstance(self._first_message(), Repeated)
+
+    @property
+    def summary(self) -> Summary:
+        """The (first) summary of the change set."""
+        for result in self.results:
+            if isinstance(result, Summary):
+                return result
+        raise NotFound("this change set had no summary")
+
+    @property
+    def memory(self) -> Memory:
+        """The (first) memory of the change set."""
+        for result in self.results:
+            if isinstance(result, Memory):
+                return result
+        raise NotFound("this change set had no memory")
+
+    def _first_message(self) -> Stored | Repeated:
+        for result in self.results:
+            if isinstance(result, Stored | Repeated):
+                return result
+        raise NotFound("this change set had no message")

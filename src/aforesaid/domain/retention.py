@@ -1,0 +1,84 @@
+"""Cleaning up: what has been there for long enough, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, TypeAlias, get_args
+
+from aforesaid.domain import checks
+from aforesaid.errors import InvalidInput
+
+Discardable: TypeAlias = Literal["messages", "summaries", "memories", "versions", "derived", "audit", "spending"]
+"""What can be removed for good by its age.
+
+`messages`: whole archives, so long after the last message of one was said; their summaries stay. `summaries`: those
+that a newer version took the place of, or that were rolled back, and that nothing stands on. `memories`: those that
+are not active, since their last change; not those that wait for approval. `versions`: what facts and memories said
+before a change. `derived`: what was worked out and can be worked out again. `audit`: who changed and saw what.
+`spending`: the tokens of a day.
+"""
+DISCARDABLE: Final[tuple[Discardable, ...]] = get_args(Discardable)
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Remove what is older than a moment (in microseconds), the oldest first, and about so much of it at once.
+
+    Nothing that is active goes, and no number is given out again. Of everybody from whom something goes, the audit log
+    says how much. Nothing happens where nothing is that old.
+    """
+
+    what: Discardable
+    before: int
+    limit: int = 500
+    actor: str = "aforesaid"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be removed."""
+        if self.what not in DISCARDABLE:
+            raise InvalidInput(f"{self.what!r} cannot be removed by age; use one of {', '.join(DISCARDABLE)}")
+        checks.at_least(self.limit, 1, "the limit")
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """How much was removed."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PutMark:
+    """Keep in mind something about the store itself, under a name. None takes it away."""
+
+    name: str
+    value: str | None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be stored."""
+        checks.identifier(self.name, "the mark's name")
+        if self.value is not None:
+            checks.storable(self.value, "the mark")
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What one rule did, or would do."""
+
+    kind: str
+    action: Literal["archive", "purge"]
+    days: int
+    before: datetime
+    """What is older than this is meant."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cleanup:
+    """What cleaning up did, or would do."""
+
+    dry_run: bool
+    rules: tuple[Cleaned, ...]
+    error: str | None = None
+    """Why it stopped before the end; the rest is done next time."""

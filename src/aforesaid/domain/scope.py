@@ -1,0 +1,47 @@
+"""Whose memory a call is about. No read and no write can leave it out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from aforesaid.domain.checks import identifier
+from aforesaid.errors import InvalidInput
+
+DEFAULT_SPACE = "default"
+_DIRECT = "direct:"
+
+
+class Scope(NamedTuple):
+    """A user inside a space, and the thread (and perhaps the session) that is being talked in."""
+
+    space: str
+    user: str
+    thread: str
+    session: str | None = None
+
+    @classmethod
+    def of(cls, user: object, space: object = DEFAULT_SPACE, thread: object = None, session: object = None) -> Self:
+        """Check the names and build the scope. Without a thread it is the user's own direct chat."""
+        owner = identifier(user, "the user id")
+        if thread is None:
+            name = direct_thread(owner)
+        else:
+            name = identifier(thread, "the thread id")
+            if is_direct(name) and name != direct_thread(owner):
+                raise InvalidInput(f"the thread {name!r} is another user's direct chat, not {owner!r}'s")
+        return cls(
+            space=identifier(space, "the space"),
+            user=owner,
+            thread=name,
+            session=None if session is None else identifier(session, "the session id"),
+        )
+
+
+def direct_thread(user: str) -> str:
+    """Name the thread of a user who talks with the assistant alone."""
+    return f"{_DIRECT}{user}"
+
+
+def is_direct(thread: str) -> bool:
+    """Tell whether all that is said in a thread belongs to one user."""
+    return thread.startswith(_DIRECT)

@@ -1,0 +1,76 @@
+"""Changes to summaries, and to what is still to be summarised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Quality, ViewDraft, summary_text
+
+
+@dataclass(frozen=True, slots=True)
+class AddView:
+    """Store a summary that archives nothing, in the place of the one before it.
+
+    Raises SourcesChanged when another is the newest of its kind by now, or when it covers other messages than was said.
+    """
+
+    draft: ViewDraft
+    actor: str = "aforesaid"
+
+
+@dataclass(frozen=True, slots=True)
+class Revise:
+    """Store a newer version of an active summary: as a person edited it, or as a model wrote it anew.
+
+    It covers what the old version covers, which is kept. Raises SourcesChanged when that is not active any more.
+    """
+
+    scope: Scope
+    summary: int
+    text: str
+    edited_by: str | None = None
+    model: str | None = None
+    prompt: str = ""
+    quality: Quality | None = None
+    created_at: int | None = None
+    actor: str = "aforesaid"
+
+    def __post_init__(self) -> None:
+        """Refuse a text that says nothing."""
+        summary_text(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Note what the messages after `after`, up to `up_to`, mean for the agenda of a policy.
+
+    Raises SourcesChanged when somebody else has walked past them meanwhile.
+    """
+
+    policy: str
+    after: int
+    up_to: int
+    touched: tuple[Touch, ...]
+    space: str = ""
+    """The space of the messages; a store that numbers each space for itself hands out those of one at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Note that a subject was looked at. Messages that came in meanwhile keep it on the agenda."""
+
+    subject: Subject
+    last_seq: int
+    """The last message that was known when it was looked at."""
+    due_at: int | None
+    """When to look again."""
+    done_at: int | None = None
+    """When it was done, if it was."""
+    error: str | None = None
+    """Why it could not be done."""
+
+
+SummaryChange: TypeAlias = AddView | Revise | Walk | Settle

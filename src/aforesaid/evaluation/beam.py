@@ -1,0 +1,60 @@
+"""BEAM: long chats with an assistant. A folder for each chat, with `chat.json` and its probing questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
+from aforesaid.evaluation.gather import Gathering
+from aforesaid.evaluation.reading import Node, read_json
+
+_CHAT: Final = "chat.json"
+_QUESTIONS: Final = "probing_questions.json"
+_MARKER: Final = re.compile(r"\s*->->.*\Z", re.DOTALL)
+"""How the authors number the questions of the user, at the end of a turn."""
+_START: Final = datetime(2024, 1, 1, tzinfo=UTC)
+"""For turns before the first anchor."""
+
+
+def fits(root: Node) -> bool:
+    """Tell whether this is a chat of BEAM. Its authors keep shortened copies beside it, under other names."""
+    return root.file.name == _CHAT and root.starts_with(batch_number=int, turns=list)
+
+
+def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
+    """Read a chat and the questions that lie beside it."""
+    gathering = Gathering(root.file.parent.name, tallies)
+    at = _START
+    for batch in root.items():
+        session = f"batch {batch.field('batch_number').name()}"
+        for exchange in batch.field("turns").items():
+            for turn in exchange.items():
+                anchor = turn.find("time_anchor")
+                at = at + PAUSE if anchor is None else anchor.moment("%B-%d-%Y", "%b-%d-%Y", example="March-15-2024")
+                gathering.say(
+                    turn,
+                    turn.field("id").name(),
+                    _MARKER.sub("", turn.text_of("content")),
+                    session=session,
+                    at=at,
+                    role=turn.field("role").role(),
+                )
+    for ability, questions in read_json(_questions_of(root.file)).fields():
+        for question in questions.items():
+            named = question.find("source_chat_ids")
+            evidence = [] if named is None else [node.name() for node in named.leaves()]
+            gathering.ask(question.field("question").text(), ability, evidence)
+    yield gathering.conversation()
+
+
+def _questions_of(chat: Path) -> Path:
+    # Upstream has a folder around the questions.
+    for path in (chat.parent / _QUESTIONS, chat.parent / "probing_questions" / _QUESTIONS):
+        if path.is_file():
+            return path
+    raise InvalidInput(f"{chat} has no questions: there is no {_QUESTIONS} beside it")

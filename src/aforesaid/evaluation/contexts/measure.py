@@ -1,0 +1,130 @@
+"""Asking every question for a context, and looking whether the evidence is in it."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from aforesaid.evaluation.contexts.chunks import Chunks
+from aforesaid.evaluation.conversation import Conversation, Dataset, Question
+from aforesaid.evaluation.measure import SPACE, fill
+from aforesaid.memory import Memory, connect
+from aforesaid.models.embed import Embedder, LocalEmbedder
+from aforesaid.models.tokens import counter_for
+from aforesaid.store import Progress
+
+BUDGETS: Final = (1_000, 2_000, 4_000, 8_000)
+RECENT: Final = "recent messages alone"
+CHUNKS: Final = "most similar chunks"
+_PLAIN: Final = {"summaries": "none", "extract": False, "message_bytes": 16 * 1024 * 1024}
+_RECENT: Final = {
+    **_PLAIN,
+    "context": {"order": ["recent", "current"], "trim": ["recent"], "recent": 1_000, "tokens": {"recent": 8_000}},
+}
+
+Ask = Callable[[Conversation, Question, int], Awaitable[set[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Contained:
+    """How one way of making contexts did at one budget."""
+
+    way: str
+    budget: int
+    all: float
+    """The share of questions whose evidence is all inside, in percent."""
+    share: float
+    """The share of the evidence that is inside, in percent, averaged over questions."""
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReport:
+    """How all of them did on a data set."""
+
+    format: str
+    path: str
+    questions: int
+    tokens: str
+    """How tokens were counted."""
+    ways: tuple[Contained, ...]
+
+
+async def measure_contexts(dataset: Dataset, profiles: Sequence[str], progress: Progress) -> ContextReport:
+    """Ask every question with every profile at every budget, beside the newest messages and chunks alone."""
+    embedder, found = LocalEmbedder(), []
+    asked = [
+        (conversation, question)
+        for conversation in dataset.conversations
+        for question in conversation.questions
+        if question.turns and not question.apart
+    ]
+    chunks = {each.id: await Chunks.of(each, embedder, counter_for()) for each in dataset.conversations}
+
+    async def by_chunks(conversation: Conversation, question: Question, budget: int) -> set[str]:
+        return await chunks[conversation.id].best(question.text, embedder, budget)
+
+    found += [await _ask(CHUNKS, by_chunks, asked, budget, progress) for budget in BUDGETS]
+    for way in (RECENT, *profiles):
+        profile = _RECENT if way == RECENT else {"extends": way, "message_bytes": _PLAIN["message_bytes"]}
+        found += await _with_profile(dataset, way, profile, embedder, asked, progress)
+    await embedder.close()
+    return ContextReport(dataset.format, str(dataset.path), len(asked), counter_for().name, tuple(found))
+
+
+async def _with_profile(
+    dataset: Dataset,
+    way: str,
+    profile: dict[str, object],
+    embedder: Embedder,
+    asked: Sequence[tuple[Conversation, Question]],
+    progress: Progress,
+) -> list[Contained]:
+    with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
+        async with connect(Path(folder) / "memory.db", profile=profile, embedder=_Shared(embedder)) as memory:
+            await fill(memory, dataset, progress)
+
+            async def ask(conversation: Conversation, question: Question, budget: int) -> set[str]:
+                return await _shown(memory, conversation, question, budget)
+
+            return [await _ask(way, ask, asked, budget, progress) for budget in BUDGETS]
+
+
+async def _shown(memory: Memory, conversation: Conversation, question: Question, budget: int) -> set[str]:
+    user = memory.user(conversation.id, space=SPACE)
+    context = await user.context(question.text, budget, at=question.asked_at)
+    # Messages carry the ids of the data set.
+    return {item.key.removeprefix("message ") for item in context.items if item.shows}
+
+
+async def _ask(
+    way: str, ask: Ask, asked: Sequence[tuple[Conversation, Question]], budget: int, progress: Progress
+) -> Contained:
+    whole, shares, taken = 0, [], []
+    for number, (conversation, question) in enumerate(asked, 1):
+        start = time.perf_counter()
+        inside = await ask(conversation, question, budget)
+        taken.append((time.perf_counter() - start) * 1_000)
+        share = sum(turn in inside for turn in question.turns) / len(question.turns)
+        shares.append(share)
+        whole += share == 1
+        progress(f"{way}, {budget:,} tokens", number, len(asked))
+    every = max(len(asked), 1)
+    return Contained(way, budget, 100 * whole / every, 100 * sum(shares) / every, statistics.median(taken or [0.0]))
+
+
+class _Shared:
+    """An embedder that outlives the memory that uses it."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name = embedder.name
+        self.embed = embedder.embed
+
+    async def close(self) -> None:
+        """Stay."""

@@ -1,0 +1,74 @@
+"""FriendsQA: dialogue between many speakers. An episode is a conversation, and its scenes are the sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from typing import Final
+
+from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
+from aforesaid.evaluation.gather import Gathering
+from aforesaid.evaluation.reading import Node
+
+_UTTERANCES: Final = "utterances:"
+"""With a colon, as published."""
+_START: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_BETWEEN_SCENES: Final = timedelta(hours=1)
+"""Nothing is dated here. Scenes follow one another, far enough apart that they are sessions by their silence too."""
+
+
+def fits(root: Node) -> bool:
+    """Tell whether this is FriendsQA; SQuAD, whose form it borrows, has no utterances."""
+    if not isinstance(root.raw, dict) or (data := root.find("data")) is None or not data.starts_with(paragraphs=list):
+        return False
+    return next(data.items()).field("paragraphs").starts_with(**{_UTTERANCES: list, "qas": list})
+
+
+def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
+    """Read every episode, its scenes in the order of their titles."""
+    scenes = sorted(
+        (
+            (title if number == 0 else f"{title}.{number}", scene)
+            for entry in root.field("data").items()
+            for title in [entry.field("title").name()]
+            for number, scene in enumerate(entry.field("paragraphs").items())
+        ),
+        key=lambda scene: scene[0],
+    )
+    for episode, together in groupby(scenes, key=lambda scene: _episode(scene[0])):
+        gathering = Gathering(episode, tallies)
+        questions: list[tuple[str, Node]] = []
+        for number, (title, scene) in enumerate(together):
+            _read_scene(title, scene, _START + number * _BETWEEN_SCENES, gathering)
+            questions += ((title, question) for question in scene.field("qas").items())
+        for title, question in questions:
+            evidence = {
+                f"{title}:{answer.field('utterance_id').name()}" for answer in question.field("answers").items()
+            }
+            gathering.ask(question.field("question").text(), _category(title, question), evidence)
+        yield gathering.conversation()
+
+
+def _read_scene(title: str, scene: Node, start: datetime, gathering: Gathering) -> None:
+    for number, turn in enumerate(scene.field(_UTTERANCES).items()):
+        speakers = [speaker.name() for speaker in turn.field("speakers").items()]
+        gathering.say(
+            turn,
+            f"{title}:{turn.field('uid').name()}",
+            turn.text_of("utterance"),
+            session=title,
+            at=start + number * PAUSE,
+            speaker=", ".join(speakers) or None,
+        )
+
+
+def _episode(title: str) -> str:
+    """Read the episode out of `s01_e23_c06`."""
+    return title.rpartition("_")[0] or title
+
+
+def _category(title: str, question: Node) -> str:
+    """Read the word that asks out of `s01_e23_c06_What_Paraphrased`."""
+    rest = question.text_of("id").removeprefix(f"{title}_")
+    return rest.partition("_")[0].lower() or "other"

@@ -1,0 +1,79 @@
+"""Putting a conversation together, whatever format it came in: what every loader does, done once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
+
+from aforesaid.domain.words import Role
+from aforesaid.evaluation.conversation import Conversation, Question, Tallies, Turn
+from aforesaid.evaluation.reading import Node
+
+_DAY = timedelta(days=1)
+
+
+class Gathering:
+    """A conversation that is being read: all turns first, then the questions about them."""
+
+    def __init__(self, conversation: str, tallies: Tallies) -> None:
+        """Start with nothing said. What is left out on the way is counted in `tallies`."""
+        self._id = conversation
+        self._tallies = tallies
+        self._turns: dict[str, Turn] = {}
+        self._questions: list[Question] = []
+
+    def say(
+        self,
+        place: Node,
+        turn: str,
+        text: str,
+        *,
+        session: str,
+        at: datetime,
+        role: Role = "user",
+        speaker: str | None = None,
+    ) -> None:
+        """Add a turn. One without text says nothing that could be found, and is left out."""
+        if not text.strip():
+            self._tallies.left_out["turns without text"] += 1
+            return
+        if turn in self._turns:
+            raise place.damaged(f"has the id of an earlier turn of {self._id!r}: {turn!r}")
+        self._turns[turn] = Turn(turn, session, role, speaker, text, at)
+
+    def ask(
+        self,
+        text: str,
+        category: str,
+        evidence: Collection[str],
+        *,
+        sessions: Iterable[str] = (),
+        at: datetime | None = None,
+        apart: bool = False,
+    ) -> None:
+        """Add a question. It is asked a day after the last turn, unless the data set says when.
+
+        Evidence that is not in the conversation is dropped; a question that keeps none leaves the denominator.
+        The sessions of evidence turns are evidence too; `sessions` names more, where only they are labelled.
+        """
+        wanted = set(evidence)
+        turns = tuple(turn for turn in self._turns if turn in wanted)
+        labelled = {*sessions, *(self._turns[turn].session for turn in turns)}
+        found = tuple(dict.fromkeys(turn.session for turn in self._turns.values() if turn.session in labelled))
+        self._tallies.mended["evidence ids that name no turn, dropped"] += len(wanted) - len(turns)
+        if not text.strip():
+            self._tallies.left_out["questions without text"] += 1
+        elif not (wanted or labelled):
+            self._tallies.left_out["questions without evidence"] += 1
+        elif not (turns or found):
+            self._tallies.left_out["questions whose evidence does not exist"] += 1
+        else:
+            asked_at = self._last() + _DAY if at is None else at
+            self._questions.append(Question(text, category, asked_at, turns, found, apart))
+
+    def conversation(self) -> Conversation:
+        """Return what was read."""
+        return Conversation(self._id, tuple(self._turns.values()), tuple(self._questions))
+
+    def _last(self) -> datetime:
+        return max(turn.at for turn in self._turns.values())

@@ -1,0 +1,73 @@
+"""LongMemEval: long histories with an assistant. A list of questions, each with a haystack of sessions of its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
+from aforesaid.evaluation.gather import Gathering
+from aforesaid.evaluation.reading import Node
+
+_ABSTENTION: Final = "_abs"
+_WEEKDAY: Final = r"\(\w+\)"
+
+
+def fits(root: Node) -> bool:
+    """Tell whether this is LongMemEval."""
+    return root.starts_with(haystack_sessions=list, question=str)
+
+
+def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
+    """Read every question with its haystack."""
+    for entry in root.items():
+        name = entry.field("question_id").name()
+        if name.endswith(_ABSTENTION):
+            # As in the published evaluation: what is asked was never said, so there is nothing to find.
+            tallies.left_out["questions that must be left unanswered (abstention)"] += 1
+            continue
+        gathering = Gathering(name, tallies)
+        evidence = _read_turns(entry, gathering)
+        asked = entry.find("question_date")
+        gathering.ask(
+            entry.field("question").text(),
+            entry.field("question_type").text(),
+            evidence,
+            sessions=[session.name() for session in entry.field("answer_session_ids").items()],
+            at=None if asked is None else _moment(asked),
+        )
+        yield gathering.conversation()
+
+
+def _read_turns(entry: Node, gathering: Gathering) -> list[str]:
+    evidence: list[str] = []
+    said: Counter[str] = Counter()
+    for start, session, turns in _sessions(entry):
+        for turn in turns.items():
+            # A haystack can hold a session twice; its turns are then numbered on.
+            identity = f"{session}:{said[session]}"
+            at = start + said[session] * PAUSE
+            said[session] += 1
+            gathering.say(
+                turn, identity, turn.text_of("content"), session=session, at=at, role=turn.field("role").role()
+            )
+            if (label := turn.find("has_answer")) is not None and label.raw is True:
+                evidence.append(identity)
+    return evidence
+
+
+def _sessions(entry: Node) -> list[tuple[datetime, str, Node]]:
+    names = list(entry.field("haystack_session_ids").items())
+    dates = list(entry.field("haystack_dates").items())
+    sessions = list(entry.field("haystack_sessions").items())
+    if not len(names) == len(dates) == len(sessions):
+        raise entry.damaged(f"has {len(sessions)} sessions, {len(names)} ids and {len(dates)} dates of them")
+    together = [(_moment(date), name.name(), turns) for date, name, turns in zip(dates, names, sessions, strict=True)]
+    # One of the published files is not in the order of time, in which a memory would have seen it.
+    return sorted(together, key=lambda session: session[0])
+
+
+def _moment(node: Node) -> datetime:
+    return node.moment("%Y/%m/%d %H:%M", "%Y/%m/%d", example="2023/05/20 (Sat) 02:21", ignoring=_WEEKDAY)

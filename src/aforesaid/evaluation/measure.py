@@ -1,0 +1,115 @@
+"""Putting a data set into a memory of its own, and asking its questions."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+import anyio
+
+from aforesaid.errors import ModelError
+from aforesaid.evaluation.baseline import like
+from aforesaid.evaluation.conversation import Conversation, Dataset, Question
+from aforesaid.evaluation.report import Answer, DatasetReport, mark, sum_up_dataset, sum_up_ranking
+from aforesaid.memory import Memory, connect
+from aforesaid.recall import Arms
+from aforesaid.store import Progress
+
+Ranking = Literal["like", "keyword", "dense", "all"]
+
+ARMS: Final[tuple[Arms, ...]] = ("keyword", "dense", "all")
+
+SPACE: Final = "eval"
+_DEPTH: Final = 50
+"""How many hits are asked for: enough for 20 turns and 20 sessions."""
+_AT_ONCE: Final = 64
+"""Conversations that are stored side by side; commits are shared between them."""
+_PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": False}
+"""Data sets hold a few turns that are longer than what people type, and each counts. Only messages are looked for."""
+
+_Ask = Callable[[Conversation, Question], Awaitable[list[str]]]
+
+
+async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progress) -> DatasetReport:
+    """Ask every question of a data set, once for each ranking.
+
+    The memory is a temporary file that is gone afterwards. Each conversation is a user of it.
+    """
+    questions = sum(len(conversation.questions) for conversation in dataset.conversations)
+    # Nothing is embedded for nobody: that takes far longer than all the rest.
+    embedder = None if {"dense", "all"}.intersection(rankings) else "none"
+    with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
+        async with connect(Path(folder) / "memory.db", profile=_PROFILE, embedder=embedder) as memory:
+            await fill(memory, dataset, progress)
+            reports = []
+            for number, ranking in enumerate(rankings):
+                done = number * questions
+
+                def advance(asked: int, done: int = done) -> None:
+                    progress("asking", done + asked, questions * len(rankings))
+
+                ask = _ask_baseline if ranking == "like" else _asking(memory, ranking)
+                reports.append(sum_up_ranking(ranking, await _answer(dataset, ask, advance)))
+            return sum_up_dataset(dataset, await _embedder(memory), reports)
+
+
+async def fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
+    """Put a data set into a memory, each conversation as a user, and do all that is due."""
+    total = sum(len(conversation.turns) for conversation in dataset.conversations)
+    stored = 0
+    places = anyio.CapacityLimiter(_AT_ONCE)
+
+    async def store(conversation: Conversation) -> None:
+        nonlocal stored
+        async with places:
+            for turn in conversation.turns:
+                user = memory.user(conversation.id, space=SPACE, session=turn.session)
+                await user.add(turn.role, turn.text, at=turn.at, id=turn.id, author=turn.speaker, name=turn.speaker)
+                stored += 1
+                progress("storing", stored, total)
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            for conversation in dataset.conversations:
+                tasks.start_soon(store, conversation)
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None  # what made the others stop
+    report = await memory.upkeep(progress)
+    if report.error is not None:
+        raise ModelError(f"without all of its vectors, recall cannot be measured: {report.error}")
+
+
+async def _embedder(memory: Memory) -> str:
+    health = await memory.health()
+    return next(dict(part.facts)["model"] for part in health.components if part.name == "embedder")
+
+
+def _asking(memory: Memory, arms: Arms) -> _Ask:
+    async def ask(conversation: Conversation, question: Question) -> list[str]:
+        user = memory.user(conversation.id, space=SPACE)
+        hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",))
+        return [hit.id for hit in hits]
+
+    return ask
+
+
+async def _ask_baseline(conversation: Conversation, question: Question) -> list[str]:
+    return like(question.text, conversation.turns, _DEPTH)
+
+
+async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[Answer]:
+    pairs = [(conversation, question) for conversation in dataset.conversations for question in conversation.questions]
+    if pairs:
+        # What is loaded once and kept, such as an embedder, is not part of anybody's waiting time.
+        await ask(*pairs[0])
+    answers = []
+    for number, (conversation, question) in enumerate(pairs, 1):
+        start = time.perf_counter()
+        ranking = await ask(conversation, question)
+        milliseconds = (time.perf_counter() - start) * 1_000
+        answers.append(mark(question, ranking, conversation, milliseconds))
+        advance(number)
+    return answers

@@ -1,0 +1,57 @@
+"""MemDaily: messages of one person, in Chinese. A file is a conversation, and its trajectories are the sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from aforesaid.evaluation.conversation import Conversation, Tallies
+from aforesaid.evaluation.gather import Gathering
+from aforesaid.evaluation.reading import Node
+
+_WEEKDAY: Final = r"(周|星期)\w"
+
+
+def fits(root: Node) -> bool:
+    """Tell whether this is MemDaily."""
+    return root.starts_with(message_list=list, question_list=list)
+
+
+def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
+    """Read a file: all of its trajectories are one person's memory."""
+    gathering = Gathering(root.file.stem, tallies)
+    for trajectory in root.items():
+        session = _session(trajectory)
+        for message in trajectory.field("message_list").items():
+            gathering.say(
+                message,
+                f"{session}:{message.field('mid').name()}",
+                message.text_of("message"),
+                session=session,
+                at=_moment(message.field("time")),
+            )
+    for trajectory in root.items():
+        session = _session(trajectory)
+        for question in trajectory.field("question_list").items():
+            asked = question.find("time")
+            gathering.ask(
+                question.field("question").text(),
+                _category(root),
+                [f"{session}:{step.name()}" for step in question.field("target_step_id").leaves()],
+                at=None if asked is None else _moment(asked),
+            )
+    yield gathering.conversation()
+
+
+def _session(trajectory: Node) -> str:
+    return f"trajectory {trajectory.field('tid').name()}"
+
+
+def _category(root: Node) -> str:
+    """Read the kind of question out of a name like `01_simple_roles`."""
+    return root.file.stem.rpartition("_")[0] or root.file.stem
+
+
+def _moment(node: Node) -> datetime:
+    return node.moment("%Y年%m月%d日 %H:%M", "%Y年%m月%d日", example="2024年04月01日 周一 08:30", ignoring=_WEEKDAY)

@@ -1,0 +1,82 @@
+"""Finding labelled conversations: each format is known by the shape of its content, never by the name of a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aforesaid.errors import InvalidInput
+from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily
+from aforesaid.evaluation.conversation import Conversation, Dataset, Tallies, counts
+from aforesaid.evaluation.reading import Node, read_first_value
+
+
+class Format(NamedTuple):
+    """A form in which labelled conversations are published."""
+
+    name: str
+    fits: Callable[[Node], bool]
+    load: Callable[[Node, Tallies], Iterable[Conversation]]
+    whole: Callable[[Path], Path]
+    """The file or folder that holds the whole data set of which this file is a part."""
+
+
+FORMATS: Final = (
+    Format("LoCoMo", locomo.fits, locomo.load, lambda file: file),
+    Format("LongMemEval", longmemeval.fits, longmemeval.load, lambda file: file),
+    Format("FriendsQA", friendsqa.fits, friendsqa.load, lambda file: file),
+    Format("MemDaily", memdaily.fits, memdaily.load, lambda file: file.parent),
+    Format("BEAM", beam.fits, beam.load, lambda file: file.parent.parent),
+)
+
+
+class _Collected(NamedTuple):
+    conversations: dict[str, Conversation]
+    tallies: Tallies
+
+
+def load_datasets(path: Path) -> list[Dataset]:
+    """Load every data set in a file or below a folder, in the order of their paths."""
+    collected: dict[tuple[Path, str], _Collected] = {}
+    files = _files(path.absolute())
+    for file in files:
+        root, rest = read_first_value(file)
+        for known in FORMATS:
+            if not known.fits(root):
+                continue
+            if rest is not None:
+                raise rest
+            whole = known.whole(file)
+            home = whole if whole.is_relative_to(path.absolute()) else path.absolute()
+            _collect(known, root, collected.setdefault((home, known.name), _Collected({}, Tallies())))
+            break
+    if not collected:
+        what = "it is" if path.is_file() else f"of its {len(files):,} JSON files each is"
+        names = ", ".join(known.name for known in FORMATS)
+        raise InvalidInput(f"no labelled conversations in {path}: {what} none of {names}")
+    return [
+        Dataset(name, home, tuple(found.values()), counts(tallies.left_out), counts(tallies.mended))
+        for (home, name), (found, tallies) in collected.items()
+    ]
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidInput(f"there is nothing at {path}; name a file or a folder with labelled conversations")
+    return sorted((file for file in path.rglob("*.json") if file.is_file()), key=_as_people_sort)
+
+
+def _as_people_sort(path: Path) -> list[tuple[int, str]]:
+    """Put 2 before 10."""
+    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"([0-9]+)", str(path))]
+
+
+def _collect(known: Format, root: Node, into: _Collected) -> None:
+    for conversation in known.load(root, into.tallies):
+        if conversation.id in into.conversations:
+            raise root.damaged(f"has a second conversation with the id {conversation.id!r}")
+        into.conversations[conversation.id] = conversation

@@ -1,0 +1,93 @@
+"""Summarising every chat of a data set in every way, and comparing what comes out with what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from aforesaid.evaluation.conversation import Count
+from aforesaid.evaluation.summaries.chats import Chat, ChatSet
+from aforesaid.evaluation.summaries.contents import facts_covered, small_talk
+from aforesaid.evaluation.summaries.methods import METHODS
+from aforesaid.evaluation.summaries.rouge import Rouge, rouge
+from aforesaid.models.offline import count_words
+from aforesaid.store import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How one way to summarise did: averages over chats, shares of all facts and of all sentences."""
+
+    method: str
+    rouge_1: float | None
+    rouge_2: float | None
+    rouge_l: float | None
+    facts_covered: float | None
+    small_talk: float | None
+    words: float
+    """The length of its summaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryReport:
+    """How every way to summarise did on one data set."""
+
+    format: str
+    path: str
+    chats: int
+    turns: int
+    facts: int
+    room: float
+    """How many words a summary was allowed, on average."""
+    left_out: tuple[Count, ...]
+    methods: tuple[Figures, ...]
+
+
+def measure_summaries(chat_set: ChatSet, words: int | None, progress: Progress) -> SummaryReport:
+    """Summarise every chat in every way, in so many words, or in as many as each chat's length allows."""
+    chats = chat_set.chats
+    total = len(chats) * len(METHODS)
+    figures = []
+    for number, (name, method) in enumerate(METHODS.items()):
+        made = []
+        for place, chat in enumerate(chats, 1):
+            made.append(method(chat.turns, chat.room(words)))
+            progress(name, number * len(chats) + place, total)
+        figures.append(_figures(name, chats, made))
+    return SummaryReport(
+        chat_set.format,
+        str(chat_set.path),
+        len(chats),
+        sum(len(chat.turns) for chat in chats),
+        sum(len(chat.facts) for chat in chats),
+        fmean(chat.room(words) for chat in chats),
+        chat_set.left_out,
+        tuple(figures),
+    )
+
+
+def _figures(name: str, chats: Sequence[Chat], made: Sequence[str]) -> Figures:
+    pairs = list(zip(made, chats, strict=True))
+    scores = [_rouge(text, chat.summaries) for text, chat in pairs if chat.summaries]
+    one, two, longest = map(fmean, zip(*scores, strict=True)) if scores else (None, None, None)
+    return Figures(
+        name,
+        one,
+        two,
+        longest,
+        _share(facts_covered(text, chat) for text, chat in pairs),
+        _share(small_talk(text, chat) for text, chat in pairs),
+        fmean(count_words(text) for text in made),
+    )
+
+
+def _rouge(text: str, references: Sequence[str]) -> Rouge:
+    """Average over the summaries that several people wrote."""
+    return Rouge(*map(fmean, zip(*(rouge(text, reference) for reference in references), strict=True)))
+
+
+def _share(parts: Iterable[tuple[int, int]]) -> float | None:
+    counted = list(parts)
+    whole = sum(number for _, number in counted)
+    return sum(number for number, _ in counted) / whole if whole else None

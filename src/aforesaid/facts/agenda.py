@@ -1,0 +1,39 @@
+"""What is scheduled, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from aforesaid.domain.memory import Event, Memory
+from aforesaid.models.offline import When, find_times
+
+_DAY: Final = timedelta(days=1)
+_SCHEDULED: Final = frozenset({"schedule", "task", "reminder"})
+
+
+def happening(memories: Sequence[Memory], asked: datetime, when: str | None) -> list[Memory]:
+    """Return what happens in the times that a question names, soonest first; without any, all that is to come."""
+    dated = [
+        (memory.event, memory) for memory in memories if memory.event is not None and memory.category in _SCHEDULED
+    ]
+    times = _times(when, asked) if when else []
+    if times:
+        found = [(event, memory) for event, memory in dated if any(_meet(event, each) for each in times)]
+    else:
+        found = [(event, memory) for event, memory in dated if event.end > asked]
+    return [memory for _, memory in sorted(found, key=lambda each: (each[0].start, each[1].id))]
+
+
+def _times(when: str, asked: datetime) -> list[When]:
+    """Return the times that a question names. "Monday", asked on a Monday, is today as well as in a week."""
+    found = find_times(when, asked, "future")
+    yesterday = find_times(when, asked - _DAY, "future")
+    if len(yesterday) == len(found):
+        found += [old for old, new in zip(yesterday, found, strict=True) if new.start - old.start == 7 * _DAY]
+    return found
+
+
+def _meet(event: Event, when: When) -> bool:
+    return event.start < when.end and event.end > when.start

@@ -1,0 +1,139 @@
+"""What may become a memory: found by rules or by a model, in the same form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, time, timedelta, tzinfo
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.memory import Event, Memory
+from aforesaid.domain.message import Message
+from aforesaid.domain.words import Category
+from aforesaid.facts.people import Person, by_id, subject_of
+from aforesaid.models.offline import Found, Spoken, When, extract, find_times
+
+if TYPE_CHECKING:
+    from aforesaid.models.prompts.shapes import Extracted
+
+RULES: Final = "rules/1"
+"""The version of the extractor that needs no model."""
+_HOUR: Final = timedelta(hours=1)
+_DAY: Final = timedelta(days=1)
+_DATED: Final = frozenset({"schedule", "task", "reminder"})
+_DATE_ALONE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+class Candidate(NamedTuple):
+    """Something that may be worth remembering."""
+
+    category: Category
+    text: str
+    importance: int
+    sources: tuple[Message, ...]
+    """The messages that say it, oldest first."""
+    speaker: Person
+    subject: str | None
+    event: Event | None
+    replaces: int | None
+    """The memory that is true no longer, as a model sees it."""
+    extractor: str
+    quote: str
+    """The words themselves, as far as they are known."""
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the newest message that says it."""
+        return max(message.seq for message in self.sources)
+
+    @property
+    def said(self) -> datetime:
+        """When it was first said."""
+        return min(message.at for message in self.sources)
+
+
+def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
+    """Return what rules find in messages."""
+    turns = [
+        Spoken(by_id(people, message.author).name, message.text, message.at.astimezone(zone), message.role)
+        for message in messages
+    ]
+    # One turn at a time: the same thing said in two messages is found twice, and counted.
+    return [
+        _from_rules(each, messages[number], people, owner)
+        for number, turn in enumerate(turns)
+        for each in extract([turn])
+    ]
+
+
+def _from_rules(found: Found, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:
+    speaker = by_id(people, message.author)
+    return Candidate(
+        category=found.category,
+        text=found.text,
+        importance=found.importance,
+        sources=(message,),
+        speaker=speaker,
+        subject=subject_of(found.quote, speaker, owner) if found.key is not None else None,
+        event=None if found.when is None else _event(found.when),
+        replaces=None,
+        extractor=RULES,
+        quote=found.quote,
+    )
+
+
+def from_model(
+    extracted: Extracted,
+    messages: Sequence[Message],
+    known: Sequence[Memory],
+    people: Mapping[str, Person],
+    owner: Person,
+    zone: tzinfo,
+    extractor: str,
+) -> Candidate | None:
+    """Return what a model found. None where it names no message that was there: then nobody said it."""
+    numbers = sorted({number for number in extracted.sources if 1 <= number <= len(messages)})
+    sources = tuple(messages[number - 1] for number in numbers)
+    said = [message for message in sources if message.role == "user"]
+    if not said:
+        return None
+    speaker = by_id(people, said[0].author)
+    keyed = extracted.category in {"fact", "preference"}
+    place = extracted.replaces
+    return Candidate(
+        category=extracted.category,
+        text=" ".join(extracted.content.split()),
+        importance=extracted.importance,
+        sources=sources,
+        speaker=speaker,
+        subject=subject_of(extracted.content, speaker, owner) if keyed else None,
+        event=_read_when(extracted.when, extracted.content, said[-1].at.astimezone(zone), extracted.category),
+        replaces=known[place - 1].id if place is not None and 1 <= place <= len(known) else None,
+        extractor=extractor,
+        quote="",
+    )
+
+
+def _read_when(when: str | None, text: str, said: datetime, category: Category) -> Event | None:
+    """Read the time that a model gives, or else the one that the text names."""
+    if when:
+        try:
+            start = datetime.fromisoformat(when)
+            start = start.replace(tzinfo=said.tzinfo) if start.tzinfo is None else start
+            if _DATE_ALONE.fullmatch(when):
+                return Event(start, start + _DAY, timed=False)
+            return Event(start, start + _HOUR, timed=start.time() != time() or "T" in when)
+        except (ValueError, OverflowError):
+            # The model wrote something that is no time: the text may still name one.
+            pass
+    return event_in(text, said, ahead=category in _DATED)
+
+
+def event_in(text: str, said: datetime, *, ahead: bool) -> Event | None:
+    """Return the first time that a text names, seen from when it was said."""
+    found = find_times(text, said, "future" if ahead else "nearest")
+    return _event(found[0]) if found else None
+
+
+def _event(when: When) -> Event:
+    return Event(when.start, when.end, when.timed)

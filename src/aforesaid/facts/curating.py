@@ -1,0 +1,207 @@
+"""Work on single memories by hand: writing them down, correcting, putting away and bringing back, approving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
+from aforesaid.domain.memory_change import AddMemory, ChangeMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.words import Category
+from aforesaid.errors import InvalidInput, SourcesChanged
+from aforesaid.facts.candidate import event_in
+from aforesaid.facts.people import person_called, subject_of
+from aforesaid.facts.settle import REJECTED
+from aforesaid.facts.timing import timing
+from aforesaid.facts.zones import zone_of
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+
+CLAIM = "claim"
+"""What is written down where somebody takes a reminder to deliver it."""
+_HOUR = timedelta(hours=1)
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+class Curator:
+    """Changes single memories of a store. Every change keeps what was before it, and can be taken back."""
+
+    def __init__(self, store: Store, profile: Profile) -> None:
+        self._store = store
+        self._profile = profile
+
+    async def note(
+        self,
+        scope: Scope,
+        category: Category,
+        text: str,
+        *,
+        importance: int,
+        tags: Sequence[str],
+        priority: int,
+        when: datetime | None,
+        expires: datetime | None,
+        actor: str,
+    ) -> Memory:
+        """Write a memory down. Without `when`, a schedule, a task or a reminder happens when its text says."""
+        at = moment(now())
+        zone = await zone_of(self._store, self._profile, scope)
+        event = None if when is None else Event(when, min(when, _LATEST - _HOUR) + _HOUR, timed=True)
+        if event is None and category in {"schedule", "task", "reminder"}:
+            event = event_in(text, at.astimezone(zone), ahead=True)
+        times = timing(category, at, event, self._profile.keep_days, zone)
+        user = person_called(scope.user, None)
+        draft = MemoryDraft(
+            scope,
+            category,
+            text,
+            importance=importance,
+            tags=tuple(tags),
+            priority=priority,
+            subject=subject_of(text, user, user) if category in {"fact", "preference"} else None,
+            event=event,
+            remind_at=times.remind_at,
+            expires_at=expires or times.expires_at,
+            valid_from=at,
+        )
+        return (await self._store.apply([AddMemory(draft, actor)])).memory
+
+    async def edit(
+        self, scope: Scope, memory: int, actor: str, *, revision: int | None = None, **values: object
+    ) -> Memory:
+        """Correct a memory. Values that are None stay as they are."""
+        before = await self._expected(scope, memory, revision)
+        given = {key: value for key, value in values.items() if value is not None}
+        if not given:
+            raise InvalidInput("nothing to change was given; name at least one of text, category, importance, tags, …")
+        after = replace(before, **given)  # type: ignore[arg-type] # checked by ChangeMemory
+        if "text" in given:
+            user = person_called(scope.user, None)
+            after = replace(after, subject=subject_of(after.text, user, user) if before.subject is not None else None)
+        return await self._change(after, "edit", actor)
+
+    async def deactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> Memory:
+        """Put a memory away. It is kept, and can be brought back."""
+        before = await self._expected(scope, memory, revision)
+        if before.state == "deactivated":
+            return before
+        over = before.valid_to or moment(now())
+        return await self._change(
+            replace(before, state="deactivated", active=False, valid_to=over, reason="by hand"), "deactivate", actor
+        )
+
+    async def reactivate(self, scope: Scope, memory: int, actor: str) -> Memory:
+        """Bring back a memory that was put away, superseded or over; but not one that waits for approval."""
+        before = await self._store.memory(scope, memory)
+        if before.state == "active":
+            return before
+        if before.state == "quarantined":
+            raise InvalidInput(f"memory {memory} waits for approval; use approve or reject")
+        return await self._change(_active(before), "reactivate", actor)
+
+    async def approve(self, scope: Scope, memory: int, actor: str) -> Memory:
+        """Believe what was kept apart."""
+        return await self._change(_active(await self._waiting(scope, memory)), "approve", actor)
+
+    async def reject(self, scope: Scope, memory: int, actor: str) -> Memory:
+        """Do not believe what was kept apart. Saying it again does not bring it back."""
+        before = await self._waiting(scope, memory)
+        over = replace(before, state="deactivated", active=False, valid_to=moment(now()), reason=REJECTED)
+        return await self._change(over, "reject", actor)
+
+    async def undo(self, scope: Scope, memory: int, actor: str) -> Memory:
+        """Take back the last change of a memory.
+
+        A memory that was never changed is put away, and what it had taken the place of holds again.
+        """
+        now_ = await self._store.memory(scope, memory)
+        versions = await self._store.memory_versions(scope, memory)
+        if versions:
+            before = versions[-1].before
+            return await self._change(replace(before, revision=now_.revision, times=now_.times), "undo", actor)
+        away = replace(now_, state="deactivated", active=False, valid_to=moment(now()), reason="undone")
+        changes = [ChangeMemory(away, "undo", actor)]
+        others = await self._store.memories(scope, active=False)
+        replaced = [old for old in others if old.state == "superseded" and old.superseded_by == memory]
+        changes += [ChangeMemory(_active(old), "undo", actor) for old in replaced]
+        return (await self._store.apply(changes)).memory
+
+    async def claim(self, scope: Scope, memory: int, until: datetime, at: datetime, actor: str) -> bool:
+        """Put a reminder that is due off until a moment. True for the one call that did it."""
+        before = await self._reminder(scope, memory)
+        if before.remind_at is None or before.remind_at > at or not _waits(before):
+            return False
+        try:
+            await self._change(replace(before, remind_at=until), CLAIM, actor)
+        except SourcesChanged:
+            return False
+        return True
+
+    async def deliver(self, scope: Scope, memory: int, actor: str) -> bool:
+        """Mark a reminder as delivered. True for the one call that did it, so that it is delivered once."""
+        before = await self._reminder(scope, memory)
+        if not _waits(before):
+            return False
+        at = moment(now())
+        claims = claims_of(await self._store.memory_versions(scope, memory))
+        # It says again when it was for, and not until when somebody had taken it.
+        remind = claims[0].before.remind_at if claims else before.remind_at
+        done = replace(
+            before,
+            state="expired",
+            active=False,
+            remind_at=remind,
+            delivered_at=at,
+            valid_to=at,
+            reason="delivered",
+        )
+        try:
+            await self._change(done, "deliver", actor)
+        except SourcesChanged:
+            return False
+        return True
+
+    async def _reminder(self, scope: Scope, memory: int) -> Memory:
+        found = await self._store.memory(scope, memory)
+        if found.remind_at is None:
+            raise InvalidInput(f"memory {memory} is no reminder")
+        return found
+
+    async def _expected(self, scope: Scope, memory: int, revision: int | None) -> Memory:
+        """Return a memory as somebody saw it; whoever changes it after that is noticed when it is stored."""
+        found = await self._store.memory(scope, memory)
+        if revision not in (None, found.revision):
+            raise SourcesChanged(f"memory {memory} has been changed meanwhile; read it again")
+        return found
+
+    async def _waiting(self, scope: Scope, memory: int) -> Memory:
+        before = await self._store.memory(scope, memory)
+        if before.state != "quarantined":
+            raise InvalidInput(f"memory {memory} does not wait for approval: it is {before.state}")
+        return before
+
+    async def _change(self, memory: Memory, action: str, actor: str) -> Memory:
+        return (await self._store.apply([ChangeMemory(memory, action, actor)])).memory
+
+
+def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
+    """Return the claims that a reminder is under: those after its last other change."""
+    first = len(versions)
+    while first and versions[first - 1].action == CLAIM:
+        first -= 1
+    return versions[first:]
+
+
+def _waits(reminder: Memory) -> bool:
+    return reminder.delivered_at is None and reminder.state == "active"
+
+
+def _active(memory: Memory) -> Memory:
+    expires = None if memory.state == "expired" else memory.expires_at
+    return replace(
+        memory, state="active", active=True, valid_to=None, superseded_by=None, reason="", expires_at=expires
+    )

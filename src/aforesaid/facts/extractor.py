@@ -1,0 +1,254 @@
+"""Learning from what is said: a batch of exchanges becomes changes to what is known, together with how far it came."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.change import Change, PutFacts
+from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory_change import MarkExtracted
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelError, ModelGarbled, NoModel
+from aforesaid.facts.candidate import Candidate, by_rules, from_model
+from aforesaid.facts.people import Person, people_in
+from aforesaid.facts.settle import Situation, settle
+from aforesaid.facts.statement import statement
+from aforesaid.facts.zones import zone_of
+from aforesaid.models.embed import Embedder
+from aforesaid.models.offline import merge_fact
+from aforesaid.models.prompts import enclose, fence, lines_of, load_prompt
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Chat
+
+_log: Final = logging.getLogger("aforesaid.extraction")
+
+_PAGE: Final = 200
+_MOST_CHARACTERS: Final = 24_000
+"""A batch for a model is not longer than this, whatever its exchanges."""
+_MESSAGES_PER_EXCHANGE: Final = 2
+"""Where nobody replies, as in a channel, so many messages count as an exchange."""
+_SHOWN: Final = 40
+"""So much of what is known is shown to a model."""
+_NEAR: Final = 0.92
+"""The cosine from which on two texts mean the same."""
+
+
+class Learned(NamedTuple):
+    """What came out of looking through some messages."""
+
+    messages: int
+    """How many were looked through."""
+    added: int
+    quarantined: int
+    dropped: Mapping[str, int]
+    """Why others were not kept, and how many."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    messages: int = 0
+    added: int = 0
+    quarantined: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+class _Found(NamedTuple):
+    candidates: Sequence[Candidate]
+    unsaid: int
+    """How many a model wrote that rest on no message."""
+
+
+class Extractor:
+    """Looks through users' messages for what is worth remembering, with a model or by rules."""
+
+    def __init__(self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None = None) -> None:
+        self._store = store
+        self._profile = profile
+        self._chat = chat
+        self._embedder = embedder
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a model is configured for it."""
+        return self._chat is not None and self._chat.has("extract")
+
+    async def next_batch(self, scope: Scope, after: int, *, complete: bool) -> list[Message]:
+        """Return the messages to look through next: some exchanges, from the mark on.
+
+        With `complete`, an exchange that has no reply yet waits for it.
+        """
+        page = await self._store.following(scope, after, _PAGE)
+        exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
+        return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
+
+    async def learn(self, scope: Scope, after: int, batch: Sequence[Message]) -> Learned:
+        """Store what is worth remembering in a batch, and that it was looked through: all or nothing, step by step.
+
+        Raises ModelError when a model is configured and does not answer, SourcesChanged when somebody else was faster;
+        nothing is lost then, and it can be tried again.
+        """
+        tally = _Tally(messages=len(batch))
+        owner = people_in(batch, scope.user)[scope.user]
+        owner = await self._named(scope, owner, batch)
+        people = {**people_in(batch, scope.user), scope.user: owner}
+        zone = await zone_of(self._store, self._profile, scope)
+        known = await self._store.memories(scope, active=None)
+        found = await self._find(scope, batch, known, people, owner)
+        candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
+        near = await self._near(scope, candidates)
+        while True:
+            stones = await self._store.forgotten(scope)
+            now = Situation(scope, owner, people, batch, known, stones, zone, self._profile.keep_days, near)
+            # In a thread: comparing many things takes long enough for others to wait.
+            plan = await asyncio.to_thread(settle, candidates, now)
+            up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
+            changes: list[Change] = [*plan.changes(), *await self._restate(scope, plan.restated, owner)]
+            await self._store.apply([*changes, MarkExtracted(scope, after, up_to)])
+            tally.added += sum(draft.state == "active" for draft in plan.drafts)
+            tally.quarantined += sum(draft.state == "quarantined" for draft in plan.drafts)
+            tally.dropped.update(plan.dropped)
+            if not plan.rest:
+                break
+            candidates, after = plan.rest, up_to
+            known = await self._store.memories(scope, active=None)
+        dropped = {reason: number for reason, number in tally.dropped.items() if number}
+        return Learned(tally.messages, tally.added, tally.quarantined, dropped)
+
+    async def _named(self, scope: Scope, owner: Person, batch: Sequence[Message]) -> Person:
+        """Return the owner by the name they last showed, also where they are silent in this batch."""
+        if any(message.author == scope.user and message.name for message in batch):
+            return owner
+        earlier = await self._store.messages(scope, limit=50, before=batch[0].seq)
+        return people_in(earlier, scope.user)[scope.user]
+
+    async def _find(
+        self,
+        scope: Scope,
+        batch: Sequence[Message],
+        known: Sequence[Memory],
+        people: Mapping[str, Person],
+        owner: Person,
+    ) -> _Found:
+        zone = await zone_of(self._store, self._profile, scope)
+        if self._chat is None or not self._chat.has("extract"):
+            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+        try:
+            return await self._ask(self._chat, scope, batch, known, people, owner)
+        except NoModel:
+            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+        except ModelGarbled as error:
+            # One message that a model cannot deal with must not stop all that come after it.
+            if len(batch) > 1:
+                middle = len(batch) // 2
+                first = await self._find(scope, batch[:middle], known, people, owner)
+                second = await self._find(scope, batch[middle:], known, people, owner)
+                return _Found([*first.candidates, *second.candidates], first.unsaid + second.unsaid)
+            _log.warning("message %s is looked through by rules alone: %s", batch[0].id, error)
+            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+
+    async def _ask(
+        self,
+        chat: Chat,
+        scope: Scope,
+        batch: Sequence[Message],
+        known: Sequence[Memory],
+        people: Mapping[str, Person],
+        owner: Person,
+    ) -> _Found:
+        from aforesaid.models.prompts.shapes import Extraction  # noqa: PLC0415 - brings pydantic
+
+        zone = await zone_of(self._store, self._profile, scope)
+        prompt = load_prompt("extract")
+        shown = relevant(known, batch)
+        names = {person.id: person.name for person in people.values()}
+        local = [line._replace(at=line.at and line.at.astimezone(zone)) for line in lines_of(batch, names)]
+        answer = await chat.structure(
+            prompt.operation,
+            prompt.render(
+                name=owner.name,
+                known=enclose(
+                    "known", "memory", [({"n": str(number)}, memory.text) for number, memory in enumerate(shown, 1)]
+                ),
+                messages=fence(local, numbered=True),
+            ),
+            Extraction,
+            scope=scope,
+        )
+        extractor = f"{prompt.version} {answer.model}"
+        made = [from_model(each, batch, shown, people, owner, zone, extractor) for each in answer.value.memories]
+        candidates = [candidate for candidate in made if candidate is not None]
+        return _Found(candidates, len(made) - len(candidates))
+
+    async def _near(self, scope: Scope, candidates: Sequence[Candidate]) -> dict[str, frozenset[int]]:
+        """Return which memories mean nearly the same as each candidate, where an embedder can tell."""
+        texts = list(dict.fromkeys(candidate.text for candidate in candidates))
+        if self._embedder is None or not texts:
+            return {}
+        try:
+            vectors = await self._embedder.embed(texts)
+        except ModelError as error:
+            # Equal words are still recognised; health says that the embedder is down.
+            _log.warning("comparing by words alone: %s", error)
+            return {}
+        found = {}
+        for text, vector in zip(texts, vectors, strict=True):
+            notes = await self._store.search_notes(scope, text, self._embedder.name, vector, limit=5)
+            found[text] = frozenset(
+                note.key.id for note in notes if note.key.kind == "memory" and (note.similarity or 0.0) >= _NEAR
+            )
+        return found
+
+    async def _restate(self, scope: Scope, restated: Sequence[str], owner: Person) -> list[PutFacts]:
+        """Let the text of facts follow what the person said: what it contradicts goes."""
+        facts = await self._store.facts(scope)
+        if not restated or facts is None:
+            return []
+        text = facts.text
+        for words in restated:
+            text = merge_fact(text, words, owner.name)
+        if text == facts.text:
+            return []
+        return [PutFacts(scope, text, cause="; ".join(restated), instead_of=facts.version)]
+
+
+def relevant(known: Sequence[Memory], batch: Sequence[Message]) -> list[Memory]:
+    """Return what is known that a model should see with these messages: what shares words with them comes first."""
+    said: set[str] = set()
+    for message in batch:
+        said |= statement(message.text[:4000]).words
+    believed = [memory for memory in known if memory.state == "active"]
+    ranked = sorted(
+        believed, key=lambda memory: (-len(statement(memory.text).words & said), -memory.importance, -memory.id)
+    )
+    return ranked[:_SHOWN]
+
+
+def cut_batch(page: Sequence[Message], exchanges: int, *, complete: bool) -> list[Message]:
+    """Return the first exchanges of some messages: what a person said, up to the end of what was replied.
+
+    With `complete`, what has no reply yet is left for later, unless there is a whole page of it.
+    """
+    taken: list[Message] = []
+    done = 0
+    characters = 0
+    for place, message in enumerate(page):
+        begins = message.role == "user" and place > 0 and page[place - 1].role != "user"
+        done += begins
+        characters += len(message.text)
+        enough = done >= exchanges or len(taken) >= _MESSAGES_PER_EXCHANGE * exchanges
+        if taken and (enough or characters > _MOST_CHARACTERS):
+            return taken
+        taken.append(message)
+    if complete and len(page) < _PAGE:
+        while taken and taken[-1].role == "user":
+            taken.pop()
+    return taken

@@ -1,0 +1,262 @@
+"""Preferences and style, read from what was said: topics, hours, languages, lengths and tone, with counts.
+
+No model is needed. Counts are kept with how far the log was read, so every message is looked at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final, Literal
+
+from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory_change import PutDerived
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import SourcesChanged
+from aforesaid.facts.zones import zone_of
+from aforesaid.models.offline.text.language import guess_language
+from aforesaid.models.offline.text.vocabulary import vocabulary
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+from aforesaid.store.languages import stop_words
+from aforesaid.store.terms import words_of
+
+KIND: Final = "habits"
+_PAGE: Final = 500
+_WORDS_KEPT: Final = 400
+"""So many words are counted on; those that come least often are let go when there are more than twice as many."""
+_TOPICS: Final = 10
+_LEAST_OFTEN: Final = 2
+_LEAST_TURNS: Final = 10
+"""Habits show after so many turns."""
+_OFTEN: Final = 0.2
+_NAMED: Final = 5
+_TELLING: Final = frozenset({"emoji", "polite", "casual", "exclaims"})
+_LONGEST: Final = 4_000
+_SHORT: Final = 12
+_LONG: Final = 60
+_THANKS: Final = (
+    r"\b(?:thanks?|thank you|thx|great|perfect|awesome|love it|nice|cool|danke|super|gracias|genial|merci|parfait|"
+    r"grazie|perfetto|obrigad[oa]|bedankt|спасибо|отлично)\b|谢谢|太好了|ありがとう|감사|شكرا|धन्यवाद"
+)
+_TOO_LONG: Final = (
+    r"\b(?:too long|tl;?dr|shorter|be brief|keep it short|in short|zu lang|kürzer|más corto|trop long|plus court|"
+    r"troppo lungo|muito longo|короче)\b|太长|短一点|長すぎ|短く"
+)
+_MORE: Final = (
+    r"\b(?:more detail\w*|in detail|elaborate|explain more|tell me more|mehr details|ausführlicher|más detalles?|"
+    r"plus de détails|più dettagli|mais detalhes|подробнее)\b|详细|具体一点|詳しく"
+)
+_POLITE: Final = (
+    r"\b(?:please|kindly|would you|could you|bitte|könnten sie|por favor|s'il (?:vous|te) plaît|per favore|alsjeblieft|"
+    r"пожалуйста)\b|请|お願い|ください"
+)
+_CASUAL: Final = (
+    r"\b(?:lol|haha\w*|hey|yo|gonna|wanna|dude|bro|omg|btw|u|ur|pls|alter|jaja\w*|mdr|kkk+|ахах\w*)\b|哈哈|笑"
+)
+_MARKS: Final = {
+    name: re.compile(pattern, re.IGNORECASE)
+    for name, pattern in (
+        ("exclaims", "[!！]"),
+        ("asks", "[?？؟]"),
+        ("polite", _POLITE),
+        ("casual", _CASUAL),
+        ("thanks", _THANKS),
+        ("shorter", _TOO_LONG),
+        ("longer", _MORE),
+        ("emoji", "[\u2600-\u27bf\U0001f300-\U0001faff]"),
+    )
+}
+"""What marks how somebody writes."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was counted so far."""
+
+    turns: int = 0
+    words: int = 0
+    """Words of the user."""
+    hours: Counter[str] = field(default_factory=Counter)
+    """Hours of the day in UTC."""
+    languages: Counter[str] = field(default_factory=Counter)
+    topics: Counter[str] = field(default_factory=Counter)
+    tone: Counter[str] = field(default_factory=Counter)
+    """emoji, exclaims, asks, polite, casual, thanks, shorter, longer."""
+    liked_words: int = 0
+    """Words of replies that the user was thankful for, and how many such replies there were."""
+    liked: int = 0
+    last_reply: int = 0
+    """The words of the reply that the next turn answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What somebody seems to like, with the counts that say so."""
+
+    turns: int
+    """How many of their messages were counted."""
+    topics: tuple[tuple[str, int], ...]
+    """Words that come back, most often first, each with the number of messages that have it."""
+    hours: tuple[tuple[int, int], ...]
+    """The hours of the day at which they talk, in their time zone, most often first."""
+    languages: tuple[tuple[str, int], ...]
+    words_per_turn: float
+    reply_length: Literal["short", "medium", "long", "unknown"]
+    """How long replies should be: by what they asked for, were thankful for, or write themselves."""
+    tone: tuple[tuple[str, int], ...]
+    """What marks how they write: emoji, polite, casual, exclaims, asks, thanks; each with the number of messages."""
+    stated: tuple[str, ...]
+    """What they said that they like, or do not."""
+
+    def describe(self) -> str:
+        """Put it into a few plain lines, for a prompt or for a person. Empty where nothing is known."""
+        lines = []
+        if self.stated:
+            lines.append("Stated: " + " ".join(self.stated))
+        if self.topics:
+            lines.append("Often talks about: " + ", ".join(f"{word} ({count})" for word, count in self.topics))
+        if self.languages:
+            lines.append("Writes in: " + ", ".join(f"{name} ({count})" for name, count in self.languages[:3]))
+        if self.hours:
+            lines.append("Active at: " + ", ".join(f"{hour:02}h ({count})" for hour, count in self.hours[:3]))
+        if self.reply_length != "unknown":
+            lines.append(f"Replies they seem to like: {self.reply_length}")
+        if self.tone:
+            lines.append("Tone: " + ", ".join(f"{name} ({count} of {self.turns})" for name, count in self.tone[:4]))
+        return "\n".join(lines)
+
+    def habits(self) -> str:
+        """Say in a few words how to talk with them; empty as long as too little was said."""
+        if self.turns < _LEAST_TURNS:
+            return ""
+        often = [name for name, times in self.tone if name in _TELLING and times >= self.turns * _OFTEN]
+        parts = [
+            f"Replies they seem to like: {self.reply_length}." if self.reply_length != "unknown" else "",
+            f"Writes in {', '.join(name.capitalize() for name, _ in self.languages[:2])}." if self.languages else "",
+            f"Their tone: {', '.join(often)}." if often else "",
+            f"Often talks about {', '.join(word for word, _ in self.topics[:_NAMED])}." if self.topics else "",
+        ]
+        return " ".join(filter(None, parts))
+
+
+class Observer:
+    """Counts what users do, a little more each time somebody asks."""
+
+    def __init__(self, store: Store, profile: Profile) -> None:
+        self._store = store
+        self._profile = profile
+
+    async def preferences(self, scope: Scope) -> Preferences:
+        """Return the preferences of a user. Reads what was said since the last time, and nothing else."""
+        counts, up_to, key = await self._stored(scope)
+        seen = up_to
+        while page := await self._store.following(scope, seen, _PAGE):
+            await asyncio.to_thread(count, counts, page)
+            seen = page[-1].seq
+        if seen != up_to:
+            # When somebody else counted the same messages at the same time, their counts are kept.
+            with suppress(SourcesChanged):
+                await self._store.apply([PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key)])
+        zone = await zone_of(self._store, self._profile, scope)
+        stated = [memory for memory in await self._store.memories(scope) if memory.category == "preference"]
+        return preferences(counts, zone, stated)
+
+    async def at_hand(self, scope: Scope) -> str:
+        """Return what was counted before, in a few words. Counts nothing itself."""
+        counts, _, _ = await self._stored(scope)
+        return preferences(counts, UTC, ()).habits()
+
+    async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
+        kept = await self._store.derived(scope, KIND)
+        return (Counts(), 0, "") if kept is None else (_read(kept.value), int(kept.key), kept.key)
+
+
+def count(counts: Counts, messages: Sequence[Message]) -> None:
+    """Count some more messages."""
+    for message in messages:
+        words = words_of(message.text[:_LONGEST])
+        if message.role == "assistant":
+            counts.last_reply = len(words)
+        elif message.role == "user" and message.author == message.user:
+            _count_turn(counts, message, words)
+    if len(counts.topics) > 2 * _WORDS_KEPT:
+        counts.topics = Counter(dict(counts.topics.most_common(_WORDS_KEPT)))
+
+
+def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
+    text = message.text[:_LONGEST]
+    language = guess_language(text)
+    lists = vocabulary(language)
+    counts.turns += 1
+    counts.words += len(words)
+    counts.hours[str(message.at.hour)] += 1
+    counts.languages[language] += 1
+    left_out = stop_words(language) | lists.dull | lists.small_talk | lists.times | lists.first_person
+    counts.topics.update({word for word in words if word not in left_out and len(word) > 1 and not word.isdigit()})
+    marks = {name for name, pattern in _MARKS.items() if pattern.search(text)}
+    counts.tone.update(marks)
+    if "thanks" in marks and counts.last_reply:
+        counts.liked += 1
+        counts.liked_words += counts.last_reply
+    counts.last_reply = 0
+
+
+def preferences(counts: Counts, zone: tzinfo, stated: Sequence[Memory]) -> Preferences:
+    """Say what counts mean."""
+    return Preferences(
+        turns=counts.turns,
+        topics=tuple((word, times) for word, times in _most(counts.topics)[:_TOPICS] if times >= _LEAST_OFTEN),
+        hours=tuple(_most(_local(counts.hours, zone))),
+        languages=tuple(_most(counts.languages)),
+        words_per_turn=round(counts.words / counts.turns, 1) if counts.turns else 0.0,
+        reply_length=_reply_length(counts),
+        tone=tuple((name, times) for name, times in _most(counts.tone) if name not in {"shorter", "longer"}),
+        stated=tuple(memory.text for memory in stated),
+    )
+
+
+def _reply_length(counts: Counts) -> Literal["short", "medium", "long", "unknown"]:
+    asked = counts.tone["longer"] - counts.tone["shorter"]
+    if asked:
+        return "long" if asked > 0 else "short"
+    if counts.liked:
+        length = counts.liked_words / counts.liked
+    elif counts.turns:
+        length = counts.words / counts.turns
+    else:
+        return "unknown"
+    return "short" if length <= _SHORT else "medium" if length <= _LONG else "long"
+
+
+def _local(hours: Counter[str], zone: tzinfo) -> Counter[int]:
+    found: Counter[int] = Counter()
+    for hour, times in hours.items():
+        shifted = datetime.fromtimestamp(int(hour) * 3600, tz=zone)
+        found[shifted.hour] += times
+    return found
+
+
+def _most(counted: Counter[Any]) -> list[tuple[Any, int]]:
+    """Return what was counted, most often first, and always in the same order."""
+    return sorted(counted.items(), key=lambda each: (-each[1], str(each[0])))
+
+
+def _written(counts: Counts) -> str:
+    values = {name: getattr(counts, name) for name in Counts.__slots__}
+    values["topics"] = dict(counts.topics.most_common(_WORDS_KEPT))
+    return json.dumps(values, ensure_ascii=False)
+
+
+def _read(text: str) -> Counts:
+    values: dict[str, Any] = json.loads(text)
+    read: dict[str, Any] = {name: Counter(each) if isinstance(each, dict) else each for name, each in values.items()}
+    # Another version may have counted something that this one does not.
+    return Counts(**{each.name: read[each.name] for each in fields(Counts) if each.name in read})

@@ -1,0 +1,81 @@
+"""Who somebody is, in the words that statements are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from aforesaid.domain.message import Message
+from aforesaid.facts.statement import statement
+from aforesaid.models.offline.text.language import guess_language
+from aforesaid.models.offline.text.vocabulary import vocabulary
+from aforesaid.store.languages import stop_words
+from aforesaid.store.terms import words_of
+
+NAMELESS: Final = "The user"
+_LONGEST_SUBJECT: Final = 4
+"""A subject of more words is a description, and nobody's name."""
+
+
+class Person(NamedTuple):
+    """Somebody who is spoken of."""
+
+    id: str
+    name: str
+    """What to call them in a sentence."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that they may be called."""
+        return tuple(dict.fromkeys((self.name, self.id)))
+
+
+def person_called(user: str, name: str | None) -> Person:
+    """Return a person by the name they showed. Without one, an id that reads like a name has to do."""
+    if name is not None and words_of(name):
+        return Person(user, " ".join(name.split()))
+    return Person(user, user if any(character.isalpha() for character in user) else NAMELESS)
+
+
+def people_in(messages: Iterable[Message], owner: str) -> dict[str, Person]:
+    """Return everybody who speaks in some messages, and the owner, by id. The last name that somebody showed counts."""
+    shown: dict[str, str | None] = {owner: None}
+    for message in messages:
+        if message.role == "user":
+            shown[message.author] = message.name or shown.get(message.author)
+    return {user: person_called(user, name) for user, name in shown.items()}
+
+
+def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
+    """Return what a statement is about, whoever it is about; None where no rule knows it.
+
+    What the owner says about themselves has the bare key, such as `home`. What is about somebody else has a key of its
+    own (`@bob: home`, `carol: home`), so that it never takes the place of something about the owner.
+    """
+    claim = statement(text).claim
+    if claim is None:
+        return None
+    about_speaker = claim.key if speaker.id == owner.id else f"@{speaker.id}: {claim.key}"
+    language = guess_language(text)
+    lists = vocabulary(language)
+    before = words_of(text[: claim.start])
+    if ": " in claim.key or set(before) & lists.first_person:
+        return about_speaker
+    subject = [word for word in before if word not in stop_words(language) | lists.dull]
+    if not subject or language in {"chinese", "japanese", "korean"}:
+        return about_speaker
+    if _is(subject, owner):
+        return claim.key
+    if _is(subject, speaker):
+        return about_speaker
+    return f"{' '.join(subject[-_LONGEST_SUBJECT:])}: {claim.key}"
+
+
+def _is(subject: Sequence[str], person: Person) -> bool:
+    called = {word for name in person.names for word in words_of(name)}
+    return set(subject) <= called
+
+
+def by_id(people: Mapping[str, Person], user: str) -> Person:
+    """Return a person, also one who has not spoken."""
+    return people.get(user) or person_called(user, None)

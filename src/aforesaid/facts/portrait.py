@@ -1,0 +1,238 @@
+"""The portrait of a user: facts, today and the days before, merged into one text.
+
+It is worked out when somebody asks, from what is stored, and kept by the hashes of its three sources: as long as they
+stay the same, nobody pays for it again, also after a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Collection, Sequence
+from datetime import date, timedelta
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import Memory, Tombstone
+from aforesaid.domain.memory_change import PutDerived
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import ModelError
+from aforesaid.facts.people import Person
+from aforesaid.facts.statement import says_the_same
+from aforesaid.facts.telling import Teller, trustworthy
+from aforesaid.facts.zones import zone_of
+from aforesaid.models.offline import forget_fact, split_sentences
+from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
+from aforesaid.models.prompts.fence import Fenced
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+from aforesaid.tasks import begin
+from aforesaid.telemetry import Metrics
+
+if TYPE_CHECKING:
+    from cachetools import LRUCache
+
+    from aforesaid.models.chat import Chat
+
+_log: Final = logging.getLogger("aforesaid.facts")
+
+KIND: Final = "portrait"
+_KEPT: Final = 512
+"""So many portraits are kept in memory in front of the stored ones."""
+_MOST_MEMORIES: Final = 40
+_SLACK: Final = 2
+"""A text that is so many times longer than was asked for is not taken."""
+
+Key = tuple[str, str, str, str, str]
+"""Space, user, and the hashes of facts, today and history."""
+
+
+class Sources(NamedTuple):
+    """What a portrait is made of."""
+
+    facts: str
+    today: str
+    history: str
+
+    @property
+    def hashes(self) -> tuple[str, str, str]:
+        """The hash of each."""
+        return _hash(self.facts), _hash(self.today), _hash(self.history)
+
+    @property
+    def first(self) -> str | None:
+        """The first that there is: facts, else today, else history."""
+        return next((text for text in self if text), None)
+
+
+class Portraitist:
+    """Puts into words what is known about users."""
+
+    def __init__(self, store: Store, profile: Profile, chat: Chat | None, metrics: Metrics) -> None:
+        self._store = store
+        self._profile = profile
+        self._chat = chat
+        self._teller = Teller(store, profile, chat)
+        self._cache: LRUCache[Key, str] | None = None
+        self._metrics = metrics
+
+    async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
+        """Return all that should be known about a user before talking with them; None where nothing is known.
+
+        Never fails because of a model: without one there are the facts, else today, else the days before.
+        """
+        sources = await self.sources(scope)
+        if sources.first is None:
+            return None
+        if sum(map(bool, sources)) == 1 or self._chat is None or not self._chat.has("merge"):
+            return sources.first
+        key: Key = (scope.space, scope.user, *sources.hashes)
+        kept = await self._kept(scope, key)
+        if kept is not None:
+            return kept
+        person = await self._teller.person(scope, name)
+        text = await self._merge(self._chat, scope, sources, person)
+        if text is None:
+            return sources.first
+        self._remember(key, text)
+        await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
+        return text
+
+    def forget_all(self) -> None:
+        """Drop what is at hand: somebody was erased."""
+        self._cache = None
+
+    async def at_hand(
+        self,
+        scope: Scope,
+        memories: Awaitable[list[Memory]] | None = None,
+        summaries: Awaitable[list[Summary]] | None = None,
+    ) -> str | None:
+        """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source.
+
+        Active memories and summaries that are being read already can be passed.
+        """
+        sources = await self.sources(scope, memories, summaries)
+        if sources.first is None or sum(map(bool, sources)) == 1:
+            return sources.first
+        return await self._kept(scope, (scope.space, scope.user, *sources.hashes)) or sources.first
+
+    async def sources(
+        self,
+        scope: Scope,
+        remembered: Awaitable[list[Memory]] | None = None,
+        summaries: Awaitable[list[Summary]] | None = None,
+    ) -> Sources:
+        """Return facts, today and history of a user, without what they asked to forget."""
+        reading = begin(self._store.facts(scope))
+        stones, stored = await self._store.forgotten(scope), await reading
+        facts, at = "" if stored is None else stored.text, moment(now())
+        found = await (remembered or self._store.memories(scope))
+        memories = [memory for memory in found if not memory.over_at(at)]
+        today, history = await self._observed(scope, await (summaries or self._store.summaries(scope)))
+        if not stones and not memories:
+            return Sources(facts, today, history)
+        person = await self._teller.person(scope)
+        return Sources(
+            with_memories(facts, memories, person),
+            without(today, stones, person.names),
+            without(history, stones, person.names),
+        )
+
+    async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
+        found = [summary for summary in summaries if summary.kind in {"day", "week"}]
+        if not found:
+            return "", ""
+        zone = await zone_of(self._store, self._profile, scope)
+        return observations(found, moment(now()).astimezone(zone).date(), self._profile.summary_days)
+
+    async def _kept(self, scope: Scope, key: Key) -> str | None:
+        text = self._front.get(key)
+        if text is None:
+            stored = await self._store.derived(scope, KIND)
+            if stored is not None and stored.key == _stored_key(key):
+                text = str(json.loads(stored.value))
+                self._remember(key, text)
+        if text is not None:
+            self._metrics.cache_hit("portrait")
+        return text
+
+    async def _merge(self, chat: Chat, scope: Scope, sources: Sources, person: Person) -> str | None:
+        prompt = load_prompt("portrait")
+        parts = {"characters": self._profile.portrait_characters, "name": _named(person), **sources._asdict()}
+        try:
+            reply = await chat.text(prompt.operation, prompt.render(**parts), scope=scope)
+        except ModelError as error:
+            _log.warning("the portrait is made of what there is, because the model did not write it: %s", error)
+            return None
+        text = strip_invisible(reply.text).strip()
+        if not text or reply.cut or len(text) > _SLACK * self._profile.portrait_characters:
+            _log.warning("the portrait that %s wrote is empty or too long, and is not used", reply.model)
+            return None
+        if not trustworthy(text, sources):
+            _log.warning("the portrait that %s wrote reads like an instruction, and is not used", reply.model)
+            return None
+        return text
+
+    @property
+    def _front(self) -> LRUCache[Key, str]:
+        if self._cache is None:
+            from cachetools import LRUCache  # noqa: PLC0415 - loaded with the first portrait
+
+            self._cache = LRUCache(_KEPT)
+        return self._cache
+
+    def _remember(self, key: Key, text: str) -> None:
+        self._front[key] = text
+
+
+def with_memories(text: str, memories: Sequence[Memory], person: Person) -> str:
+    """Return a text of facts, and after it, in lines of their own, the memories that say something else."""
+    lines = split_sentences(text)
+    added: list[str] = []
+    for memory in memories[:_MOST_MEMORIES]:
+        if not any(says_the_same(memory.text, line, person.names) for line in (*lines, *added)):
+            added.append(memory.text)
+    return "\n".join([*([text] if text else []), *added])
+
+
+def observations(found: Sequence[Summary], today: date, window: int) -> tuple[str, str]:
+    """Return what was observed today, and in the days of a window before it, from summaries of days and weeks."""
+    first = today - timedelta(days=window - 1)
+    days = {summary.day: summary.text for summary in found if summary.kind == "day" and summary.day is not None}
+    weeks = [
+        summary
+        for summary in found
+        if summary.kind == "week" and summary.day is not None and first <= summary.day < today
+    ]
+    if weeks:
+        return days.get(today, ""), max(weeks, key=lambda summary: (summary.day or today, summary.id)).text
+    before = [(day, text) for day, text in days.items() if first <= day < today]
+    return days.get(today, ""), "\n".join(f"{day.isoformat()}: {text}" for day, text in sorted(before))
+
+
+def without(text: str, stones: Sequence[Tombstone], names: Collection[str]) -> str:
+    """Return a text without what was asked to be forgotten."""
+    for stone in stones:
+        text = forget_fact(text, stone.words, names).text if text else text
+    return text
+
+
+def as_xml(portrait: str, person: Person) -> Fenced:
+    """Return a portrait as it stands in a prompt: `<memories><memory about="Ann">…</memory></memories>`, escaped."""
+    return enclose("memories", "memory", [({"about": person.name}, portrait)])
+
+
+def _named(person: Person) -> str:
+    return person.name if person.name == person.id else f"{person.name} (id {person.id})"
+
+
+def _stored_key(key: Key) -> str:
+    return f"{load_prompt('portrait').version} {' '.join(key[2:])}"
+
+
+def _hash(text: str) -> str:
+    return blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,115 @@
+"""Which candidates are believed, which wait for a person, and which are dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from aforesaid.domain.memory import Tombstone
+from aforesaid.domain.message import Message
+from aforesaid.facts.candidate import RULES, Candidate
+from aforesaid.facts.people import Person
+from aforesaid.facts.statement import statement, support
+from aforesaid.facts.suspicion import sensitive, suspicion
+from aforesaid.models.offline import forget_fact
+from aforesaid.models.offline.text.sentences import is_question
+from aforesaid.store.terms import fold, words_of
+
+_LEAST_WORDS: Final = 2
+_SUPPORTED: Final = 0.2
+"""At least such a part of a memory's words must have been said by a person."""
+_ECHO: Final = 0.6
+"""Such a part of its words in what the assistant said, and the person's own words do not support it: an echo."""
+_YES: Final = re.compile(
+    r"\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|true|indeed|ok|okay|of course|absolutely|ja|genau|stimmt|"
+    r"richtig|si|claro|exacto|oui|exactement|d'accord|esatto|certo|sim|isso|klopt|да|верно|точно|конечно|نعم|是|对|对的|没错|好的|はい|うん|そう|네|응|हाँ)\b"
+)
+
+
+class Screened(NamedTuple):
+    """What became of a candidate."""
+
+    dropped: str | None = None
+    """Why it is not kept: `junk`, `echo`, `unsupported`, `forgotten`."""
+    quarantine: str | None = None
+    """Why it waits for a person."""
+
+
+def screen(
+    candidate: Candidate,
+    batch: Sequence[Message],
+    owner: Person,
+    people: Mapping[str, Person],
+    stones: Sequence[Tombstone],
+) -> Screened:
+    """Decide whether a candidate is kept at all, and whether it is believed."""
+    names = tuple(name for person in people.values() for name in person.names)
+    if _junk(candidate):
+        return Screened(dropped="junk")
+    if candidate.extractor != RULES:
+        reason = _unfounded(candidate, batch, names)
+        if reason is not None:
+            return Screened(dropped=reason)
+    if forgotten(candidate, owner, stones):
+        return Screened(dropped="forgotten")
+    return Screened(quarantine=_doubt(candidate, owner))
+
+
+def forgotten(candidate: Candidate, owner: Person, stones: Sequence[Tombstone]) -> bool:
+    """Tell whether somebody asked to forget this after it was said."""
+    texts = [candidate.text, *([candidate.quote] if candidate.quote else [])]
+    return any(
+        candidate.last <= stone.up_to and matches(text, stone.words, owner.names) for stone in stones for text in texts
+    )
+
+
+def matches(text: str, words: str, names: Collection[str]) -> bool:
+    """Tell whether a text says what is to be forgotten."""
+    return forget_fact(text, words, names).found
+
+
+def _junk(candidate: Candidate) -> bool:
+    text = candidate.text
+    said = words_of(text)
+    if not any(character.isalpha() for character in text) or len(said) < _LEAST_WORDS:
+        return True
+    telling = statement(text).words - {word for name in candidate.speaker.names for word in words_of(name)}
+    return not telling or (is_question(text) and candidate.category not in {"task", "reminder"})
+
+
+def _unfounded(candidate: Candidate, batch: Sequence[Message], names: Collection[str]) -> str | None:
+    """Return why something that a model wrote was not said by a person: it is the assistant's idea, or the model's."""
+    own = [message.text for message in candidate.sources if message.role == "user"]
+    supported = support(candidate.text, own, names)
+    if supported >= _SUPPORTED:
+        return None
+    assistant = [message.text for message in batch if message.role != "user"]
+    echoed = support(candidate.text, assistant, names)
+    if any(_YES.match(fold(text)) for text in own) and echoed > 0:
+        # The person confirmed what the assistant had said.
+        return None
+    if echoed >= _ECHO:
+        return "echo"
+    return "unsupported" if supported == 0 else None
+
+
+def _doubt(candidate: Candidate, owner: Person) -> str | None:
+    """Return why a candidate should be looked at by a person."""
+    own = suspicion(candidate.text)
+    if own is not None:
+        return own
+    for message in candidate.sources:
+        if message.role == "user" and (reason := suspicion(message.text)) is not None:
+            return f"the message that it comes from is suspicious: {reason}"
+    if candidate.speaker.id != owner.id and _about(owner, candidate) and sensitive(candidate.text):
+        return "somebody else said something sensitive"
+    return None
+
+
+def _about(owner: Person, candidate: Candidate) -> bool:
+    """Tell whether somebody else speaks about the owner, and not about themselves."""
+    if candidate.subject is not None and candidate.subject.startswith("@"):
+        return False
+    called = {word for name in owner.names for word in words_of(name)}
+    return not called.isdisjoint(words_of(candidate.text))

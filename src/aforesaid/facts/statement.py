@@ -1,0 +1,102 @@
+"""Comparing what is said: the same thing again, the opposite, or something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from aforesaid.models.offline.memories.keys import Claim, claim_of
+from aforesaid.models.offline.text.language import guess_language
+from aforesaid.models.offline.text.vocabulary import vocabulary
+from aforesaid.store.languages import stems, stop_words
+from aforesaid.store.terms import fold, words_of
+
+_ALIKE: Final = 0.8
+_ENOUGH: Final = 3
+"""A statement of so many words is the same as one that has one word more."""
+_NUMBER: Final = re.compile(r"\d+")
+_DENIAL: Final = re.compile(
+    r"\b(?:not|no longer|never|hates?|dislikes?|doesn|don|didn|isn|aren|wasn|can t|cannot|won t|nicht|kein\w*|nie|"
+    r"hass\w*|pas|jamais|deteste\w*|nunca|odi[oa]|non|mai|nao|niet|geen|nooit|не|ни|никогда|ненавиж\w*)\b|[不没無]|讨厌|ない|嫌い|ません"
+)
+_SINGLE: Final = frozenset({
+    "name", "birthday", "age", "home", "work", "study", "marital", "diet", "favourite", "contact", "taste", "choice",
+})  # fmt: skip
+"""What somebody has one of at a time. Of a pet, an allergy or an origin there may be several."""
+
+
+class Statement(NamedTuple):
+    """What a text says, as far as it can be compared."""
+
+    words: frozenset[str]
+    """The stems of the words that carry its meaning."""
+    numbers: frozenset[str]
+    denies: bool
+    claim: Claim | None
+
+
+@lru_cache(maxsize=4096)
+def statement(text: str) -> Statement:
+    """Return what a text says."""
+    language = guess_language(text)
+    found = words_of(text)
+    dull = stop_words(language) | vocabulary(language).dull
+    telling = [word for word in found if word not in dull] or found
+    return Statement(
+        frozenset(stems(telling, language)),
+        frozenset(_NUMBER.findall(text)),
+        _DENIAL.search(re.sub(r"['’]", " ", fold(text))) is not None,
+        claim_of(text),
+    )
+
+
+def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
+    """Tell whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
+    if one == other:
+        return True
+    left, right = statement(one), statement(other)
+    if left.numbers != right.numbers or left.denies != right.denies:
+        return False
+    mine, others = left.claim, right.claim
+    if mine is not None and others is not None and mine.key == others.key and None not in (mine.liked, others.liked):
+        return mine.liked == others.liked
+    called = _stems_of(names)
+    first, second = left.words - called, right.words - called
+    if not first or not second:
+        return first == second
+    shared = first & second
+    smaller, larger = sorted((len(first), len(second)))
+    if len(shared) == smaller and larger - smaller <= 1 and smaller >= _ENOUGH:
+        return True
+    return len(shared) >= _ALIKE * len(first | second)
+
+
+def contradicts(new: str, old: str) -> bool:
+    """Tell whether two texts that are about the same subject cannot both hold, and the newer one counts."""
+    mine, others = statement(new).claim, statement(old).claim
+    if mine is None or others is None or mine.key != others.key or not single(mine.key):
+        return False
+    return mine.liked is None or mine.liked != others.liked
+
+
+def single(key: str) -> bool:
+    """Tell whether there can be only one of what a key stands for."""
+    return key.rpartition(": ")[2].split(" ")[0] in _SINGLE
+
+
+def support(text: str, sources: Iterable[str], names: Collection[str] = ()) -> float:
+    """Return which part of the words of a text occur in its sources, 0 to 1. Without words of its own it has all."""
+    words = statement(text).words - _stems_of(names)
+    if not words:
+        return 1.0
+    said: set[str] = set()
+    for source in sources:
+        # Sources are longer than statements: their language is told better, and every word counts.
+        said.update(stems(words_of(source), guess_language(source)))
+    return len(words & said) / len(words)
+
+
+def _stems_of(names: Collection[str]) -> frozenset[str]:
+    return frozenset(stem for name in names for stem in stems(words_of(name), "english"))

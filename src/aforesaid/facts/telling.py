@@ -1,0 +1,304 @@
+"""Telling what to remember and what to forget: the text of facts, and the single memories beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+from weakref import WeakValueDictionary
+
+from aforesaid.domain.change import Change, PutFacts
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import FORGOTTEN, Facts, Memory, MemoryDraft
+from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.words import Category
+from aforesaid.errors import ModelError, SourcesChanged
+from aforesaid.facts.candidate import event_in
+from aforesaid.facts.people import Person, people_in, person_called, subject_of
+from aforesaid.facts.screen import matches
+from aforesaid.facts.statement import contradicts, says_the_same
+from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion
+from aforesaid.facts.timing import timing
+from aforesaid.facts.zones import zone_of
+from aforesaid.models.offline import Spoken, extract, forget_fact, merge_fact, split_sentences
+from aforesaid.models.prompts import load_prompt, strip_invisible
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+from aforesaid.store.terms import query_words
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Chat
+
+_log: Final = logging.getLogger("aforesaid.facts")
+
+_TOLD: Final = 8
+"""What somebody takes the trouble to say "remember" for is important."""
+_TRIES: Final = 10
+_WITHOUT_SUBJECT: Final = re.compile(
+    r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
+    r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
+    r"(?! (?:are|were|is|was|have|can|will)\b) "
+)
+"""A statement that begins with its verb, in small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What became of something that was told."""
+
+    outcome: Literal["stored", "known", "quarantined"]
+    """Stored, known already, or kept apart until a person approves it."""
+    facts: str
+    """The text of facts, as it is now."""
+    memory: Memory | None
+    """The single memory that was made or found."""
+    reason: str = ""
+    """Why it was kept apart."""
+
+    @property
+    def stored(self) -> bool:
+        """Whether it is believed now."""
+        return self.outcome != "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was forgotten."""
+
+    found: bool
+    """Whether there was something to forget."""
+    facts: str
+    """The text of facts that is left."""
+    memories: tuple[Memory, ...]
+    """The memories that were put away."""
+
+    def __bool__(self) -> bool:
+        return self.found
+
+
+class Teller:
+    """Carries out what people tell it to remember and to forget."""
+
+    def __init__(self, store: Store, profile: Profile, chat: Chat | None) -> None:
+        self._store = store
+        self._profile = profile
+        self._chat = chat
+        self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+
+    async def remember(self, scope: Scope, words: str, *, by: str | None, name: str | None, actor: str) -> Remembered:
+        """Merge a fact into what is known: newer information wins. `by` is who says so, if not the user."""
+        async with self._turn(scope):
+            for attempt in range(_TRIES):
+                try:
+                    return await self._remember(scope, words, by, name, actor)
+                except SourcesChanged:
+                    await _pause(attempt)
+            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
+
+    async def forget(self, scope: Scope, words: str, *, name: str | None, actor: str) -> Forgotten:
+        """Take something out of what is known, and keep in mind not to learn it again from what is old."""
+        async with self._turn(scope):
+            for attempt in range(_TRIES):
+                try:
+                    return await self._forget(scope, " ".join(words.split()), name, actor)
+                except SourcesChanged:
+                    await _pause(attempt)
+            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
+
+    def _turn(self, scope: Scope) -> asyncio.Lock:
+        """Return what those who change one user's facts take turns by, in this process."""
+        key = scope.space, scope.user
+        lock = self._one_at_a_time.get(key)
+        if lock is None:
+            lock = self._one_at_a_time[key] = asyncio.Lock()
+        return lock
+
+    async def _remember(self, scope: Scope, words: str, by: str | None, name: str | None, actor: str) -> Remembered:
+        person = await self.person(scope, name)
+        reason = suspicion(words)
+        words = complete(words, person)
+        facts = await self._store.facts(scope)
+        before = "" if facts is None else facts.text
+        known = await self._store.memories(scope, active=None)
+        if reason is None and by not in (None, scope.user) and sensitive(words):
+            reason = "somebody else said something sensitive"
+        draft = await self._draft(scope, words, by, person, reason)
+        if reason is not None:
+            waiting = _first(known, draft, person, "quarantined")
+            if waiting is None:
+                waiting = (await self._store.apply([AddMemory(draft, actor)])).memory
+            return Remembered("quarantined", before, waiting, reason)
+        text = await self._merged(scope, before, words, person)
+        changes: list[Change] = []
+        if text != before:
+            changes.append(PutFacts(scope, text, words, actor, instead_of=0 if facts is None else facts.version))
+        same = _first(known, draft, person, "active")
+        if same is None:
+            old = [memory for memory in known if memory.state == "active" and _gives_way(memory, draft)]
+            changes.append(AddMemory(draft, actor, tuple(Superseded(memory.id, memory.revision) for memory in old)))
+        if changes:
+            receipt = await self._store.apply(changes)
+            same = same or receipt.memory
+        return Remembered("stored" if changes else "known", text, same)
+
+    async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> Forgotten:
+        person = await self.person(scope, name)
+        facts = await self._store.facts(scope)
+        before = "" if facts is None else facts.text
+        text, found = await self._without(scope, before, words, person)
+        gone = [each for each in split_sentences(before) if found and each not in split_sentences(text)]
+        wanted = (words, *gone)
+        at = moment(now())
+        changes: list[Change] = []
+        if text != before:
+            version = 0 if facts is None else facts.version
+            changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
+        for memory in await self._store.memories(scope, active=None):
+            believed = memory.state in {"active", "quarantined", "superseded", "expired"}
+            if believed and any(matches(memory.text, each, person.names) for each in wanted):
+                away = replace(
+                    memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN
+                )
+                changes.append(ChangeMemory(away, "forget", actor))
+        changes.append(Forget(scope, wanted, actor))
+        receipt = await self._store.apply(changes)
+        put_away = tuple(result for result in receipt.results if isinstance(result, Memory))
+        return Forgotten(bool(found or put_away), text, put_away)
+
+    async def person(self, scope: Scope, name: str | None = None) -> Person:
+        """Return the user by the name that is given, or that they last showed."""
+        if name is not None:
+            return person_called(scope.user, name)
+        return people_in(await self._store.messages(scope, limit=50), scope.user)[scope.user]
+
+    async def _draft(self, scope: Scope, words: str, by: str | None, person: Person, reason: str | None) -> MemoryDraft:
+        at = moment(now())
+        zone = await zone_of(self._store, self._profile, scope)
+        category, importance = _kind_of(words, person)
+        event = (
+            event_in(words, at.astimezone(zone), ahead=True) if category in {"schedule", "task", "reminder"} else None
+        )
+        times = timing(category, at, event, self._profile.keep_days, zone)
+        text = merge_fact("", words, person.name) or words
+        return MemoryDraft(
+            scope,
+            category,
+            text,
+            importance=max(importance, _TOLD),
+            state="active" if reason is None else "quarantined",
+            speaker=by or scope.user,
+            subject=subject_of(words, person, person),
+            event=event,
+            remind_at=times.remind_at,
+            expires_at=times.expires_at,
+            valid_from=at,
+            trust="stated",
+            reason=reason or "",
+        )
+
+    async def _merged(self, scope: Scope, facts: str, words: str, person: Person) -> str:
+        """Return the text of facts with a new one in it: written by a model, or else by rules."""
+        chat = self._chat
+        if chat is not None and chat.has("merge"):
+            from aforesaid.models.prompts.shapes import Remembered as Written  # noqa: PLC0415 - brings pydantic
+
+            prompt = load_prompt("remember")
+            rendered = prompt.render(name=person.name, facts=facts, fact=words)
+            try:
+                text = (await chat.structure(prompt.operation, rendered, Written, scope=scope)).value.facts
+            except ModelError as error:
+                _log.warning("a fact is merged by rules, because the model did not do it: %s", error)
+            else:
+                if trustworthy(text, (facts, words)) and keeps(text, facts, words):
+                    return strip_invisible(text).strip()
+                _log.warning("a fact is merged by rules, because the model wrote an instruction or dropped other facts")
+        return merge_fact(facts, words, person.name)
+
+    async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> tuple[str, bool]:
+        """Return the text of facts without something, and whether it was there."""
+        chat = self._chat
+        if facts and chat is not None and chat.has("merge"):
+            from aforesaid.models.prompts.shapes import Forgotten as Written  # noqa: PLC0415
+
+            prompt = load_prompt("forget")
+            rendered = prompt.render(name=person.name, facts=facts, fact=words)
+            try:
+                left = (await chat.structure(prompt.operation, rendered, Written, scope=scope)).value
+            except ModelError as error:
+                _log.warning("a fact is forgotten by rules, because the model did not do it: %s", error)
+            else:
+                if not left.found:
+                    return facts, False
+                if trustworthy(left.facts, (facts,)) and keeps(left.facts, facts, words):
+                    return strip_invisible(left.facts).strip(), True
+                _log.warning("a fact is forgotten by rules, because the model dropped or added others")
+        left_over = forget_fact(facts, words, person.names)
+        return left_over.text, left_over.found
+
+
+def keeps(text: str, facts: str, words: str) -> bool:
+    """Tell whether a new text of facts has all that was there, but for what shares a word with what was said.
+
+    A text that is mostly made of words that nobody said is none that can be trusted either.
+    """
+    said, there = _telling(words), _telling(text)
+    if len(there & (said | _telling(facts))) < len(there) / 2:
+        return False
+    return all(
+        _telling(sentence) <= there or not said.isdisjoint(_telling(sentence)) for sentence in split_sentences(facts)
+    )
+
+
+def _telling(text: str) -> set[str]:
+    """Return the stems of the words that tell something."""
+    return {term for _, terms in query_words(text) for term in terms}
+
+
+async def _pause(attempt: int) -> None:
+    """Let others finish: a little longer each time, and not all of them equally long."""
+    await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - no secret
+
+
+def complete(words: str, person: Person) -> str:
+    """Return a fact as a sentence about the person: "prefers tea" as "Ann prefers tea"."""
+    plain = " ".join(words.split())
+    return f"{person.name} {plain}" if _WITHOUT_SUBJECT.match(plain) else plain
+
+
+def trustworthy(text: str, sources: Sequence[str]) -> bool:
+    """Tell whether what a model wrote holds no order that its sources do not hold."""
+    said = " ".join(sources)
+    return all(sentence in said or not reads_like_an_order(sentence) for sentence in split_sentences(text))
+
+
+def _kind_of(words: str, person: Person) -> tuple[Category, int]:
+    """Return the category and the importance of what was told, by rules."""
+    found = extract([Spoken(person.name, words, moment(now()))])
+    if found:
+        return found[0].category, found[0].importance
+    # "likes tea" and "Ann likes tea" say the same as "I like tea".
+    subject = subject_of(words, person, person)
+    taste = subject is not None and subject.rpartition(": ")[2].split(" ")[0] in {"taste", "choice", "favourite"}
+    return ("preference" if taste else "fact"), _TOLD
+
+
+def _first(known: Sequence[Memory], draft: MemoryDraft, person: Person, state: str) -> Memory | None:
+    """Return the memory in a state that says the same as a draft."""
+    for memory in known:
+        about_the_same = memory.subject == draft.subject or None in (memory.subject, draft.subject)
+        if memory.state == state and about_the_same and says_the_same(memory.text, draft.text, person.names):
+            return memory
+    return None
+
+
+def _gives_way(memory: Memory, draft: MemoryDraft) -> bool:
+    return draft.subject is not None and memory.subject == draft.subject and contradicts(draft.text, memory.text)
+
+
+__all__ = ["Facts", "Forgotten", "Remembered", "Teller", "trustworthy"]

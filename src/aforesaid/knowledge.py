@@ -1,0 +1,181 @@
+"""The part of the front door that is about what is known of a user: told, learned, put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from aforesaid.domain import checks
+from aforesaid.domain.memory import Facts, Memory
+from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles import Profile
+from aforesaid.store import Store
+from aforesaid.telemetry import Metrics, timed
+
+if TYPE_CHECKING:
+    from aforesaid.facts import (
+        Curator,
+        Extractor,
+        Forgotten,
+        Observer,
+        Portraitist,
+        Preferences,
+        Remembered,
+        Teller,
+    )
+    from aforesaid.models.chat import Chat
+    from aforesaid.models.embed import Embedder
+
+_NOBODY = "aforesaid"
+
+
+class Knowledge:
+    """What works on what is known, for all users of a store. Its rules are many, and loaded when they are needed."""
+
+    def __init__(
+        self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None, metrics: Metrics
+    ) -> None:
+        self.store = store
+        self.profile = profile
+        self._chat = chat
+        self._embedder = embedder
+        self.metrics = metrics
+
+    @cached_property
+    def teller(self) -> Teller:
+        """What people tell it."""
+        from aforesaid.facts import Teller  # noqa: PLC0415
+
+        return Teller(self.store, self.profile, self._chat)
+
+    @cached_property
+    def curator(self) -> Curator:
+        """Work by hand."""
+        from aforesaid.facts import Curator  # noqa: PLC0415
+
+        return Curator(self.store, self.profile)
+
+    @cached_property
+    def portraitist(self) -> Portraitist:
+        """Putting it into words."""
+        from aforesaid.facts import Portraitist  # noqa: PLC0415
+
+        return Portraitist(self.store, self.profile, self._chat, self.metrics)
+
+    @cached_property
+    def observer(self) -> Observer:
+        """Counting habits."""
+        from aforesaid.facts import Observer  # noqa: PLC0415
+
+        return Observer(self.store, self.profile)
+
+    async def portrait(
+        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+    ) -> str | None:
+        """Return the portrait that is at hand: no model is asked, and what is passed is not read again."""
+        return await self.portraitist.at_hand(scope, memories, summaries)
+
+    async def habits(self, scope: Scope) -> str:
+        """Return how a user likes to talk, as far as it was counted."""
+        return await self.observer.at_hand(scope)
+
+    async def observe(self, scope: Scope) -> None:
+        """Count the habits of a user on."""
+        await self.observer.preferences(scope)
+
+    def extractor(self) -> Extractor:
+        """Make what learns from messages."""
+        from aforesaid.facts import Extractor  # noqa: PLC0415
+
+        return Extractor(self.store, self.profile, self._chat, self._embedder)
+
+
+class Handle:
+    """A handle on what is remembered of one user: whose it is, and who acts through it."""
+
+    _metrics: Metrics
+
+    def __init__(self, knowledge: Knowledge, scope: Scope, actor: str | None) -> None:
+        """Use `Memory.user`."""
+        self._knowledge = knowledge
+        self._metrics = knowledge.metrics
+        self._actor = None if actor is None else checks.identifier(actor, "the actor")
+        self.scope = scope
+
+    @property
+    def _who(self) -> str:
+        return self._actor or _NOBODY
+
+    @property
+    def _audited(self) -> bool:
+        return self._actor is not None
+
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
+        if self._actor is not None:
+            await self._knowledge.store.apply([NoteAccess(self.scope, self._actor, action, subject)])
+
+
+class UserKnowledge(Handle):
+    """What is known of one user, as people tell it and as it is put into words."""
+
+    @timed("remember")
+    async def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
+        """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
+
+        `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
+        reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        """
+        speaker = None if by is None else checks.identifier(by, "by")
+        words = _words(fact, "the fact")
+        return await self._knowledge.teller.remember(self.scope, words, by=speaker, name=_name(name), actor=self._who)
+
+    @timed("forget")
+    async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
+        """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
+
+        It is not learned again from what had been said until now; saying it again later counts.
+        """
+        words = _words(fact, "what to forget")
+        return await self._knowledge.teller.forget(self.scope, words, name=_name(name), actor=self._who)
+
+    @timed("portrait")
+    async def portrait(self, *, name: str | None = None) -> str | None:
+        """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
+
+        A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
+        are the facts, else today, else the days before.
+        """
+        await self._noted("portrait.read", "portrait")
+        await self._observe()
+        return await self._knowledge.portraitist.portrait(self.scope, name=_name(name))
+
+    @timed("facts")
+    async def facts(self) -> list[Facts]:
+        """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+        await self._noted("facts.read", "facts")
+        return await self._knowledge.store.facts_versions(self.scope)
+
+    @timed("preferences")
+    async def preferences(self) -> Preferences:
+        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+        await self._noted("preferences.read", "preferences")
+        return await self._knowledge.observer.preferences(self.scope)
+
+    async def _observe(self) -> None:
+        """Bring up to date what was observed of the user, where that is done on demand."""
+
+
+def _words(value: object, what: str) -> str:
+    text = checks.message_text(value)
+    if not text.strip():
+        raise InvalidInput(f"{what} is empty")
+    return text
+
+
+def _name(value: object) -> str | None:
+    return None if value is None else checks.display_name(value)

@@ -1,0 +1,283 @@
+"""The part of the front door that is about single memories: written down, listed, corrected, reminded of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from aforesaid.domain import checks
+from aforesaid.domain.memory import (
+    USUAL_IMPORTANCE,
+    USUAL_PRIORITY,
+    Memory,
+    MemoryVersion,
+    check_filters,
+    in_state,
+)
+from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope
+from aforesaid.domain.words import Category, MemoryState
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.knowledge import Handle, Knowledge
+from aforesaid.telemetry import Metrics, timed
+
+MOST_DUE = 1_000
+"""One call returns at most so many reminders."""
+MOST_LISTED = 500
+"""One call returns at most so many memories of a space."""
+
+
+class AllMemories:
+    """The memories of all users."""
+
+    _metrics: Metrics
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        """Use `connect` or `open`."""
+        self._knowledge = knowledge
+        self._metrics = knowledge.metrics
+
+    @timed("reminders")
+    async def reminders(self, *, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
+        moment = at or datetime.now(UTC)
+        checks.microseconds(moment, "at")
+        return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
+
+    @timed("list_memories")
+    async def memories(
+        self,
+        category: Category | None = None,
+        *,
+        space: str | int = DEFAULT_SPACE,
+        user: str | int | None = None,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        containing: str | None = None,
+        before: int | None = None,
+        limit: int = 50,
+        actor: str | None = None,
+    ) -> list[Memory]:
+        """Return the newest memories of a space, of all users or one, newest first.
+
+        To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
+        whatever their case. With an `actor`, the audit log names who looked.
+        """
+        where = checks.identifier(space, "the space")
+        whose = None if user is None else checks.identifier(user, "the user id")
+        check_filters(category, active, state)
+        last = None if before is None else _number(before)
+        most = min(checks.at_least(limit, 1, "the limit"), MOST_LISTED)
+        words = "" if containing is None else checks.query_text(containing).casefold()
+        now = datetime.now(UTC)
+        found: list[Memory] = []
+        while len(found) < most:
+            size = MOST_LISTED if state or words else most - len(found)
+            only = active if state is None else None
+            page = await self._knowledge.store.memories_in(
+                where, user=whose, active=only, category=category, before=last, limit=size
+            )
+            found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
+            if not page or not (state or words or active):
+                break
+            last = page[-1].id
+        found = found[:most]
+        if actor is not None and found:
+            who, people = checks.identifier(actor, "the actor"), dict.fromkeys(each.user for each in found)
+            seen = [NoteAccess(Scope.of(each, where), who, "memory.read", "memories") for each in people]
+            await self._knowledge.store.apply(seen)
+        return found
+
+    @timed("memory")
+    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> Memory:
+        """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
+        number = _number(memory)
+        where = checks.identifier(space, "the space")
+        before = None if number == checks.LARGEST else number + 1
+        found = await self._knowledge.store.memories_in(where, before=before, limit=1)
+        if not found or found[0].id != number:
+            raise NotFound(f"there is no memory {number}")
+        return found[0]
+
+
+class UserMemories(Handle):
+    """The memories of one user."""
+
+    @timed("memories")
+    async def memories(
+        self,
+        category: Category | None = None,
+        *,
+        active: bool | None = True,
+        state: MemoryState | None = None,
+        at: datetime | None = None,
+    ) -> list[Memory]:
+        """Return single memories, most important first.
+
+        With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
+        what was believed at that moment.
+        """
+        check_filters(category, active, state)
+        if at is not None:
+            checks.microseconds(at, "at")
+        await self._noted("memory.read", "memories")
+        everything = state is not None or at is not None
+        found = await self._knowledge.store.memories(self.scope, active=None if everything else active)
+        now = datetime.now(UTC)
+        return [
+            memory
+            for memory in found
+            if category in (None, memory.category)
+            and in_state(memory, None if everything else active, state, now)
+            and (at is None or memory.held_at(at))
+        ]
+
+    @timed("note")
+    async def note(
+        self,
+        category: Category,
+        text: str,
+        *,
+        importance: int = USUAL_IMPORTANCE,
+        tags: Sequence[str] = (),
+        priority: int = USUAL_PRIORITY,
+        when: datetime | None = None,
+        expires: datetime | None = None,
+    ) -> Memory:
+        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
+        for moment, what in ((when, "when"), (expires, "expires")):
+            if moment is not None:
+                checks.microseconds(moment, what)
+        return await self._knowledge.curator.note(
+            self.scope,
+            category,
+            checks.message_text(text),
+            importance=importance,
+            tags=tuple(tags or ()),
+            priority=priority,
+            when=when,
+            expires=expires,
+            actor=self._who,
+        )
+
+    @timed("edit_memory")
+    async def edit_memory(
+        self,
+        memory: int,
+        *,
+        text: str | None = None,
+        category: Category | None = None,
+        importance: int | None = None,
+        tags: Sequence[str] | None = None,
+        priority: int | None = None,
+        expires: datetime | None = None,
+        revision: int | None = None,
+    ) -> Memory:
+        """Correct a memory. What is not given stays as it is; what it was before is kept.
+
+        With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
+        """
+        return await self._knowledge.curator.edit(
+            self.scope,
+            _number(memory),
+            self._who,
+            revision=revision,
+            text=text,
+            category=category,
+            importance=importance,
+            tags=None if tags is None else tuple(tags),
+            priority=priority,
+            expires_at=expires,
+        )
+
+    @timed("deactivate")
+    async def deactivate(self, memory: int, *, revision: int | None = None) -> Memory:
+        """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
+        return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
+
+    @timed("reactivate")
+    async def reactivate(self, memory: int) -> Memory:
+        """Bring back a memory that was put away, superseded or over."""
+        return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who)
+
+    @timed("approve")
+    async def approve(self, memory: int) -> Memory:
+        """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
+        return await self._knowledge.curator.approve(self.scope, _number(memory), self._who)
+
+    @timed("reject")
+    async def reject(self, memory: int) -> Memory:
+        """Do not believe a memory that waits for approval, also when it is said again."""
+        return await self._knowledge.curator.reject(self.scope, _number(memory), self._who)
+
+    @timed("undo")
+    async def undo(self, memory: int) -> Memory:
+        """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
+        return await self._knowledge.curator.undo(self.scope, _number(memory), self._who)
+
+    @timed("memory_history")
+    async def memory_history(self, memory: int) -> list[MemoryVersion]:
+        """Return what a memory was before each of its changes, oldest first, and who changed it."""
+        return await self._knowledge.store.memory_versions(self.scope, _number(memory))
+
+    @timed("schedule")
+    async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
+        """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
+
+        `at` is when it is asked (default: now).
+        """
+        from aforesaid.facts import happening, zone_of  # noqa: PLC0415 - as all of the rules
+
+        asked = at or datetime.now(UTC)
+        checks.microseconds(asked, "at")
+        await self._noted("memory.read", "schedule")
+        zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
+        found = await self._knowledge.store.memories(self.scope)
+        return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
+
+    @timed("reminders")
+    async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
+        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
+
+        Those without a time stand last, and are never due.
+        """
+        moment = at or datetime.now(UTC)
+        checks.microseconds(moment, "at")
+        await self._noted("memory.read", "reminders")
+        found = [
+            memory
+            for memory in await self._knowledge.store.memories(self.scope)
+            if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
+        ]
+        if due:
+            found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
+        return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
+
+    @timed("claim")
+    async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
+        """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
+
+        Until then it is put off: whoever is killed in between, or cannot send it, leaves it due again at `until`.
+        `at` is when it is asked (default: now).
+        """
+        moment = at or datetime.now(UTC)
+        for each, what in ((until, "until"), (moment, "at")):
+            checks.microseconds(each, what)
+        if until <= moment:
+            raise InvalidInput("until must be later than now")
+        return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
+
+    @timed("delivered")
+    async def delivered(self, memory: int) -> bool:
+        """Say that a reminder was delivered. True for the first caller alone."""
+        return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
+
+    @timed("read_memory")
+    async def read_memory(self, memory: int) -> Memory:
+        """Return one memory of the user, in whatever state it is."""
+        await self._noted("memory.read", f"memory {memory}")
+        return await self._knowledge.store.memory(self.scope, _number(memory))
+
+
+def _number(memory: object) -> int:
+    return checks.at_least(memory, 1, "the memory")

@@ -1,0 +1,172 @@
+"""The part of the front door that is about messages: stored, read, searched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from aforesaid.care import MOST_AT_ONCE, Care
+from aforesaid.contexts import Contexts
+from aforesaid.domain import checks
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.message import Message, draft
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.session import Session
+from aforesaid.domain.words import HitKind, Role, Within
+from aforesaid.errors import InvalidInput
+from aforesaid.knowledge import Handle
+from aforesaid.models.tokens import count_tokens
+from aforesaid.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
+from aforesaid.telemetry import timed
+
+MOST_AROUND = 100
+"""A hit comes with at most so many messages around it."""
+
+
+class UserMessages(Handle):
+    """The messages of one user."""
+
+    _contexts: Contexts
+    _care: Care
+    _recall: Recall
+
+    @timed("add")
+    async def add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        at: datetime | None = None,
+        id: str | int | None = None,  # noqa: A002 - the platform's id of the message
+        author: str | int | None = None,
+        name: str | None = None,
+    ) -> Receipt:
+        """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
+
+        `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
+        with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
+        `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+        """
+        new = draft(
+            self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._care.profile.message_bytes
+        )
+        silence = await self._contexts.standing.silence(self.scope.space)
+        receipt = await self._care.store.apply([AddMessage(new, silence)])
+        self._care.upkeep.nudge()
+        self._care.watch.start()
+        self._care.sessions.note(receipt)
+        notices = self._care.upkeep.notices(self.scope)
+        return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
+
+    @timed("history")
+    async def history(
+        self,
+        limit: int = 50,
+        *,
+        before: Message | str | int | None = None,
+        archived: bool = True,
+        within: Within = "user",
+    ) -> list[Message]:
+        """Return the newest `limit` messages, oldest first. To read on, pass the first one as `before`.
+
+        `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
+        """
+        await self._noted("messages.read", "history")
+        return await self._care.store.messages(
+            self.scope,
+            within=_within(within),
+            limit=_limit(limit),
+            before=await self._sequence_number(before, within),
+            archived=archived,
+        )
+
+    @timed("search")
+    async def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        within: Within = "user",
+        at: datetime | None = None,
+        arms: Arms = "all",
+        kinds: Sequence[HitKind] = USUAL_KINDS,
+        around: int = 0,
+        similarity: float | None = None,
+        without: Collection[str] = (),
+        tokens: int | None = None,
+    ) -> list[Hit]:
+        """Return what fits best, by its words and by its meaning, best first.
+
+        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `kinds` says
+        what is looked for: messages, summaries, memories, whole sessions. `around` adds so many messages around each
+        hit, a third before it and two thirds after. `similarity` keeps what is at least as near in meaning (up to 1).
+        `without` leaves out messages by their ids, and `tokens` stops before the texts are longer than that. `arms`
+        limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        """
+        if arms not in ARMS:
+            raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
+        if at is not None:
+            checks.microseconds(at, "at")
+        asking = Asking(
+            query=checks.query_text(query),
+            limit=_limit(limit),
+            within=_within(within),
+            at=at,
+            arms=arms,
+            kinds=_kinds(kinds),
+            around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
+            similarity=None if similarity is None else checks.number(similarity, "the similarity"),
+            without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
+        )
+        await self._noted("memory.search", "search")
+        hits = await self._recall.search(self.scope, asking)
+        return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
+
+    @timed("message")
+    async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
+        """Return one message by its id, or raise NotFound."""
+        return await self._care.store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))
+
+    @timed("sessions")
+    async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
+        """Return the newest sessions, oldest first."""
+        return await self._care.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
+
+    async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
+        if before is None or isinstance(before, Message):
+            return None if before is None else before.seq
+        if isinstance(before, str):
+            return (await self.message(before, within=within)).seq
+        return checks.at_least(before, 1, "before")
+
+
+def _limit(value: object) -> int:
+    return min(checks.at_least(value, 1, "the limit"), MOST_AT_ONCE)
+
+
+def _kinds(kinds: Sequence[HitKind]) -> tuple[HitKind, ...]:
+    if isinstance(kinds, str):
+        raise InvalidInput(f"kinds must be a list such as [{kinds!r}], not a text")
+    for kind in kinds:
+        if kind not in KINDS:
+            raise InvalidInput(f"unknown kind {kind!r}; use some of {', '.join(KINDS)}")
+    return tuple(kinds)
+
+
+def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
+    """Take hits as long as their texts fit; one that is too long does not keep shorter ones out."""
+    kept = []
+    for hit in hits:
+        size = count_tokens(hit.text)
+        if size <= tokens:
+            tokens -= size
+            kept.append(hit)
+    return kept
+
+
+def _within(value: Within) -> Within:
+    if value not in ("user", "thread", "session"):
+        raise InvalidInput(f"unknown within={value!r}; use 'user', 'thread' or 'session'")
+    return value

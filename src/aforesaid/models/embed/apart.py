@@ -1,0 +1,110 @@
+"""The embedder that comes with the package, in a process of its own.
+
+A server does many things at once, and all of them take turns in one interpreter. Embedding would take long turns: in a
+process of its own it takes none. The two talk over a pipe, in frames: a length, then the texts as JSON; the number of
+rows and columns, then the vectors. When the server ends, in whatever way, the pipe closes and the process ends too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Final
+
+from aforesaid.errors import ModelError
+from aforesaid.models.embed.local import LocalEmbedder
+
+if TYPE_CHECKING:
+    from aforesaid.models.embed.contract import Vectors
+
+LENGTH: Final = struct.Struct("<I")
+SHAPE: Final = struct.Struct("<II")
+FAILED: Final = 0xFFFF_FFFF
+"""In the place of the number of rows: words that say what went wrong follow, so many bytes of them."""
+_SECONDS_TO_END: Final = 5.0
+
+
+class ApartEmbedder(LocalEmbedder):
+    """The same vectors as those of `LocalEmbedder`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def close(self) -> None:
+        """Let the process end."""
+        await self._worker.run(self._end)
+        await super().close()
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        try:
+            return self._asked(texts)
+        except (OSError, EOFError):
+            # It was killed, perhaps for the memory that it takes. A new one may fare better.
+            self._end()
+        try:
+            return self._asked(texts)
+        except (OSError, EOFError) as error:
+            code = self._end()
+            raise ModelError(f"the process of the local embedder has ended twice (exit code {code})") from error
+
+    def _asked(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np  # noqa: PLC0415
+
+        if self._process is None:
+            self._process = _start()
+        sent, heard = _ends(self._process)
+        data = json.dumps(texts).encode()
+        sent.write(LENGTH.pack(len(data)) + data)
+        sent.flush()
+        rows, columns = SHAPE.unpack(_read(heard, SHAPE.size))
+        if rows == FAILED:
+            raise ModelError(_read(heard, columns).decode(errors="replace"))
+        vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
+        return vectors
+
+    def _end(self) -> int | None:
+        """End the process, and return what it ended with."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        for end in _ends(process):
+            try:
+                end.close()
+            except OSError:
+                continue  # it was gone before us
+        try:
+            return process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "aforesaid.models.embed.encoder"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            # One thread, as in `LocalEmbedder`.
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        )
+    except OSError as error:
+        raise ModelError(f"no process for the local embedder can be started: {error}") from error
+
+
+def _ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("the process has no pipes")
+    return process.stdin, process.stdout
+
+
+def _read(source: IO[bytes], size: int) -> bytes:
+    data = source.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data

@@ -1,0 +1,75 @@
+"""Keeping the vectors of the texts that were embedded last.
+
+What somebody asks is embedded to search by it, and once more when it is stored as a message. And a search may say early
+what it is going to need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from cachetools import LRUCache
+
+from aforesaid.models.embed.contract import Beginning, Embedder, Vectors
+
+_KEPT: Final = 256
+
+
+class LatelyEmbedder:
+    """An embedder that is not asked for the same text twice within a short while."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner: Final = inner
+        self._kept: LRUCache[str, Vectors] = LRUCache(_KEPT)
+        self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the one inside."""
+        return self.inner.name
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first text
+
+        if len(texts) == 1:
+            return await self._one(texts[0])
+        new = [text for text in dict.fromkeys(texts) if text not in self._kept]
+        if len(new) == len(texts):
+            return await self.inner.embed(texts)
+        known = {text: self._kept[text][0] for text in texts if text in self._kept}
+        if new:
+            known |= zip(new, await self.inner.embed(new), strict=True)
+        return np.stack([known[text] for text in texts])
+
+    async def close(self) -> None:
+        """Close the one inside."""
+        await self.inner.close()
+
+    def expect(self, text: str) -> None:
+        """Begin to embed a text that will be asked for in a moment."""
+        if text not in self._kept:
+            self._begin(text)
+
+    async def _one(self, text: str) -> Vectors:
+        kept = self._kept.get(text)
+        # Whoever gives up does not take it from others.
+        return kept if kept is not None else await asyncio.shield(self._begin(text))
+
+    def _begin(self, text: str) -> asyncio.Future[Vectors]:
+        key = asyncio.get_running_loop(), text
+        coming = self._coming.get(key)
+        if coming is None:
+            inner = self.inner
+            coming = inner.begin(text) if isinstance(inner, Beginning) else asyncio.ensure_future(inner.embed([text]))
+            self._coming[key] = coming
+            coming.add_done_callback(lambda ended: self._arrived(key, ended))
+        return coming
+
+    def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], ended: asyncio.Future[Vectors]) -> None:
+        del self._coming[key]
+        # A failure is for whoever asks; if nobody does, it is no news.
+        if not ended.cancelled() and ended.exception() is None:
+            self._kept[key[1]] = ended.result()

@@ -1,0 +1,50 @@
+"""Counting what an embedder in this process takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+
+from aforesaid.models.embed.contract import Beginning, Embedder, Vectors
+from aforesaid.telemetry import Metrics, kind_of
+
+
+class MeteredEmbedder:
+    """An embedder whose calls are counted, like those of a model behind an address."""
+
+    def __init__(self, inner: Embedder, metrics: Metrics) -> None:
+        self._inner = inner
+        self._metrics = metrics
+
+    @property
+    def name(self) -> str:
+        """The name of the one inside."""
+        return self._inner.name
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one row for each text."""
+        began = perf_counter()
+        try:
+            vectors = await self._inner.embed(texts)
+        except BaseException as error:
+            self._count(began, error)
+            raise
+        self._count(began, None)
+        return vectors
+
+    def begin(self, text: str) -> asyncio.Future[Vectors]:
+        """Begin to embed a text, before anything else is done where the one inside can do that."""
+        if not isinstance(self._inner, Beginning):
+            return asyncio.ensure_future(self.embed([text]))
+        began, begun = perf_counter(), self._inner.begin(text)
+        begun.add_done_callback(lambda ended: self._count(began, None if ended.cancelled() else ended.exception()))
+        return begun
+
+    async def close(self) -> None:
+        """Close the one inside."""
+        await self._inner.close()
+
+    def _count(self, began: float, error: BaseException | None) -> None:
+        failure = None if error is None else kind_of(error)
+        self._metrics.called("embed", self.name, perf_counter() - began, failure=failure)

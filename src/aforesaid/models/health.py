@@ -1,0 +1,33 @@
+"""How the models are doing, for `health`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from aforesaid.domain.report import Component
+from aforesaid.models.resilience.breaker import BreakerState
+
+if TYPE_CHECKING:
+    from aforesaid.models.chat import Chat
+
+
+def models_health(chat: Chat | None) -> Component:
+    """Say how each provider is doing. Without any, everything is done without a model, and that is fine."""
+    return component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
+
+
+def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
+    """Say how services are doing that stand behind breakers, or what it means that there are none."""
+    if not states:
+        return Component(name, "active", None, (), (("providers", without),))
+    issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.state != "closed")
+    facts = tuple((each, shown(state)) for each, state in states.items())
+    return Component(name, "failing" if issues else "active", None, issues, facts)
+
+
+def shown(state: BreakerState) -> str:
+    """Say how a provider is doing, in a few words."""
+    if state.retry_in is None:
+        return "working" if not state.failures else f"{state.failures} failures in a row"
+    return f"{state.state}, tried again in {state.retry_in:.0f} s"

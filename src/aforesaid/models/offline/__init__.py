@@ -1,0 +1,32 @@
+"""What works without a model: summaries, memories, routing and facts, by rules alone. Like in, like out."""
+
+from aforesaid.models.offline.facts import Forgotten, forget_fact, merge_fact
+from aforesaid.models.offline.memories.extract import Found, extract
+from aforesaid.models.offline.memories.third_person import third_person
+from aforesaid.models.offline.route import ME, Routed, route
+from aforesaid.models.offline.spoken import Spoken, Summarised
+from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
+from aforesaid.models.offline.text.sentences import sentences as split_sentences
+from aforesaid.models.offline.times.find import When, find_times
+
+__all__ = [
+    "ME",
+    "Forgotten",
+    "Found",
+    "Measure",
+    "Routed",
+    "Spoken",
+    "Summarised",
+    "When",
+    "count_words",
+    "extract",
+    "find_times",
+    "forget_fact",
+    "merge_fact",
+    "roll",
+    "route",
+    "split_sentences",
+    "summarise",
+    "summarise_summaries",
+    "third_person",
+]

@@ -1,0 +1,183 @@
+"""Facts about a person, kept as a text: adding one, replacing what it contradicts, taking one away. Nothing is made up.
+
+A fact is a sentence, or one of the pieces that commas and "and" separate in a sentence: "lives in Berlin" in
+"Software engineer at TechCorp, lives in Berlin, enjoys hiking."
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from aforesaid.models.offline.memories.keys import Claim, claim_of
+from aforesaid.models.offline.memories.third_person import third_person
+from aforesaid.models.offline.text.language import guess_language, stems_of
+from aforesaid.models.offline.text.sentences import sentences
+from aforesaid.models.offline.text.vocabulary import vocabulary
+from aforesaid.store.languages import stop_words
+from aforesaid.store.terms import fold, words_of
+
+_PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
+_THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)
+_CHOICE: Final = "choice"
+_TASTE: Final = "taste"
+_TASTES: Final = frozenset({"taste", "favourite", _CHOICE})
+_STOPS: Final = ".!?。！？؟"
+_HATES: Final = re.compile(
+    r"\b(?:hates?|dislikes?|not|doesn t|don t|can t|never|nicht|no|ne|pas|не|non|nao)\b|不|讨厌|ない"
+)
+
+
+class Forgotten(NamedTuple):
+    """What is left of a text of facts, and whether what should be forgotten was in it."""
+
+    text: str
+    found: bool
+
+
+def merge_fact(facts: str, fact: str, name: str = "") -> str:
+    """Add a fact to a text of facts, a sentence on each line.
+
+    What is there already is not added again. A sentence, or a piece of one, that the new fact contradicts (the same
+    person lives, works, is called, likes something else) goes; everything else stays as it is written. With a name,
+    what the person said in the first person is turned to the third, or quoted where that is not safe.
+    """
+    for sentence in sentences(fact):
+        facts = _merge(facts, _sentence(sentence, name))
+    return facts
+
+
+def _merge(facts: str, new: str) -> str:
+    if not new:
+        return facts
+    claim = claim_of(new)
+    kept: list[str] = []
+    for old in sentences(facts):
+        if _says_more(old, new):
+            return facts
+        if not _says_more(new, old):
+            kept += _without_contradiction(old, claim)
+    return "\n".join([*kept, new])
+
+
+def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> Forgotten:
+    """Take the sentences, or the pieces of them, out of a text of facts that hold every word of what to forget.
+
+    Words are compared by their stems. `names` are names of the person, which need not be there, and neither need the
+    subject of a statement: "gruzilkin likes pizza" finds "He likes pizza.", unless something with that subject is
+    there. What says the opposite ("hates pizza") stays.
+    """
+    subject, wanted = _wanted(what, names)
+    known = sentences(facts)
+    matching = [sentence for sentence in known if wanted and wanted <= _content(sentence, everything=True)]
+    if subject:
+        matching = [one for one in matching if subject <= _content(one, everything=True)] or matching
+    kept: list[str] = []
+    for sentence in known:
+        kept += _without(sentence, wanted, _THAT.sub("", what.strip())) if sentence in matching else [sentence]
+    return Forgotten("\n".join(kept), found=True) if kept != known else Forgotten(facts, found=False)
+
+
+def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
+    """Return a sentence without the pieces that hold all these words; without any, if only all together do."""
+    pieces = _pieces(sentence)
+    holding = [piece for piece in pieces if wanted <= _content(piece, everything=True)]
+    if not holding:
+        return [] if _denies(sentence) == _denies(what) else [sentence]
+    rest = [piece for piece in pieces if piece not in holding or not _may_mean(piece, what)]
+    return [sentence] if len(rest) == len(pieces) else _rejoined(sentence, pieces, rest)
+
+
+def _may_mean(piece: str, what: str) -> bool:
+    """Tell whether two statements that share words may say the same: "works at Pizza Hut" is not "likes pizza"."""
+    mine, others = claim_of(piece), claim_of(what)
+    kinds = {
+        _TASTE if kind in _TASTES else kind for claim in (mine, others) if claim for kind in [claim.key.split()[0]]
+    }
+    return len(kinds) < 2 and _denies(piece) == _denies(what)  # noqa: PLR2004 - two kinds
+
+
+def _sentence(fact: str, name: str) -> str:
+    """Return a fact as a sentence: on one line, with a stop, and with a capital unless a name begins it."""
+    plain = _THAT.sub("", " ".join(fact.split()))
+    words = words_of(plain)
+    if not words:
+        return ""
+    language = guess_language(plain)
+    lists = vocabulary(language)
+    if name and words[0] in lists.first_person:
+        turned = third_person(plain, name) if language == "english" else None
+        plain = turned or f'{name}: "{plain}"'
+    elif words[0] in stop_words(language) | lists.dull:
+        plain = plain[:1].upper() + plain[1:]
+    return plain + ("" if plain.rstrip('"')[-1:] in _STOPS else ".")
+
+
+def _same(new: Claim | None, old: Claim | None) -> bool:
+    return new is not None and old is not None and new.key == old.key
+
+
+def _without_contradiction(old: str, claim: Claim | None) -> list[str]:
+    """Return what is left of a sentence next to a new claim: all of it, nothing, or its other pieces."""
+    if claim is None:
+        return [old]
+    pieces = _pieces(old)
+    if len(pieces) == 1:
+        return [] if _same(claim, claim_of(old)) else [old]
+    rest = [piece for piece in pieces if not _same(claim, claim_of(piece))]
+    return [old] if len(rest) == len(pieces) else _rejoined(old, pieces, rest)
+
+
+def _pieces(sentence: str) -> list[str]:
+    return [piece for piece in _PIECE.split(sentence.rstrip(_STOPS)) if piece.strip()]
+
+
+def _rejoined(sentence: str, pieces: Sequence[str], rest: Sequence[str]) -> list[str]:
+    """Put the pieces that remain together again, with the subject of the sentence if its first piece is gone."""
+    if not rest:
+        return []
+    joined = ", ".join(rest)
+    first = pieces[0]
+    if first not in rest:
+        claim = claim_of(first)
+        subject = first[: claim.start].strip() if claim is not None else ""
+        if subject and len(subject.split()) <= 2:  # noqa: PLR2004 - a name, or a first name and a family name
+            joined = f"{subject} {joined}"
+    stop = sentence[-1] if sentence[-1] in _STOPS else "."
+    return [joined[:1].upper() + joined[1:] + stop]
+
+
+def _says_more(one: str, other: str) -> bool:
+    """Tell whether one sentence says all that the other says."""
+    mine, others = _content(one, everything=True), _content(other, everything=True)
+    if not others or _denies(one) != _denies(other):
+        return False
+    claim = claim_of(one)
+    if claim is not None and claim.key.startswith(_CHOICE):
+        # Tea over coffee is not coffee over tea.
+        return words_of(one) == words_of(other)
+    return others <= mine
+
+
+def _content(text: str, *, everything: bool = False) -> set[str]:
+    """Return the stems of the content words of a text; without `everything`, also without words of little weight."""
+    language = guess_language(text)
+    words = words_of(text)
+    left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
+    telling = [word for word in words if word not in left_out]
+    return set(stems_of(telling or words, language))
+
+
+def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
+    """Return the stems of the subject, as far as there is one, and those of what is said about it."""
+    plain = _THAT.sub("", what.strip())
+    claim = claim_of(plain)
+    subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""
+    own = {stem for name in names for stem in stems_of(words_of(name), "english")}
+    wanted = _content(plain[len(subject) :] if subject else plain) - own
+    return (_content(subject) - own if subject else set()), wanted
+
+
+def _denies(text: str) -> bool:
+    return _HATES.search(re.sub(r"['’]", " ", fold(text))) is not None

@@ -1,0 +1,199 @@
+"""Finding what is worth remembering in what people say about themselves. What is unsure is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from aforesaid.domain.memory import MOST_IMPORTANCE
+from aforesaid.domain.words import Category
+from aforesaid.models.offline.memories.keys import claim_of
+from aforesaid.models.offline.memories.rules import RULES, Rule
+from aforesaid.models.offline.memories.third_person import third_person
+from aforesaid.models.offline.spoken import Spoken
+from aforesaid.models.offline.text.language import as_matched, guess_language
+from aforesaid.models.offline.text.openers import without_opener
+from aforesaid.models.offline.text.sentences import is_question, length_in_words, sentences
+from aforesaid.models.offline.text.vocabulary import vocabulary
+from aforesaid.models.offline.times.find import When, find_times
+from aforesaid.store.terms import fold, words_of
+
+_LONGEST: Final = 400
+_LONGER: Final = frozenset({"task", "other"})
+_LEAST_WORDS: Final = 4
+"""Of a task or an event, in fewer words there is nothing to remember."""
+_DAY: Final = timedelta(days=1)
+_MONTH: Final = timedelta(days=28)
+_YEAR: Final = timedelta(days=365)
+
+_QUOTED: Final = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|「[^」]*」|『[^』]*』|^\s*>.*")
+_JOKING: Final = re.compile(
+    r"\b(?:just kidding|jk|kidding|joking|/s|not really|scherz|es broma|je plaisante|шучу|шутка)\b|开玩笑|冗談"
+)
+_UNSURE: Final = {
+    "english": r"\b(?:if|wish|imagine|suppose|pretend|would|could|might|maybe|perhaps|probably|unless|as though)\b",
+    "german": r"\b(?:wenn|falls|wurde|konnte|vielleicht|hatte gern|wunschte|angenommen|ob)\b",
+    "spanish": r"\b(?:si|quisiera|gustaria|ojala|quizas|tal vez|podria|imagina)\b(?<!\bsi,)",
+    "french": r"\b(?:si|s'il|aimerais|voudrais|peut-etre|pourrais|imagine)\b",
+    "italian": r"\b(?:se|vorrei|magari|forse|potrei|immagina)\b",
+    "portuguese": r"\b(?:se eu|gostaria|talvez|poderia|imagina|tomara)\b",
+    "dutch": r"\b(?:als|zou|misschien|stel)\b",
+    "russian": r"\b(?:если|бы|может быть|возможно|наверное|представь)\b",
+    "arabic": r"\b(?:لو|اذا|ربما|اتمنى)\b",
+    "chinese": r"如果|要是|假如|也许|可能|或许|希望能",
+    "japanese": r"もし|たら|かもしれ|だろう|たい(?:です|な|$)",
+}
+_REPORTED: Final = re.compile(
+    r"\b(?:said|says|saying|told|tells|asked|asks|claims|claimed|wrote|quoted|thinks|believes|sings?|dreamed|dreamt)\b"
+)
+_PAST: Final = re.compile(r"\b(?:had|was|were|went|did|missed|attended)\b")
+"""What has been is not ahead, whatever date is named."""
+_AND: Final = re.compile(
+    r"(?:,|;| -| –| —)? (?:and|but|so|because|since|though) (?=(?:I|my|we)\b)|; | (?:–|—|-) (?=I\b)"
+)
+_SHARED: Final = re.compile(
+    r",? and (?=(?:live (?:in|at|with)|work (?:at|for|as|in)|study [a-z]|have (?:an?|one|two|three)|own an?|"
+    r"speak [A-Z]|am (?:an?|from|\d)|prefer|(?:love|like|enjoy|hate) \w+ing) ?\b)"
+)
+_DANGLING: Final = re.compile(
+    r"\b(?:on|of|to|for|with|at|in|by|from|about|the|an?|my|is|are|as|like|please|that|and|or|but|so)$", re.IGNORECASE
+)
+"""A clause that ends so was cut at the wrong place."""
+_SMALL_I: Final = re.compile(r"(?<![\w'])i(?=[ ']|$)")
+_SHORTENED: Final = (
+    (re.compile(r"(?<![\w'])[Ii]m(?= )"), "I'm"),
+    (re.compile(r"(?<![\w'])[Ii]ve(?= )"), "I've"),
+    (re.compile(r"(?<![\w'])(d|D)ont(?= )"), r"\1on't"),
+)
+
+
+class Found(NamedTuple):
+    """Something to remember, and where it was said."""
+
+    turn: int
+    """The place of the turn among those that were looked through."""
+    speaker: str
+    category: Category
+    text: str
+    """In the third person where that is safe, otherwise the speaker's own words in quotes."""
+    importance: int
+    key: str | None
+    """What it is about. Of two that have the same key, the later one holds."""
+    when: When | None
+    """When it happens or happened, as far as it was said."""
+    quote: str
+    """The words themselves."""
+
+
+def extract(turns: Sequence[Spoken]) -> list[Found]:
+    """Return what is worth remembering of what people said, in order.
+
+    Looked at are statements of the first person, appointments, tasks, and what is said about relatives and named
+    people. Left out are questions, conditions, wishes, denials, quotations, jokes, and all that the assistant said.
+    """
+    found: dict[tuple[str, str], Found] = {}
+    for number, turn in enumerate(turns):
+        if turn.role != "user" or _JOKING.search(fold(turn.text)):
+            continue
+        for sentence in sentences(turn.text):
+            for memory in _of_sentence(sentence, turn, number):
+                found.setdefault((memory.speaker, memory.text), memory)
+    return list(found.values())
+
+
+def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[Found]:
+    if len(sentence) >= _LONGEST:
+        return
+    language = guess_language(sentence)
+    core = without_opener(sentence, vocabulary(language), words_of(turn.speaker))
+    rules = RULES.get(language, ())
+    clauses = _clauses(core) if language == "english" else [core]
+    for clause in clauses:
+        memory = _of_clause(clause, language, rules, turn, number)
+        if memory is not None:
+            yield memory
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Take a sentence apart where it begins anew with its subject, said or meant."""
+    plain = sentence.replace("’", "'")
+    plain = _SMALL_I.sub("I", plain)
+    for pattern, written in _SHORTENED:
+        plain = pattern.sub(written, plain)
+    found = []
+    for clause in _AND.split(plain):
+        if clause.startswith(("I ", "I'")):
+            first, *others = _SHARED.split(clause)
+            found += [first, *(f"I {other}" for other in others)]
+        else:
+            found.append(clause)
+    clauses = [clause.strip(" ,;") for clause in found if clause.strip(" ,;")]
+    return [plain] if any(_DANGLING.search(clause) for clause in clauses) else clauses
+
+
+def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, number: int) -> Found | None:
+    text = _QUOTED.sub(" ", clause)
+    looked = as_matched(text, language)
+    question = is_question(clause)
+    unsure = re.search(_UNSURE.get(language, r"(?!)"), looked, re.IGNORECASE) is not None
+    short = length_in_words(clause) < _LEAST_WORDS
+    for rule in rules:
+        match = rule.pattern.search(looked)
+        if match is None or ((question or unsure) and not rule.questions):
+            continue
+        if _REPORTED.search(looked[: match.start()]) or (rule.category in _LONGER and short):
+            continue
+        if rule.timed == "future" and _PAST.search(looked):
+            continue
+        when = _when(rule, clause, turn, language)
+        if rule.timed and when is None and not _names_a_time(rule, turn, looked, language):
+            continue
+        return _found(rule, clause, language, when, turn, number)
+    return None
+
+
+def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
+    """Return the first time that a clause names, if it lies where the rule expects it."""
+    if turn.at is None:
+        return None
+    for when in find_times(clause, turn.at, rule.towards, language):
+        if rule.timed == "future" and when.end <= turn.at:
+            continue
+        if rule.timed == "past" and when.start > turn.at:
+            continue
+        return when
+    return None
+
+
+def _names_a_time(rule: Rule, turn: Spoken, looked: str, language: str) -> bool:
+    """Tell whether a time is named in a turn of which nobody knows when it was said."""
+    return turn.at is None and rule.timed == "future" and not vocabulary(language).times.isdisjoint(words_of(looked))
+
+
+def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spoken, number: int) -> Found:
+    claim = claim_of(clause) if rule.category in {"fact", "preference"} else None
+    key = claim.key if claim else None
+    if rule.category == "preference" or (key is not None and key.endswith("birthday")):
+        when = None  # it holds always, or comes back every year
+    turned = third_person(clause, turn.speaker) if language == "english" else None
+    text = turned or (f'{turn.speaker}: "{clause}"' if turn.speaker else f'"{clause}"')
+    if turned and turned[-1].isalnum():
+        text += "."
+    if when is not None and str(when.start.year) not in clause:
+        text = f"{text.rstrip('.')} ({_written(when)})."
+    importance = min(rule.importance + (when is not None and when.timed), MOST_IMPORTANCE)
+    return Found(number, turn.speaker, rule.category, text, importance, key, when, clause)
+
+
+def _written(when: When) -> str:
+    if when.timed:
+        return when.start.strftime("%Y-%m-%d %H:%M")
+    length = when.end - when.start
+    if length >= _YEAR:
+        return when.start.strftime("%Y")
+    if length >= _MONTH:
+        return when.start.strftime("%Y-%m")
+    day = when.start.date().isoformat()
+    return day if length <= _DAY else f"{day} to {(when.end - _DAY).date().isoformat()}"

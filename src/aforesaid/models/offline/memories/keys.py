@@ -1,0 +1,218 @@
+"""What a statement is about, as a key: two statements with the same key cannot both hold, and the newer one counts."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+from aforesaid.models.offline.text.language import as_matched, guess_language, stems_of
+from aforesaid.models.offline.text.lists import alternatives
+from aforesaid.store.languages import stop_words
+from aforesaid.store.terms import words_of
+
+
+class Claim(NamedTuple):
+    """What a statement claims: the key, and where the verb begins that says it."""
+
+    key: str
+    start: int
+    liked: bool | None = None
+    """For tastes: liked or not."""
+
+
+class _Rule(NamedTuple):
+    key: str
+    """With a star, the first words that follow become part of it."""
+    pattern: re.Pattern[str]
+    liked: bool | None = None
+
+
+_ADVERBS: Final = r"(?:(?:really|absolutely|also|still|now|currently|just|always|totally|strongly|definitely) )*"
+JOBS: Final = alternatives("""
+    engineer developer programmer designer teacher nurse doctor lawyer student chef cook driver writer artist musician
+    manager accountant architect scientist researcher professor dentist electrician plumber mechanic carpenter farmer
+    journalist photographer pilot officer firefighter soldier therapist psychologist pharmacist consultant analyst
+    waiter waitress barista cashier salesman saleswoman translator librarian veterinarian vet surgeon paramedic
+    freelancer entrepreneur founder retiree tutor coach trainer singer actor actress editor administrator secretary
+""")
+RELATIONS: Final = alternatives("""
+    wife husband spouse partner girlfriend boyfriend fiance fiancee mother mom mum father dad parents sister brother
+    son daughter child children kids baby grandmother grandma grandfather grandpa aunt uncle cousin niece nephew friend
+    roommate flatmate neighbour neighbor boss colleague coworker teacher ex dog cat pet
+""")
+_ANIMALS: Final = alternatives("dog cat puppy kitten hamster rabbit parrot bird horse fish turtle snake")
+_STARRED: Final = {"taste": 2, "allergy": 2}
+"""How many content words become part of a key; otherwise one."""
+_CHOICES: Final = (
+    re.compile(r"\bprefers? (?P<one>.+?) (?:over|than|rather than|instead of) (?P<other>.+)"),
+    re.compile(r"\bprefers? (?P<one>\w+(?: \w+)?) to (?P<other>\w+(?: \w+)?)\W*$"),
+)
+
+
+def _rules(*rules: tuple[str, str]) -> tuple[_Rule, ...]:
+    return tuple(_Rule(key, re.compile(pattern)) for key, pattern in rules)
+
+
+# Patterns of folded text. Present and finished moves only: "lived in" does not say where somebody lives.
+_ENGLISH: Final = (
+    *_rules(
+        ("name", r"\b(?:name is|is called|am called|called me|call me|goes by)\b"),
+        ("birthday", r"\bbirthday(?: is|:| falls)|\bborn on\b"),
+        ("age", r"\b(?:am|m|is|s|turned|turning) \d{1,3}(?: years? old\b|\s*$|\.)"),
+        ("home", rf"\b{_ADVERBS}(?:lives?|living|moved|moving|relocated|based|resides?) (?:in|to|at|near|back to)\b"),
+        ("origin", r"\b(?:am|m|is|s|comes?) (?:originally )?from\b|\bborn in\b|\bgrew up in\b"),
+        ("work at", r"\b(?:works?|working|employed|job|started|interns?) (?:at|for|with)\b"),
+        (
+            "work as",
+            rf"\b(?:works?|working|promoted|job) (?:as|to)\b|\b(?:am|m|is|s|became) an? (?:\w+ ){{0,3}}{JOBS}\b",
+        ),
+        ("study", r"\b(?:stud(?:y|ies|ying)|majoring) (?!for\b|hard\b)"),
+        ("marital", r"\b(?:am|m|is|s|got|are) (?:\w+ )?(?:married|engaged|divorced|single|separated|widowed)\b"),
+        ("diet", r"\b(?:am|m|is|s|became) (?:an? )?(?:\w+ )?(?:vegetarian|vegan|pescatarian|kosher|halal)\b"),
+        ("allergy *", r"\ballergic to\b"),
+        ("pet *", rf"\b(?:have|has|ve got|got|adopted|own|owns) (?:an? |\w+ )(?:\w+ )?(?={_ANIMALS}s?\b)"),
+        ("contact *", r"\bmy (?=(?:e-?mail|phone|number|address))|\b(?=(?:e-?mail|phone number|address) is)"),
+        ("favourite *", r"\bfavou?rite\b"),
+    ),
+)
+_LIKED: Final = r"(?:likes?|loves?|enjoys?|adores?|prefers?|fond of|fan of|into|obsessed with)"
+_NOT_LIKED: Final = (
+    r"(?:hates?|dislikes?|can t stand|cannot stand|(?:don t|doesn t|do not|does not) (?:like|enjoy|eat|drink|love))"
+)
+_TASTES: Final = ((False, _NOT_LIKED), (True, _LIKED))
+_OTHERS: Final = {
+    "german": _rules(
+        ("name", r"\b(?:heisse|heisst|name ist)\b"),
+        ("birthday", r"\bgeburtstag (?:ist|habe)|\bgeburtstag am\b"),
+        ("home", r"\b(?:wohne|wohnt|lebe|lebt|umgezogen|gezogen)\b"),
+        ("work at", r"\b(?:arbeite|arbeitet) (?:bei|fur|in)\b"),
+        ("work as", r"\b(?:arbeite|arbeitet) als\b|\bvon beruf\b"),
+        ("allergy *", r"\ballergisch gegen\b"),
+        ("favourite *", r"\blieblings(?=\w+)"),
+        ("taste *", r"\b(?:mag|liebe|liebt|hasse|hasst|bevorzuge|bevorzugt)\b"),
+    ),
+    "spanish": _rules(
+        ("name", r"\b(?:me llamo|se llama|nombre es)\b"),
+        ("birthday", r"\bcumpleanos es\b"),
+        ("home", r"\b(?:vivo|vive|me mude|se mudo) (?:en|a)\b"),
+        ("work at", r"\btrabaj(?:o|a) (?:en|para)\b"),
+        ("work as", r"\btrabaj(?:o|a) (?:como|de)\b"),
+        ("allergy *", r"\balergic[oa] (?:a|al)\b"),
+        ("favourite *", r"\bfavorit[oa]\b"),
+        ("taste *", r"\b(?:gusta[n]?|encanta[n]?|odio|odia|prefiero|prefiere)\b"),
+    ),
+    "french": _rules(
+        ("name", r"\b(?:m appelle|s appelle|nom est|prenom est)\b"),
+        ("birthday", r"\banniversaire est\b"),
+        ("home", r"\b(?:habite|vis|vit|demenage)\b"),
+        ("work at", r"\btravaille (?:chez|a|pour)\b"),
+        ("work as", r"\btravaille comme\b"),
+        ("allergy *", r"\ballergique (?:a|aux|au)\b"),
+        ("favourite *", r"\bprefere[es]? est\b"),
+        ("taste *", r"\b(?:aime|adore|deteste|prefere)\b"),
+    ),
+    "italian": _rules(
+        ("name", r"\b(?:mi chiamo|si chiama|nome e)\b"),
+        ("birthday", r"\bcompleanno e\b"),
+        ("home", r"\b(?:vivo|vive|abito|abita|trasferit[oa]) (?:a|in)\b"),
+        ("work at", r"\blavor[oa] (?:a|per|in|presso)\b"),
+        ("work as", r"\blavor[oa] come\b"),
+        ("allergy *", r"\ballergic[oa] (?:a|al|ai|alle)\b"),
+        ("taste *", r"\b(?:piace|piacciono|amo|ama|odio|odia|preferisco|preferisce)\b"),
+    ),
+    "portuguese": _rules(
+        ("name", r"\b(?:me chamo|se chama|nome e)\b"),
+        ("birthday", r"\baniversario e\b"),
+        ("home", r"\b(?:moro|mora|vivo|vive|mudei|mudou) (?:em|no|na|para)\b"),
+        ("work at", r"\btrabalh[oa] (?:em|no|na|para)\b"),
+        ("work as", r"\btrabalh[oa] como\b"),
+        ("allergy *", r"\balergic[oa] (?:a|ao)\b"),
+        ("favourite *", r"\b(?:favorit[oa]|preferid[oa])\b"),
+        ("taste *", r"\b(?:gosto|gosta|adoro|adora|odeio|odeia|prefiro|prefere)\b"),
+    ),
+    "dutch": _rules(
+        ("name", r"\b(?:ik heet|heet|naam is)\b"),
+        ("home", r"\b(?:woon|woont|verhuisd)\b"),
+        ("work at", r"\bwerk[t]? (?:bij|voor)\b"),
+        ("work as", r"\bwerk[t]? als\b"),
+        ("taste *", r"\b(?:hou|houdt) van\b|\bhaat\b"),
+    ),
+    "arabic": _rules(
+        ("name", r"\bاسمي\b|\bاسمه\b|\bاسمها\b"),
+        ("home", r"\b(?:اعيش|يعيش|تعيش|اسكن|انتقلت) (?:في|الى)\b"),
+        ("work at", r"\b(?:اعمل|يعمل|تعمل) في\b"),
+        ("taste *", r"\b(?:احب|يحب|تحب|اكره|افضل)\b"),
+    ),
+    "russian": _rules(
+        ("name", r"\b(?:меня зовут|его зовут|ее зовут|имя)\b"),
+        ("birthday", r"\bдень рождения\b"),
+        ("home", r"\b(?:живу|живет|переехал[а]?) (?:в|на)\b"),
+        ("work at", r"\b(?:работаю|работает) (?:в|на)\b"),
+        ("work as", r"\b(?:работаю|работает) (?!в |на )"),
+        ("allergy *", r"\bаллергия на\b"),
+        ("favourite *", r"\bлюбим(?:ый|ая|ое)\b"),
+        ("taste *", r"\b(?:люблю|любит|нравится|нравятся|ненавижу|ненавидит|предпочита(?:ю|ет))\b"),
+    ),
+}
+# Matched as they stand: folding would take the marks off the kana.
+_PIECES: Final = (
+    ("name", re.compile("我叫|我的名字是|名前は|と申します")),
+    ("birthday", re.compile("生日是|誕生日は")),
+    ("home", re.compile("我住在|住在|搬到了?|に住んで|に引っ越")),
+    ("work at", re.compile("在(?=.{1,12}工作)|で働いて|に勤めて")),
+    ("allergy *", re.compile("(?<=对).{1,8}(?=过敏)|アレルギー")),
+)
+_RELATION: Final = re.compile(rf"\b(?:my|his|her|their|'?s) (?:\w+ )?(?P<relation>{RELATIONS})\b")
+_NOT_SO: Final = re.compile(r"\b(?:used to|wants? to|would|might|hopes? to|plans? to|thinking of|never)(?: \w+)? $")
+"""What stands before a verb that does not hold."""
+_IDENTITY: Final = re.compile(r"^(?:the )?\w+ is (?P<name>[^\W\d_a-z]\w+)$")
+
+
+def claim_of(text: str) -> Claim | None:
+    """Return what a sentence claims, in the first or in the third person. None where no rule knows it."""
+    language = guess_language(text)
+    folded = as_matched(text.lower(), language).replace("'", " ")
+    found = _find(text, folded, language)
+    if found is None and _IDENTITY.match(text.strip(" .!")):
+        found = Claim("name", 0)
+    if found is None or _NOT_SO.search(folded, 0, found.start) is not None:
+        return None
+    relation = _RELATION.search(folded, 0, max(found.start, 1)) if language == "english" else None
+    return found._replace(key=f"{relation['relation']}: {found.key}") if relation else found
+
+
+def _find(text: str, folded: str, language: str) -> Claim | None:
+    if language in {"chinese", "japanese"}:
+        matches = ((key, pattern.search(text)) for key, pattern in _PIECES)
+        return next((Claim(_starred(key, match[0]), match.start()) for key, match in matches if match), None)
+    for rule in _OTHERS.get(language, _ENGLISH):
+        match = rule.pattern.search(folded)
+        if match is not None:
+            return Claim(_starred(rule.key, folded[match.end() :], language), match.start())
+    if language == "english":
+        return _taste(folded)
+    return None
+
+
+def _taste(folded: str) -> Claim | None:
+    choice = next((match for pattern in _CHOICES if (match := pattern.search(folded))), None)
+    if choice is not None:
+        # Whichever of the two is preferred, the other way round contradicts it.
+        both = sorted(_starred("*", choice[side], "english").strip() for side in ("one", "other"))
+        return Claim(f"choice {' or '.join(both)}", choice.start(), liked=True)
+    for liked, verbs in _TASTES:
+        match = re.search(rf"\b{_ADVERBS}{verbs}\b", folded)
+        if match is not None:
+            key = _starred("taste *", folded[match.end() :], "english")
+            return None if key == "taste" else Claim(key, match.start(), liked)
+    return None
+
+
+def _starred(key: str, rest: str, language: str = "") -> str:
+    """Put the first content words of what follows in the place of the star."""
+    if not key.endswith("*"):
+        return key
+    words = words_of(rest.split(" than ", maxsplit=1)[0].split(" over ", maxsplit=1)[0])
+    content = [word for word in words if word not in stop_words(language)]
+    name = key[:-1].strip()
+    return " ".join([name, *stems_of(content[: _STARRED.get(name, 1)], language)])

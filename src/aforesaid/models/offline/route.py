@@ -1,0 +1,141 @@
+"""Recognising that somebody asks to remember or to forget something, or what is known about a person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from aforesaid.models.offline.asking import (
+    ABOUT,
+    EVERYTHING,
+    FORGET,
+    HINTS,
+    IDLE,
+    LEADING,
+    ME_WORDS,
+    MINE,
+    NOT_PEOPLE,
+    POLITE,
+    RECALL,
+    REMEMBER,
+    SUFFIXED,
+)
+from aforesaid.store.terms import fold
+
+Action = Literal["remember", "forget", "recall", "none"]
+
+ME: Final = "me"
+
+_ADDRESS: Final = re.compile(
+    r"\s*(?:(?:hey|hi|ok|okay|hallo|hola|salut|ciao|oi|привет)[\s,]+)?@?(?P<who>[\w-]+)\s*[,:!]?\s+"
+)
+_MENTION: Final = re.compile(r"(?P<who><@!?\d+>|@[\w.-]+)")
+_SUBJECT: Final = re.compile(r"(?P<who>[\w.-]+)(?:'s)?\s+\w+")
+_ENDING: Final = " ?？!.。؟"
+
+
+class Routed(NamedTuple):
+    """What a message asks for."""
+
+    action: Action
+    about: str | None = None
+    """Whom it is about: `me` for the person who asks, otherwise a mention or a name as it was written."""
+    content: str = ""
+    """What to remember or to forget. Empty: what was said before, or everything; ask before you forget everything."""
+
+
+NOTHING: Final = Routed("none")
+
+
+def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("bot",)) -> Routed:
+    """Tell whether a message asks to remember, to forget or to tell what is known, about whom, and what.
+
+    A request stands at the beginning of the message, perhaps after the name of the bot. `names` are names of people:
+    what begins with one of them is about that person. What only might be a request is `none`.
+    """
+    plain = " ".join(text.replace("’", "'").split()).lstrip("¿¡")
+    body = plain[_begin(_aligned(plain), bots) :]
+    looked = _aligned(body)
+    for pattern in RECALL:
+        match = pattern.fullmatch(looked.rstrip(_ENDING))
+        if match is not None:
+            return _recall(match, body)
+    if IDLE.match(looked) is not None or looked.endswith(("?", "？", "؟")):
+        return NOTHING
+    for pattern in REMEMBER:
+        if (match := pattern.match(looked)) is not None:
+            return _request("remember", body[match.end() :], names)
+    for pattern in FORGET:
+        if (match := pattern.match(looked)) is not None:
+            return _request("forget", body[match.end() :], names)
+    for action, pattern in SUFFIXED:
+        if (match := pattern.fullmatch(body.rstrip(_ENDING))) is not None:
+            return Routed(action, _subject(match["content"], names), match["content"])
+    return NOTHING
+
+
+def may_ask(text: str) -> bool:
+    """Tell whether a message may be a request, in whatever words: one that has none of them need not be looked at."""
+    return HINTS.search(fold(text)) is not None
+
+
+def _aligned(text: str) -> str:
+    """Fold a text character by character, so that every place in it stays where it is."""
+    return "".join(map(_folded, text))
+
+
+@lru_cache(maxsize=65_536)
+def _folded(character: str) -> str:
+    return (fold(character) or character)[:1]
+
+
+def _begin(looked: str, bots: Collection[str]) -> int:
+    """Return where a request begins, after the name of the bot and polite words."""
+    known = {_aligned(bot).lstrip("@") for bot in bots}
+    address = _ADDRESS.match(looked)
+    start = address.end() if address is not None and address["who"] in known else 0
+    polite = POLITE.match(looked, start)
+    return start if polite is None else polite.end()
+
+
+def _recall(match: re.Match[str], body: str) -> Routed:
+    if match.groupdict().get("who") is None:
+        return Routed("recall", ME)
+    who = body[match.start("who") : match.end("who")].strip()
+    if fold(who) in ME_WORDS:
+        return Routed("recall", ME)
+    # A question about the world ("the war in …") is not about a person.
+    return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else Routed("recall", who)
+
+
+def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> Routed:
+    rest = rest.lstrip(" ,:，：")
+    looked = _aligned(rest)
+    about = ABOUT.match(looked)
+    if about is not None:
+        who = rest[about.start("who") : about.end("who")]
+        return Routed(action, ME if fold(who) in ME_WORDS else who, rest[about.end() :].strip(" :,"))
+    everything = EVERYTHING.match(looked) if action == "forget" else None
+    if everything is not None:
+        who = rest[slice(*everything.span("who"))] if everything["who"] else ME
+        return Routed(action, ME if fold(who) in ME_WORDS else who)
+    leading = LEADING.match(looked)
+    content = rest[leading.end() if leading else 0 :].strip()
+    return Routed(action, _subject(content, names), content) if content else NOTHING
+
+
+def _subject(content: str, names: Collection[str]) -> str | None:
+    """Return whom a statement is about. None where it does not begin with a person."""
+    mention = _MENTION.match(content)
+    if mention is not None:
+        return mention["who"]
+    looked = _aligned(content)
+    for name in sorted(names, key=len, reverse=True):
+        if re.match(rf"{re.escape(_aligned(name))}(?!\w)", looked):
+            return name
+    if MINE.match(looked):
+        return ME
+    subject = _SUBJECT.match(content)
+    return None if subject is None or fold(subject["who"]) in NOT_PEOPLE else subject["who"]

@@ -1,0 +1,102 @@
+"""Choosing the sentences of a summary: as much as possible of what matters, nothing twice, within a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from math import inf
+from typing import Final
+
+from aforesaid.models.offline.summary.centrality import centrality
+from aforesaid.models.offline.summary.signals import Sentence, Weighed, weigh
+from aforesaid.models.offline.text.sentences import is_question
+
+_CENTRAL: Final = 0.527
+_LENGTH: Final = 0.68
+"""Long sentences say more; how much of their length they pay for."""
+_NEW_SPEAKER: Final = 1.55
+"""What it is worth to hear somebody who has not been heard."""
+
+_LABEL: Final = 4
+"""Words. What is longer by more than a label than something that did not fit is not even tried."""
+_SHORT: Final = 30
+"""Characters of a short answer."""
+
+Fits = Callable[[Sequence[Sentence]], bool]
+
+
+def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
+    """Choose sentences, in the order of the conversation, as long as `fits` says that they are not too long together.
+
+    A word counts once, whoever says it: what has been said already makes a sentence worth less. The best sentence for
+    its length comes first, then the best of those that remain, until no other fits. Nothing but small talk is chosen
+    only where there is nothing else.
+    """
+    first: dict[str, Sentence] = {}
+    for sentence in sentences:
+        first.setdefault(sentence.text, sentence)
+    weighed = weigh(list(first.values()))
+    telling = [one for one in weighed if one.telling]
+    return _with_answers(_pick(telling, fits), sentences, fits) or _pick(weighed, fits)
+
+
+def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
+    """Add the short answers to the questions that were chosen, where there is room: "Yes!" says much after them."""
+    firsts = {sentence.place[0]: sentence for sentence in reversed(sentences)}
+    lasts = {sentence.place[0]: sentence.place for sentence in sentences}
+    for question in [sentence for sentence in chosen if is_question(sentence.text)]:
+        turn, answer = question.place[0], firsts.get(question.place[0] + 1)
+        if answer is None or answer.speaker == question.speaker or len(answer.text) > _SHORT:
+            continue
+        if lasts[turn] != question.place or answer.place in [sentence.place for sentence in chosen]:
+            continue
+        attempt = sorted([*chosen, answer], key=lambda sentence: sentence.place)
+        if fits(attempt):
+            chosen = attempt
+    return chosen
+
+
+def best(sentences: Sequence[Sentence]) -> Sentence:
+    """Return the one sentence that says most for its length."""
+    weighed = weigh(sentences)
+    values = [sum(one.terms.values()) * one.factor / (one.length + 0.5) ** _LENGTH for one in weighed]
+    return weighed[values.index(max(values))].sentence
+
+
+def _pick(weighed: Sequence[Weighed], fits: Fits) -> list[Sentence]:
+    central = centrality([one.terms for one in weighed])
+    factors = [one.factor * (1 + _CENTRAL * rank) for one, rank in zip(weighed, central, strict=True)]
+    said: set[str] = set()
+    heard: set[str] = set()
+
+    def value(number: int) -> float:
+        one = weighed[number]
+        fresh = sum(worth for term, worth in one.terms.items() if term not in said) * factors[number]
+        if one.sentence.speaker not in heard:
+            fresh += _NEW_SPEAKER * min(1.0, factors[number])
+        return float(fresh / (one.length + 0.5) ** _LENGTH)
+
+    # A value can only fall while sentences are chosen. So the first of the queue is the best one as soon as its value,
+    # taken anew, is still ahead of the second's.
+    queue = [(-value(number), number) for number in range(len(weighed))]
+    heapify(queue)
+    chosen: list[Sentence] = []
+    too_long = inf
+    while queue:
+        _, number = heappop(queue)
+        now = -value(number)
+        if queue and (now, number) > queue[0]:
+            heappush(queue, (now, number))
+            continue
+        if chosen and now >= 0:
+            break
+        if weighed[number].length > too_long + _LABEL:
+            continue
+        attempt = sorted([*chosen, weighed[number].sentence], key=lambda sentence: sentence.place)
+        if not fits(attempt):
+            too_long = min(too_long, weighed[number].length)
+        else:
+            chosen = attempt
+            said.update(weighed[number].terms)
+            heard.add(weighed[number].sentence.speaker)
+    return chosen

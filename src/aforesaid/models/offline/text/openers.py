@@ -1,0 +1,46 @@
+"""What a sentence of a chat begins with before it says anything: "Wow, Ann, …", "Well, …", "And …"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from aforesaid.models.offline.text.vocabulary import Vocabulary
+from aforesaid.store.terms import fold
+
+_OPENER: Final = re.compile(r"([^\W\d_]+(?:[’'][^\W\d_]+)?)(\s*[,!.:;…–—-]+\s*|\s+)")
+_HESITATION: Final = {
+    language: re.compile(rf"(?<![\w'’-])(?:{sounds})(?![\w'’-])(?:\s*,)?\s*", re.IGNORECASE)
+    for language, sounds in (("english", "uh|um|erm|uhm|mm|hmm"), ("german", "äh|ähm|öhm|hm"), ("french", "euh|heu"))
+}
+_GAP: Final = re.compile(r"\s+([,.!?;:])|(?<=\s)\s+")
+_LEAST_REST: Final = 3
+"""Words."""
+
+
+def without_hesitation(text: str, language: str) -> str:
+    """Take out the sounds that people make while they think, which transcripts write down."""
+    pattern = _HESITATION.get(language)
+    if pattern is None:
+        return text
+    return _GAP.sub(r"\1", pattern.sub(" ", text)).strip() or text
+
+
+def without_opener(text: str, words: Vocabulary, names: Collection[str]) -> str:
+    """Take interjections and the name of whom it is said to off the beginning of a sentence.
+
+    A word that could be part of the statement ("No dogs are allowed") goes only where a comma or the like follows it.
+    """
+    start = 0
+    while (match := _OPENER.match(text, start)) is not None:
+        word = fold(match[1])
+        light = word in words.small_talk or word in names
+        if not (word in words.joints or (light and not match[2].isspace())):
+            break
+        start = match.end()
+    rest = text[start:]
+    if not start or len(rest.split()) < _LEAST_REST:
+        return text
+    first = rest[0].upper()
+    return (first if len(first) == 1 else rest[0]) + rest[1:]

@@ -1,0 +1,142 @@
+"""Days in languages whose words are spaced, from their calendar words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from functools import cache
+from typing import Final
+
+from aforesaid.models.offline.times.days import (
+    Days,
+    Direction,
+    Which,
+    day_of_month,
+    month_named,
+    shifted,
+    step,
+    weekday,
+)
+from aforesaid.models.offline.times.words import CALENDARS, CalendarWords
+
+Resolve = Callable[[re.Match[str], date, Direction], Days | None]
+Rules = tuple[tuple[re.Pattern[str], Resolve], ...]
+
+_ISO: Final = re.compile(r"(?<![\d/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d/-])")
+_DOTTED: Final = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4})|(?!\d))")
+_MONTH_WORDS_THAT_ARE_OTHERS: Final = frozenset({3, 5})
+"""March and May are verbs too, "mars" and "mai" are other things: they need a day, a year or a word before them."""
+_IN: Final = r"(?:(?P<in>in|im|en|em|au|a|nel|в|since|until|by|during|seit|bis) )?"
+_OF: Final = r"(?:of |de |di |d')?"
+
+
+@cache
+def western(language: str) -> Rules:
+    """Return the rules of a language, the surest first. Languages without words of their own get the English ones."""
+    words = CALENDARS.get(language, CALENDARS["english"])
+    months = _numbered("month", words.months)
+    day = r"(?<![\d.])(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|°|\.)? " + _OF
+    year = r"(?:,? (?:de |del )?(?P<year>\d{4})(?!\d))?"
+    which = _which(words)
+    weekdays, units = _numbered("weekday", words.weekdays), _units(words)
+    return (
+        (_ISO, _iso),
+        (_DOTTED, _dotted),
+        (_word(rf"{day}{months}{year}"), _dated),
+        (_word(rf"{months} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
+        *((_word(phrase), _counted(days)) for phrase, days in words.days.items()),
+        *((_word(_amount(form, words)), _amounts(words, -1)) for form in words.ago),
+        *((_word(_amount(form, words)), _amounts(words, 1)) for form in words.ahead),
+        (_word(rf"(?:{which('before')} )?{weekdays}(?: {which('after')})?"), _weekday),
+        (_word(rf"{which('before')} {units}|{units.replace('unit_', 'other_')} {which('after')}"), _unit),
+        (_word(rf"{_IN}(?:{which('before')} )?{months}{year}"), _month),
+    )
+
+
+def _word(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{pattern})(?!\w)")
+
+
+def _numbered(name: str, alternatives: tuple[str, ...]) -> str:
+    return "(?:" + "|".join(f"(?P<{name}_{number}>{words})" for number, words in enumerate(alternatives)) + ")"
+
+
+def _units(words: CalendarWords) -> str:
+    return "(?:" + "|".join(f"(?P<unit_{unit}>{names})" for unit, names in words.units.items()) + ")"
+
+
+def _which(words: CalendarWords) -> Callable[[str], str]:
+    def which(side: str) -> str:
+        return f"(?:(?P<next_{side}>{words.upcoming})|(?P<last_{side}>{words.past})|(?P<this_{side}>{words.present}))"
+
+    return which
+
+
+def _amount(form: str, words: CalendarWords) -> str:
+    numbers = "|".join([r"\d{1,3}", *sorted(filter(None, words.numbers), key=len, reverse=True)])
+    number = rf"(?P<number>{numbers})"
+    with_number = form.replace("N U", f"{number} {_units(words)}")
+    if "" not in words.numbers:
+        return with_number
+    return f"{with_number}|" + form.replace("N U", _units(words).replace("unit_", "other_"))
+
+
+def _iso(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    return day_of_month(today, int(match[3]), int(match[4]), int(match[1]), towards)
+
+
+def _dotted(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    return day_of_month(today, int(match[2]), int(match[1]), int(match[3]) if match[3] else None, towards)
+
+
+def _dated(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    year = match["year"]
+    return day_of_month(today, _number(match, "month") + 1, int(match["day"]), int(year) if year else None, towards)
+
+
+def _counted(count: int) -> Resolve:
+    def resolve(_match: re.Match[str], today: date, _towards: Direction) -> Days | None:
+        return shifted(today, count, "day")
+
+    return resolve
+
+
+def _amounts(words: CalendarWords, sign: int) -> Resolve:
+    def resolve(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
+        written = match["number"] or ""
+        count = int(written) if written.isdecimal() else words.numbers[written]
+        return shifted(today, sign * count, _name_of_unit(match))
+
+    return resolve
+
+
+def _weekday(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    return weekday(today, _number(match, "weekday"), _told(match), towards)
+
+
+def _unit(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
+    return shifted(today, step(_told(match)), _name_of_unit(match))
+
+
+def _month(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    month, year, which = _number(match, "month") + 1, match["year"], _told(match)
+    if month in _MONTH_WORDS_THAT_ARE_OTHERS and not (year or match["in"] or which != "any"):
+        return None
+    return month_named(today, month, int(year) if year else None, which, towards)
+
+
+def _told(match: re.Match[str]) -> Which:
+    """Return which of them was said: the next one, the last one, this one or none of these."""
+    groups = {name.partition("_")[0] for name, text in match.groupdict().items() if text}
+    return "next" if "next" in groups else "last" if "last" in groups else "this" if "this" in groups else "any"
+
+
+def _number(match: re.Match[str], name: str) -> int:
+    found = (group for group, text in match.groupdict().items() if text and group.startswith(f"{name}_"))
+    return int(next(found).rpartition("_")[2])
+
+
+def _name_of_unit(match: re.Match[str]) -> str:
+    found = (group for group, text in match.groupdict().items() if text and group.startswith(("unit_", "other_")))
+    return next(found).rpartition("_")[2]

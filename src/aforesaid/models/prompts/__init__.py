@@ -1,0 +1,24 @@
+"""What models are told: prompts as files, and the fence around what people wrote."""
+
+from aforesaid.models.prompts.fence import Fenced, Line, enclose, fence, fence_labelled, listed, quote
+from aforesaid.models.prompts.invisible import strip_invisible
+from aforesaid.models.prompts.prompt import NAMES, Part, Prompt, load_prompt
+from aforesaid.models.prompts.speakers import lines_of, name_mentions, name_speakers
+
+__all__ = [
+    "NAMES",
+    "Fenced",
+    "Line",
+    "Part",
+    "Prompt",
+    "enclose",
+    "fence",
+    "fence_labelled",
+    "lines_of",
+    "listed",
+    "load_prompt",
+    "name_mentions",
+    "name_speakers",
+    "quote",
+    "strip_invisible",
+]

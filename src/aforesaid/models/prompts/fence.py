@@ -1,0 +1,113 @@
+"""Putting what people wrote into a prompt such that it stays what they wrote.
+
+Everything between the tags is escaped: no text can close its tag, open another, or add an attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from aforesaid.domain.words import Role
+from aforesaid.models.prompts.invisible import strip_invisible
+
+_TO_THE_MINUTE: Final = len("2026-03-01 09:30")
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+class Fenced(str):
+    """A text that can stand in a prompt as it is: it was escaped, or its author may give instructions."""
+
+    __slots__ = ()
+
+
+class Line(NamedTuple):
+    """A message as a model is shown it."""
+
+    speaker: str
+    """The name that people know. Ids stay at home."""
+    text: str
+    at: datetime | None = None
+    role: Role = "user"
+    label: str | None = None
+    """What tells apart two people of one name, where the model has to say whom it means."""
+
+
+def quote(text: str) -> Fenced:
+    """Escape a text and take out what is invisible."""
+    return Fenced(strip_invisible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, without what is invisible, for names and other short things."""
+    return " ".join(strip_invisible(text).split())
+
+
+def fence(lines: Iterable[Line], *, numbered: bool = False) -> Fenced:
+    """Return messages as `<message at="Sun 2026-03-01 09:30" from="Ann">text</message>`, inside of `<messages>`.
+
+    What was not said by a person has its role, so that nobody can pose as the assistant by their name. With `numbered`,
+    each has its number, by which a model can name its sources.
+    """
+    return enclosed(
+        "messages", (fence_line(line, number if numbered else None) for number, line in enumerate(lines, 1))
+    )
+
+
+def fence_line(line: Line, number: int | None = None) -> Fenced:
+    """Return one of these messages."""
+    named = "" if number is None else f' n="{number}"'
+    at = "" if line.at is None else f' at="{moment(line.at)}"'
+    role = "" if line.role == "user" else _attribute("role", line.role)
+    return Fenced(f"<message{named}{at}{_attribute('from', line.speaker)}{role}>{quote(line.text)}</message>")
+
+
+def fence_labelled(lines: Iterable[Line]) -> Fenced:
+    """Return messages of many people in full, each with the label of who wrote it.
+
+    As `<message><timestamp/><author_id/><author/><content/></message>`, inside of `<messages>`.
+    """
+    messages = "\n".join(
+        "<message>"
+        f"<timestamp>{'' if line.at is None else moment(line.at)}</timestamp>"
+        f"<author_id>{quote(one_line(line.label or ''))}</author_id>"
+        f"<author>{quote(one_line(line.speaker))}</author>"
+        f"<content>{quote(line.text)}</content>"
+        "</message>"
+        for line in lines
+    )
+    return Fenced(f"<messages>\n{messages}\n</messages>")
+
+
+def enclose(outer: str, inner: str, items: Iterable[tuple[Mapping[str, str | None], str]]) -> Fenced:
+    """Return texts, each in a tag with its attributes, all of them in another. Attributes of None are left out."""
+    return enclosed(outer, (_tagged(inner, attributes, text) for attributes, text in items))
+
+
+def enclosed(outer: str, rows: Iterable[str]) -> Fenced:
+    """Return what is tagged already, all of it in another tag."""
+    return Fenced("\n".join([f"<{outer}>", *rows, f"</{outer}>"]))
+
+
+def _tagged(tag: str, attributes: Mapping[str, str | None], text: str) -> Fenced:
+    written = "".join(_attribute(name, value) for name, value in attributes.items())
+    return Fenced(f"<{tag}{written}>{quote(text)}</{tag}>")
+
+
+def listed(items: Iterable[tuple[str, str]]) -> Fenced:
+    """Return remembered things as `[CATEGORY] text`, one in each line, whatever line ends are in them."""
+    return Fenced("\n".join(f"[{quote(one_line(kind)).upper()}] {quote(one_line(text))}" for kind, text in items))
+
+
+def moment(at: datetime) -> str:
+    """Write a moment as it is in its time zone, to the minute, with the weekday that people reckon by."""
+    return f"{_DAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
+
+
+@lru_cache(1_024)
+def _attribute(name: str, value: str | None) -> str:
+    if value is None:
+        return ""
+    return f' {name}="{quote(one_line(value)).replace(chr(34), "&quot;")}"'

@@ -1,0 +1,46 @@
+"""What stands between a caller and a model that may be down, slow or expensive.
+
+Every wrapper is a `Service` around a `Service`: it takes an `Ask` and yields what comes back. They compose in any
+order; this is the order in which a model is wrapped, from the caller to the wire:
+
+    Fallback    the next model, when one fails
+    Retry       the same model again, after a pause
+    Checked     nobody queues for a provider whose breaker is open
+    Limited     so many calls at a time
+    Guarded     the breaker: counts failures, lets one probe through per interval
+    Budgeted    tokens per day
+    Metered     what it took
+    Deadline    when it must be over
+"""
+
+from aforesaid.models.resilience.breaker import Breaker, BreakerState, Checked, Guarded, Resting
+from aforesaid.models.resilience.contract import Ask, Priced, Service, begin, only
+from aforesaid.models.resilience.deadline import Deadline
+from aforesaid.models.resilience.fallback import Fallback
+from aforesaid.models.resilience.limit import Limited, Places
+from aforesaid.models.resilience.metered import Metered
+from aforesaid.models.resilience.retry import Retry
+from aforesaid.models.resilience.spending import Budget, Budgeted, MemoryLedger, SpendingLedger
+
+__all__ = [
+    "Ask",
+    "Breaker",
+    "BreakerState",
+    "Budget",
+    "Budgeted",
+    "Checked",
+    "Deadline",
+    "Fallback",
+    "Guarded",
+    "Limited",
+    "MemoryLedger",
+    "Metered",
+    "Places",
+    "Priced",
+    "Resting",
+    "Retry",
+    "Service",
+    "SpendingLedger",
+    "begin",
+    "only",
+]

@@ -1,0 +1,24 @@
+"""Spending counted in the store, where every process sees it."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from aforesaid.domain.change import Spend
+from aforesaid.domain.scope import Scope
+from aforesaid.store import Store
+
+
+class StoreLedger:
+    """A `SpendingLedger` over a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def spent(self, day: date, scope: Scope | None) -> int:
+        """Return what was spent."""
+        return await self._store.spent(day, scope)
+
+    async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
+        """Add to it."""
+        await self._store.apply([Spend(day, scope, tokens)])

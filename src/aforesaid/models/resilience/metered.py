@@ -1,0 +1,55 @@
+"""What it took."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from time import perf_counter
+from typing import Final, Generic, TypeVar
+
+from aforesaid.errors import ModelError
+from aforesaid.models.resilience.contract import Ask, Priced, Service, What
+from aforesaid.telemetry import Metrics, kind_of
+
+Cost = TypeVar("Cost", bound=Priced)
+
+_log: Final = logging.getLogger("aforesaid.models")
+
+
+class Metered(Generic[What, Cost]):
+    """Counts calls that really go out: how many, how long, how much, and how they end."""
+
+    def __init__(self, inner: Service[What, Cost], model: str, metrics: Metrics) -> None:
+        self._inner = inner
+        self._model = model
+        self._metrics = metrics
+
+    async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
+        """Yield the answer."""
+        seconds, prompt, reply = 0.0, 0, 0
+        # Until it turns out otherwise: the caller gave up.
+        failure: str | None = "abandoned"
+        try:
+            async with aclosing(self._inner.call(ask)) as pieces:
+                while True:
+                    began = perf_counter()
+                    try:
+                        piece = await anext(pieces)
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        # The waiting alone, not what the caller does between two pieces.
+                        seconds += perf_counter() - began
+                    prompt, reply = prompt + piece.prompt_tokens, reply + piece.reply_tokens
+                    yield piece
+            failure = None
+        except ModelError as error:
+            failure = kind_of(error)
+            raise
+        finally:
+            self._metrics.called(
+                ask.operation, self._model, seconds, prompt_tokens=prompt, reply_tokens=reply, failure=failure
+            )
+            ended = failure or f"{prompt} + {reply} tokens"
+            _log.debug("%s by %s: %s, %.2f s", ask.operation, self._model, ended, seconds)

@@ -1,0 +1,182 @@
+"""Putting rows of a dump into a store, with the numbers that they get there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Final
+
+from aforesaid.domain.memory import Facts
+from aforesaid.domain.message import Message
+from aforesaid.domain.moving import (
+    DayRow,
+    ForgottenRow,
+    MemoryRow,
+    Restore,
+    Restored,
+    Row,
+    SessionRow,
+    SettingRow,
+    SpendingRow,
+    SuccessorRow,
+    SummaryRow,
+    UserRow,
+    VectorOf,
+)
+from aforesaid.domain.report import AuditEntry
+from aforesaid.errors import AforesaidError, StoreError
+from aforesaid.portability.numbers import Kind, Numbers, Runs
+from aforesaid.store import Store
+
+BATCH: Final = 1_000
+"""So many rows are stored together."""
+
+NAMES: Final[dict[type, str]] = {
+    Message: "message",
+    SessionRow: "session",
+    SummaryRow: "summary",
+    MemoryRow: "memory",
+    Facts: "facts",
+    ForgottenRow: "forgotten",
+    SettingRow: "setting",
+    UserRow: "user",
+    DayRow: "day",
+    SpendingRow: "spending",
+    AuditEntry: "audit",
+    VectorOf: "vector",
+}
+"""What kinds of rows are called."""
+
+
+class Intake:
+    """Takes rows in the order of a dump. What is there already is recognised; what cannot be stored is told."""
+
+    def __init__(self, store: Store, damaged: Callable[[Row, str, AforesaidError], None]) -> None:
+        """Store into `store`. `damaged` is called with each row that cannot be stored, where it stood, and why."""
+        self._store = store
+        self._damaged = damaged
+        self._numbers = Numbers()
+        self._batch: list[Row] = []
+        self._wheres: dict[int, str] = {}
+        """Where the rows of the batch stood."""
+        self.seen: Counter[str] = Counter()
+        self.fresh: Counter[str] = Counter()
+        """How many rows of each kind were read, and how many of them were new here."""
+
+    async def take(self, rows: Iterable[Row], where: str = "") -> None:
+        """Take rows in."""
+        for row in rows:
+            if self._batch and (len(self._batch) >= BATCH or type(row) is not type(self._batch[0])):
+                await self._flush()
+            self._batch.append(row)
+            self._wheres[id(row)] = where
+
+    async def finish(self) -> None:
+        """Store what is left, and who took whose place among memories."""
+        await self._flush()
+
+    async def _flush(self) -> None:
+        batch, self._batch = self._batch, []
+        is_memories = bool(batch) and isinstance(batch[0], MemoryRow)
+        while batch:
+            together = self._foreseeable(batch)
+            await self._store_or_tell(batch[:together])
+            batch = batch[together:]
+        self._wheres.clear()
+        if is_memories:
+            await self._tell_successors()
+
+    def _foreseeable(self, batch: Sequence[Row]) -> int:
+        """Return how many rows can be stored together: later ones refer to earlier ones, by numbers to be known."""
+        for count, row in enumerate(batch):
+            place = self._place(row)
+            if place is not None and place[0].expected(place[1]) is None:
+                return count or 1
+        return len(batch)
+
+    async def _store_or_tell(self, batch: Sequence[Row]) -> None:
+        try:
+            await self._store_together(batch)
+        except StoreError:
+            raise
+        except AforesaidError as error:
+            if len(batch) == 1:
+                self._damaged(batch[0], self._wheres.get(id(batch[0]), ""), error)
+                return
+            # One of them is the reason, or a number was not the expected one. Nothing of the batch was stored.
+            half = len(batch) // 2
+            await self._store_or_tell(batch[:half])
+            await self._store_or_tell(batch[half:])
+
+    async def _store_together(self, batch: Sequence[Row]) -> None:
+        changes: list[Restore] = []
+        marks: dict[Runs, tuple[int, int]] = {}
+        successors = len(self._numbers.successors)
+        try:
+            for row in batch:
+                change = Restore(self._numbers.translated(row))
+                place = self._place(row)
+                if place is not None and len(batch) > 1:
+                    runs, old = place
+                    marks.setdefault(runs, runs.mark())
+                    change = change._replace(number=runs.expected(old))
+                    runs.add(old, change.number or 0)
+                changes.append(change)
+            results = (await self._store.apply(changes)).results
+        except AforesaidError:
+            del self._numbers.successors[successors:]
+            for runs, mark in marks.items():
+                runs.back_to(mark)
+            raise
+        for row, result in zip(batch, results, strict=True):
+            self._learn(row, result)
+
+    def _learn(self, row: Row, result: object) -> None:
+        if not isinstance(result, Restored):
+            raise TypeError(f"a store answered {result!r} to a row of a dump")
+        place = self._place(row)
+        if place is not None:
+            place[0].add(place[1], result.number)
+        self.seen[NAMES[type(row)]] += 1
+        self.fresh[NAMES[type(row)]] += result.fresh
+
+    def _place(self, row: Row) -> tuple[Runs, int] | None:
+        """Return where the number of a row is kept, and the number."""
+        kind: Kind
+        match row:
+            case Message():
+                kind, space, number = "message", row.space, row.seq
+            case SummaryRow():
+                kind, space, number = "summary", row.summary.space, row.summary.id
+            case MemoryRow():
+                kind, space, number = "memory", row.memory.space, row.memory.id
+            case _:
+                return None
+        return self._numbers.runs(kind, space), number
+
+    async def _tell_successors(self) -> None:
+        """Write down who took whose place, as far as both are there by now."""
+        waiting, self._numbers.successors = self._numbers.successors, []
+        changes = []
+        for row in waiting:
+            runs = self._numbers.runs("memory", row.space)
+            memory, by = runs.get(row.memory), runs.get(row.by)
+            if memory is None or by is None:
+                self._numbers.successors.append(row)
+            else:
+                changes.append(Restore(SuccessorRow(row.space, memory, row.revision, by)))
+        if changes:
+            await self._store.apply(changes)
+
+
+async def copy(source: AsyncIterator[Sequence[Row]], target: Store) -> Intake:
+    """Put all that a dump gives into a store. Raises when a row cannot be stored."""
+
+    def refuse(_: Row, __: str, error: AforesaidError) -> None:
+        raise error
+
+    intake = Intake(target, refuse)
+    async for page in source:
+        await intake.take(page)
+    await intake.finish()
+    return intake

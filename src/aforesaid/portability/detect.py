@@ -1,0 +1,105 @@
+"""Finding out what a file is."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from typing import Final
+
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.formats import aforesaid, chatgpt, claude, discord, mem0, openai, slack, telegram, whatsapp
+from aforesaid.portability.items import Reader
+from aforesaid.portability.json_stream import JsonStream
+from aforesaid.portability.sources import Source
+
+READERS: Final[dict[str, Reader]] = {
+    "aforesaid": aforesaid.read,
+    "chatgpt": chatgpt.read,
+    "claude": claude.read,
+    "telegram": telegram.read,
+    "discord": discord.read,
+    "whatsapp": whatsapp.read,
+    "slack": slack.read,
+    "openai": openai.read,
+    "mem0": mem0.read,
+}
+"""Every format that can be taken in, by its name."""
+
+# Keys that only one of them has, in the order in which they are looked for.
+_OF_OBJECTS: Final = (
+    ({"version", "made_at", "vectors"}, "aforesaid"),
+    ({"guild", "channel"}, "discord"),
+    ({"chats"}, "telegram"),
+    ({"left_chats"}, "telegram"),
+    ({"personal_information", "contacts"}, "telegram"),
+    ({"mapping"}, "chatgpt"),
+    ({"chat_messages"}, "claude"),
+    ({"results"}, "mem0"),
+    ({"memories"}, "mem0"),
+    ({"memory"}, "mem0"),
+    ({"name", "type", "messages"}, "telegram"),
+    ({"role", "content"}, "openai"),
+    ({"messages"}, "openai"),
+)
+_IN_ARCHIVES: Final = (
+    ("result.json", "telegram"),
+    ("_chat.txt", "whatsapp"),
+)
+
+
+def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
+    """Return the name and the reader of a format: the one that is asked for, or the one that the file has."""
+    if wanted != "auto":
+        if wanted not in READERS:
+            raise InvalidInput(f"unknown format {wanted!r}; use auto or one of {', '.join(READERS)}")
+        return wanted, READERS[wanted]
+    name = _sniffed(source)
+    if name is None:
+        raise InvalidInput(
+            f"{source.path} is in no format that is known here; if it is one of {', '.join(READERS)}, name it: --format"
+        )
+    return name, READERS[name]
+
+
+def _sniffed(source: Source) -> str | None:
+    if not source.names:
+        return None
+    if len(source.names) > 1:
+        if any(slack.DAY.search(name) for name in source.names) and source.named("users.json", "channels.json"):
+            return "slack"
+        for ending, format_ in _IN_ARCHIVES:
+            if source.named(ending):
+                return format_
+    texts = [name for name in source.names if name.lower().endswith((".json", ".jsonl", ".txt"))]
+    talks = [name for name in texts if name.rpartition("/")[2].startswith("conversations")]
+    for name in (talks or texts or source.names)[:5]:
+        found = _of_head(source.head(name))
+        if found is not None:
+            return found
+    return None
+
+
+def _of_head(head: bytes) -> str | None:
+    """Tell a format by how a file begins."""
+    text = head.decode("utf-8-sig", errors="ignore").lstrip()
+    keys = _first_keys(text)
+    for wanted, format_ in _OF_OBJECTS:
+        if wanted <= keys:
+            return format_
+    return "whatsapp" if whatsapp.looks_like(text) else None
+
+
+def _first_keys(text: str) -> set[str]:
+    """Return the keys of the object that a file begins with, or of the first object in its list."""
+    if text.startswith("["):
+        text = text[1:].lstrip()
+    keys: set[str] = set()
+    if not text.startswith("{"):
+        return keys
+    stream = JsonStream(io.BytesIO(text.encode(errors="ignore")))
+    with suppress(InvalidInput):  # only the beginning of the file is here
+        for key in stream.members():
+            keys.add(key)
+            if key in ("messages", "chats", "results", "memories"):
+                break
+    return keys

@@ -1,0 +1,86 @@
+"""Writing everything down in one file of JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any, Final
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.moving import Row
+from aforesaid.portability.codec import encode
+from aforesaid.portability.copying import NAMES
+from aforesaid.portability.places import writing
+from aforesaid.store import Progress, Store
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written."""
+
+    path: Path
+    rows: dict[str, int]
+    """How many rows of each kind."""
+    bytes: int
+    """Before they were compressed."""
+
+
+class LineWriter:
+    """Writes JSON lines, counts them, and sums them up so that a cut or changed file is noticed."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
+        self._sum = blake2b(digest_size=16)
+        self.rows: Counter[str] = Counter()
+        self.bytes = 0
+
+    def begin(self, *, vectors: bool) -> None:
+        """Write the first line: what this is."""
+        made_at = moment(now()).isoformat()
+        self._lines([{"aforesaid": "export", "version": VERSION, "made_at": made_at, "vectors": vectors}])
+
+    def write(self, page: Sequence[Row]) -> None:
+        """Write rows."""
+        self._lines([encode(row) for row in page])
+        self.rows.update(NAMES[type(row)] for row in page)
+
+    def end(self) -> None:
+        """Write the last line: how many rows there are, and the sum of all the lines before it."""
+        self._lines([{"kind": "end", "rows": dict(self.rows), "sum": self._sum.hexdigest()}])
+
+    def _lines(self, entries: Sequence[dict[str, Any]]) -> None:
+        text = "".join(f"{json.dumps(entry, ensure_ascii=False, separators=(',', ':'))}\n" for entry in entries)
+        block = text.encode()
+        self._sum.update(block)
+        self._out.write(block)
+        self.bytes += len(block)
+
+
+async def export(store: Store, path: Path, *, vectors: bool = False, progress: Progress | None = None) -> Exported:
+    """Write everything that a store holds to a new file, as it is at one moment, while the store is in use."""
+    total = (await store.stats()).messages
+    stack = ExitStack()
+    try:
+        lines = LineWriter(await asyncio.to_thread(stack.enter_context, writing(path)))
+        lines.begin(vectors=vectors)
+        async for page in store.dump(vectors=vectors):
+            await asyncio.to_thread(lines.write, page)
+            if progress is not None:
+                done = lines.rows["message"]
+                progress("messages", done, max(total, done))
+        lines.end()
+    except BaseException:
+        stack.__exit__(*sys.exc_info())
+        raise
+    await asyncio.to_thread(stack.close)
+    return Exported(path, dict(lines.rows), lines.bytes)

@@ -1,0 +1,70 @@
+"""Aforesaid's own export: JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import IO, Final
+
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.codec import decode
+from aforesaid.portability.copying import NAMES
+from aforesaid.portability.exporting import VERSION
+from aforesaid.portability.items import Item, Placed, Problem, Reading
+from aforesaid.portability.lines import numbered_lines, parsed
+from aforesaid.portability.sources import Source
+
+_END: Final = "end"
+
+
+def read(source: Source, _: Reading) -> Iterator[Item]:
+    """Give out the rows of an export, and say where it was damaged."""
+    with source.open(source.names[0]) as stream:
+        yield from _rows(stream)
+
+
+def _rows(stream: IO[bytes]) -> Iterator[Item]:
+    found: Counter[str] = Counter()
+    total = blake2b(digest_size=16)
+    ended = False
+    for number, line in numbered_lines(stream):
+        where = f"line {number}"
+        try:
+            entry = parsed(line)
+            if number == 1:
+                _check_header(entry)
+            elif isinstance(entry, dict) and entry.get("kind") == _END:
+                ended = True
+                yield from _check_end(entry, found, total.hexdigest(), where)
+            else:
+                row = decode(entry)
+                found[NAMES[type(row)]] += 1
+                yield Placed(where, row)
+        except InvalidInput as error:
+            if number == 1:
+                raise
+            yield Problem(where, str(error))
+        total.update(line or b"")
+    if not ended:
+        yield Problem("the end", "the file is cut off: its last line is missing")
+
+
+def _check_header(entry: object) -> None:
+    # The first key is the name of the program, which was another one before.
+    if not isinstance(entry, dict) or "export" not in entry.values():
+        raise InvalidInput("this is not an export of Aforesaid")
+    version = entry.get("version")
+    if version != VERSION:
+        raise InvalidInput(
+            f"this export has version {json.dumps(version)} of the format, and this program knows version {VERSION}: "
+            "install a version of Aforesaid that does"
+        )
+
+
+def _check_end(entry: dict[str, object], found: Counter[str], total: str, where: str) -> Iterator[Item]:
+    if entry.get("rows") != dict(found):
+        yield Problem(where, f"{json.dumps(entry.get('rows'))} rows were written, and {json.dumps(dict(found))} read")
+    elif entry.get("sum") != total:
+        yield Problem(where, "the lines are not those that were written: their sum is another one")

@@ -1,0 +1,171 @@
+"""Taking a file in: whatever its format, batch by batch, so that a million messages need no more memory than ten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.checks import MESSAGE_BYTES
+from aforesaid.domain.message import draft
+from aforesaid.domain.moving import Row
+from aforesaid.domain.receipt import Stored
+from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.errors import AforesaidError
+from aforesaid.portability.copying import NAMES, Intake
+from aforesaid.portability.detect import choose
+from aforesaid.portability.fields import somebody
+from aforesaid.portability.items import Incoming, Item, Placed, Problem, Reading, Skipped
+from aforesaid.portability.sources import Source
+from aforesaid.store import Progress, Store
+
+BATCH: Final = 1_000
+SHOWN: Final = 100
+"""So many problems are told one by one; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """How a file is taken in."""
+
+    format: str = "auto"
+    space: str = DEFAULT_SPACE
+    user: str | None = None
+    """Whose memory all of it becomes. None: in chats among people everybody's own; otherwise `me`."""
+    reading: Reading = field(default_factory=Reading)
+    dry_run: bool = False
+    """Only look what is in it."""
+    silence: int = SESSION_SILENCE
+    message_bytes: int = MESSAGE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What was found in a file, and what became of it."""
+
+    format: str
+    found: dict[str, int]
+    """How many things of each kind there are in it."""
+    new: dict[str, int]
+    """How many of them were not here before."""
+    skipped: dict[str, int]
+    """What was left out on purpose, such as notes that somebody joined."""
+    problems: int
+    """How many entries could not be taken in."""
+    examples: tuple[Problem, ...]
+    """The first of them: where they stand, and why."""
+    dry_run: bool
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of it could be read and stored."""
+        return self.problems == 0
+
+
+class Loader:
+    """Takes one file in."""
+
+    def __init__(self, store: Store, taking: Taking) -> None:
+        self._store = store
+        self._taking = taking
+        self._intake = Intake(store, self._refused)
+        self._found: Counter[str] = Counter()
+        self._new: Counter[str] = Counter()
+        self._skipped: Counter[str] = Counter()
+        self._problems = 0
+        self._examples: list[Problem] = []
+
+    async def load(self, path: Path, progress: Progress | None = None) -> Loaded:
+        """Read the file to its end."""
+        source = await asyncio.to_thread(Source, path)
+        try:
+            name, reader = await asyncio.to_thread(choose, source, self._taking.format)
+            reading = replace(self._taking.reading, user=self._taking.user or "me", space=self._taking.space)
+            await self._take_all(reader(source, reading), source, progress)
+            await self._intake.finish()
+        finally:
+            source.close()
+        return Loaded(
+            name,
+            dict(self._found),
+            dict(self._new + self._intake.fresh),
+            dict(self._skipped),
+            self._problems,
+            tuple(self._examples),
+            self._taking.dry_run,
+        )
+
+    async def _take_all(self, items: Iterator[Item], source: Source, progress: Progress | None) -> None:
+        """Take pages in, and read the next one while the store writes."""
+        ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
+        try:
+            while page := await ahead:
+                ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
+                await self._take(page)
+                if progress is not None:
+                    progress("bytes", min(source.done, source.size), source.size)
+        finally:
+            # The file stays open while somebody reads it. What went wrong there is no matter any more.
+            await asyncio.wait([ahead])
+            if not ahead.cancelled():
+                ahead.exception()
+
+    async def _take(self, page: Sequence[Item]) -> None:
+        changes: list[AddMessage] = []
+        for item in page:
+            match item:
+                case Incoming():
+                    change = self._prepared(item)
+                    if change is not None:
+                        changes.append(change)
+                case Placed(where, row):
+                    self._found[NAMES[type(row)]] += 1
+                    if not self._taking.dry_run:
+                        await self._intake.take([row], where)
+                case Problem():
+                    self._tell(item)
+                case Skipped(what):
+                    self._skipped[what] += 1
+        if changes and not self._taking.dry_run:
+            receipt = await self._store.apply(changes)
+            self._new["message"] += sum(isinstance(result, Stored) for result in receipt.results)
+
+    def _prepared(self, item: Incoming) -> AddMessage | None:
+        taking = self._taking
+        owner = taking.user or item.answers or item.author or "me"
+        try:
+            scope = somebody(owner, taking.space, item.thread)
+            author = None if item.author == owner else item.author
+            new = draft(
+                scope,
+                item.role,
+                item.text,
+                at=item.at,
+                id=item.id,
+                author=author,
+                name=item.name,
+                limit=taking.message_bytes,
+            )
+        except AforesaidError as error:
+            self._tell(Problem(item.where, str(error)))
+            return None
+        self._found["message"] += 1
+        return AddMessage(new, taking.silence)
+
+    def _refused(self, _: Row, where: str, error: AforesaidError) -> None:
+        self._tell(Problem(where, str(error)))
+
+    def _tell(self, problem: Problem) -> None:
+        self._problems += 1
+        if len(self._examples) < SHOWN:
+            self._examples.append(problem)
+
+
+def _next_page(items: Iterator[Item]) -> list[Item]:
+    return list(islice(items, BATCH))

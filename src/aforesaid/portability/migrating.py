@@ -1,0 +1,87 @@
+"""Moving from one store to another, and making sure that everything arrived."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from aforesaid.domain.message import Message
+from aforesaid.domain.moving import Row
+from aforesaid.errors import AforesaidError, StoreDamaged
+from aforesaid.portability.copying import NAMES, Intake
+from aforesaid.store import Progress, Store
+
+if TYPE_CHECKING:
+    from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What was moved."""
+
+    rows: dict[str, int]
+    """How many rows of each kind there were."""
+    new: dict[str, int]
+    """How many of them were not in the target before."""
+    compared: bool
+    """Whether the hash of every message, in order, was compared afterwards: only where the target had been empty."""
+
+
+class _Tally:
+    """Counts the rows of a dump, and sums up the hashes of the messages of each space in their order."""
+
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self._sums: dict[str, Hash] = {}
+
+    def count(self, page: Sequence[Row]) -> None:
+        for row in page:
+            self.rows[NAMES[type(row)]] += 1
+            if isinstance(row, Message):
+                self._sums.setdefault(row.space, blake2b(digest_size=16)).update(row.hash)
+
+    @property
+    def sums(self) -> dict[str, str]:
+        return {space: running.hexdigest() for space, running in self._sums.items()}
+
+
+async def migrate(source: Store, target: Store, *, vectors: bool = True, progress: Progress | None = None) -> Migrated:
+    """Copy all of one store into another. Raises when something did not arrive as it was."""
+    was_empty = (await target.stats()).messages == 0
+    total = (await source.stats()).messages
+    refused: list[str] = []
+
+    def refuse(row: Row, _: str, error: AforesaidError) -> None:
+        refused.append(f"{NAMES[type(row)]}: {error}")
+
+    intake, sent = Intake(target, refuse), _Tally()
+    async for page in source.dump(vectors=vectors):
+        sent.count(page)
+        await intake.take(page)
+        if progress is not None:
+            progress("moving", sent.rows["message"], max(total, sent.rows["message"]))
+    await intake.finish()
+    if refused:
+        raise StoreDamaged(f"{len(refused)} rows could not be moved, the first because {refused[0]}")
+    if intake.seen != sent.rows:
+        raise StoreDamaged(f"{dict(sent.rows)} rows were sent, and {dict(intake.seen)} arrived")
+    if was_empty:
+        await _compare(sent, target.dump(), progress)
+    return Migrated(dict(sent.rows), dict(+intake.fresh), was_empty)
+
+
+async def _compare(sent: _Tally, dump: AsyncIterator[Sequence[Row]], progress: Progress | None) -> None:
+    arrived = _Tally()
+    async for page in dump:
+        arrived.count(page)
+        if progress is not None:
+            progress("comparing", arrived.rows["message"], sent.rows["message"])
+    for kind, count in sent.rows.items():
+        if kind != "vector" and arrived.rows[kind] != count:
+            raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, and {arrived.rows[kind]:,} arrived")
+    if arrived.sums != sent.sums:
+        wrong = [space for space, total in sent.sums.items() if arrived.sums.get(space) != total]
+        raise StoreDamaged(f"the messages of the space {wrong[0]!r} did not arrive as they were sent")

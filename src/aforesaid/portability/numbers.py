@@ -1,0 +1,168 @@
+"""From the numbers that rows had to the numbers that they have here."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from aforesaid.domain.memory import Memory
+from aforesaid.domain.message import Message
+from aforesaid.domain.moving import (
+    DayRow,
+    ForgottenRow,
+    MemoryRow,
+    Row,
+    SessionRow,
+    SuccessorRow,
+    SummaryRow,
+    UserRow,
+    VectorOf,
+)
+from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.errors import NotFound
+
+Kind: TypeAlias = Literal["message", "summary", "memory"]
+
+
+class Runs:
+    """Old numbers and new ones, kept as stretches in which they differ by the same amount: a few for a million."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._offsets: list[int] = []
+
+    def add(self, old: int, new: int) -> None:
+        """Learn the next number. Old ones grow."""
+        if self._starts and old <= self._ends[-1]:
+            return
+        if self._starts and new - old == self._offsets[-1]:
+            self._ends[-1] = old
+        else:
+            self._starts.append(old)
+            self._ends.append(old)
+            self._offsets.append(new - old)
+
+    def get(self, old: int) -> int | None:
+        """Return the new number, or None for one that was never seen."""
+        place = bisect_right(self._starts, old) - 1
+        if place < 0 or old > self._ends[place]:
+            return None
+        return old + self._offsets[place]
+
+    def before(self, old: int) -> int:
+        """Return the new number of the last one up to an old one, or 0."""
+        place = bisect_right(self._starts, old) - 1
+        return 0 if place < 0 else min(old, self._ends[place]) + self._offsets[place]
+
+    def expected(self, old: int) -> int | None:
+        """Return the number that the next row will have if nothing is in the way; None when nobody can know yet."""
+        if not self._starts:
+            return None
+        return max(self._ends[-1] + self._offsets[-1] + 1, old)
+
+    def mark(self) -> tuple[int, int]:
+        """Return what to go back to."""
+        return len(self._starts), self._ends[-1] if self._ends else 0
+
+    def back_to(self, mark: tuple[int, int]) -> None:
+        """Forget what was learned since."""
+        length, end = mark
+        for each in (self._starts, self._ends, self._offsets):
+            del each[length:]
+        if length:
+            self._ends[-1] = end
+
+
+class Numbers:
+    """What is known of the numbers of one dump."""
+
+    def __init__(self) -> None:
+        self._runs: defaultdict[tuple[Kind, str], Runs] = defaultdict(Runs)
+        self.successors: list[SuccessorRow] = []
+        """Which memories are still to be told what took their place, with the old number of that."""
+
+    def runs(self, kind: Kind, space: str) -> Runs:
+        """Return the numbers of a kind; every space may have its own."""
+        return self._runs[kind, space]
+
+    def translated(self, row: Row) -> Row:
+        """Return a row with the numbers that it refers to here. Raises NotFound when it refers to what was not seen."""
+        match row:
+            case Message():
+                return self._message(row)
+            case SessionRow():
+                name = self._session(row.session.space, row.session.id)
+                return row._replace(session=replace(row.session, id=name))
+            case SummaryRow():
+                return self._summary(row)
+            case MemoryRow():
+                return self._memory(row)
+            case ForgottenRow():
+                return row._replace(up_to=self.runs("message", row.space).before(row.up_to))
+            case UserRow():
+                return row._replace(extracted=self.runs("message", row.space).before(row.extracted))
+            case DayRow():
+                return row._replace(done_seq=self.runs("message", row.space).before(row.done_seq))
+            case VectorOf():
+                return row._replace(seq=self._need("message", row.space, row.seq))
+            case _:
+                return row
+
+    def _message(self, row: Message) -> Message:
+        if opening_message(row.session) == row.seq:
+            return row
+        expected = self.runs("message", row.space).expected(row.seq) or row.seq
+        return replace(row, session=self._session(row.space, row.session, expected - row.seq))
+
+    def _session(self, space: str, name: str, offset: int = 0) -> str:
+        """Name a session after the message that opened it, where that is how it got its name."""
+        opened_by = opening_message(name)
+        if opened_by is None:
+            return name
+        # A session can have the name of a message that is still to come; its number can be foreseen.
+        return automatic_name(self.runs("message", space).get(opened_by) or opened_by + offset)
+
+    def _summary(self, row: SummaryRow) -> SummaryRow:
+        old, space = row.summary, row.summary.space
+        # Views go by the place in the log, where something may have been erased at the end of a stretch.
+        messages = self.runs("message", space)
+        first = messages.get(old.first) or messages.before(old.first) + 1
+        new = replace(
+            old,
+            first=first,
+            last=messages.before(old.last),
+            fresh=messages.get(old.fresh) or messages.before(old.fresh) + 1,
+            sources=tuple(sorted(self._need("summary", space, source) for source in old.sources)),
+            replaces=None if old.replaces is None else self._need("summary", space, old.replaces),
+        )
+        return SummaryRow(new, tuple(self._need("message", space, seq) for seq in row.messages))
+
+    def _memory(self, row: MemoryRow) -> MemoryRow:
+        space, messages = row.memory.space, self.runs("message", row.memory.space)
+        known = (messages.get(seq) for seq in row.memory.sources)
+        sources = tuple(seq for seq in known if seq is not None)
+        memory = replace(self._with_successor(row.memory), sources=sources)
+        versions = tuple(
+            replace(version, before=replace(self._with_successor(version.before), sources=sources))
+            for version in row.versions
+        )
+        for revision, before in enumerate([*(version.before for version in row.versions), row.memory], 1):
+            by = before.superseded_by
+            if by is not None and self.runs("memory", space).get(by) is None:
+                current = revision > len(row.versions)
+                self.successors.append(SuccessorRow(space, row.memory.id, None if current else revision, by))
+        return MemoryRow(memory, versions)
+
+    def _with_successor(self, memory: Memory) -> Memory:
+        if memory.superseded_by is None:
+            return memory
+        return replace(memory, superseded_by=self.runs("memory", memory.space).get(memory.superseded_by))
+
+    def _need(self, kind: Kind, space: str, number: int) -> int:
+        here = self.runs(kind, space).get(number)
+        if here is None:
+            raise NotFound(f"it refers to {kind} {number}, which was not taken in")
+        return here

@@ -1,0 +1,88 @@
+"""Where bytes come from and go to: files, compressed files, standard input and output."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, Final, cast
+from uuid import uuid4
+
+from aforesaid.errors import InvalidInput, StoreFull, StoreUnavailable
+
+STREAM: Final = Path("-")
+"""Standard input or output."""
+_NO_SPACE: Final = (28, 122)  # ENOSPC and EDQUOT, which Windows does not name
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """Write a new file that appears under its name only once it is complete and on the disk."""
+    if path == STREAM:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = path.expanduser().absolute()
+    if path.exists():
+        raise InvalidInput(f"{path} exists already; choose another name, nothing was overwritten")
+    unfinished = path.with_name(f"{path.name}.part-{uuid4().hex}")
+    try:
+        with telling(path):
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                # Only for whoever makes it: it holds what people said.
+                handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
+                raise StoreUnavailable(
+                    f"{path} cannot be written ({error.strerror}); check the folder and its rights"
+                ) from error
+            with os.fdopen(handle, "wb") as plain:
+                if path.suffix == ".gz":
+                    with gzip.GzipFile(fileobj=plain, mode="wb", mtime=0) as packed:
+                        yield cast("IO[bytes]", packed)
+                else:
+                    yield plain
+                plain.flush()
+                os.fsync(plain.fileno())
+            unfinished.rename(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """Read a file, unpacked if it is compressed."""
+    if path == STREAM:
+        yield cast("BinaryIO", sys.stdin.buffer)
+        return
+    with telling(path), path.expanduser().open("rb") as plain:
+        if plain.read(2) == b"\x1f\x8b":
+            plain.seek(0)
+            with gzip.GzipFile(fileobj=plain) as packed:
+                yield cast("BinaryIO", packed)
+        else:
+            plain.seek(0)
+            yield plain
+
+
+@contextmanager
+def telling(path: Path) -> Iterator[None]:
+    """Turn errors of the file system into ours."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file {path}") from None
+    except IsADirectoryError:
+        raise InvalidInput(f"{path} is a folder") from None
+    except EOFError:
+        raise InvalidInput(f"{path} is cut off: its end is missing") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidInput(f"{path} is damaged and cannot be unpacked: {error}") from None
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            raise StoreFull(f"no room left for {path}; free some space and try again") from error
+        raise StoreUnavailable(f"{path} cannot be used: {error.strerror or error}") from error

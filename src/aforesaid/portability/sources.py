@@ -1,0 +1,156 @@
+"""A file, a folder or an archive to read from, without unpacking it to the disk and without trusting it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO, Final, cast
+
+from aforesaid.errors import InvalidInput
+from aforesaid.portability.places import STREAM, reading, telling
+
+MOST_MEMBERS: Final = 200_000
+LARGEST_MEMBER: Final = 64 * 1024**3
+"""No file within an archive may be larger than that, unpacked."""
+_RATIO: Final = 250
+_FROM: Final = 64 * 1024**2
+"""A file that is larger than this, and so many times larger than when packed, is a bomb. Talk packs 3 to 20 fold."""
+SNIFFED: Final = 256 * 1024
+
+
+class Source:
+    """Named files, of which some may be read. A single file is a source of one."""
+
+    def __init__(self, path: Path) -> None:
+        """Look what is there."""
+        self.path = path
+        self.done = 0
+        """How many bytes were read."""
+        self._archive: zipfile.ZipFile | None = None
+        self._head: tuple[bytes, BinaryIO] | None = None
+        if path == STREAM:
+            self.names, self.size = ["-"], 0
+            return
+        path = path.expanduser()
+        with telling(path):
+            if path.is_dir():
+                inside = sorted(each for each in path.rglob("*") if each.is_file() and not each.is_symlink())
+                self.names = [each.relative_to(path).as_posix() for each in inside]
+                self.size = sum(each.stat().st_size for each in inside)
+            elif zipfile.is_zipfile(path):
+                self._archive = _opened(path)
+                self.names = sorted(each.filename for each in self._archive.infolist() if not each.is_dir())
+                self.size = sum(each.file_size for each in self._archive.infolist())
+            else:
+                self.names, self.size = [path.name], path.stat().st_size
+
+    def close(self) -> None:
+        """Let go of the archive."""
+        if self._archive is not None:
+            self._archive.close()
+
+    def named(self, *endings: str) -> list[str]:
+        """Return the files whose names end like this, whatever folder they are in."""
+        return [name for name in self.names if name.lower().endswith(endings)]
+
+    @contextmanager
+    def open(self, name: str) -> Iterator[IO[bytes]]:
+        """Read one of the files."""
+        if self.path == STREAM:
+            with reading(self.path) as stream:
+                yield cast("IO[bytes]", _Counted(self, self._rest(stream)))
+        elif self._archive is not None:
+            yield from self._member(self._archive, name)
+        else:
+            folder = self.path.expanduser()
+            with reading(folder / name if folder.is_dir() else folder) as stream:
+                yield cast("IO[bytes]", _Counted(self, stream))
+
+    def head(self, name: str) -> bytes:
+        """Return how a file begins, without taking it away from whoever reads it next."""
+        if self.path == STREAM:
+            with reading(self.path) as stream:
+                if self._head is None:
+                    self._head = stream.read(SNIFFED), stream
+                return self._head[0]
+        before = self.done
+        with self.open(name) as stream:
+            start = stream.read(SNIFFED)
+        self.done = before
+        return start
+
+    def _rest(self, stream: BinaryIO) -> BinaryIO:
+        if self._head is None:
+            return stream
+        start, self._head = self._head[0], None
+        return cast("BinaryIO", io.BufferedReader(_Joined(start, stream)))
+
+    def _member(self, archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
+        try:
+            with archive.open(name) as stream:
+                yield cast("IO[bytes]", _Counted(self, cast("BinaryIO", stream)))
+        except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+            raise InvalidInput(f"{name} in {self.path} cannot be unpacked: {error}") from None
+
+
+class _Joined(io.RawIOBase):
+    """What was read ahead, and then the rest."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        super().__init__()
+        self._start = io.BytesIO(start)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        block = self._start.read(len(buffer)) or self._rest.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class _Counted:
+    """A stream that tells its source how far it was read, and refuses to be endless."""
+
+    def __init__(self, source: Source, stream: BinaryIO) -> None:
+        self._source = source
+        self._stream = stream
+        self._read = 0
+
+    def read(self, size: int = -1) -> bytes:
+        return self._count(self._stream.read(size))
+
+    def readline(self, limit: int = -1) -> bytes:
+        return self._count(self._stream.readline(limit))
+
+    def _count(self, block: bytes) -> bytes:
+        self._source.done += len(block)
+        self._read += len(block)
+        if self._read > LARGEST_MEMBER:
+            raise InvalidInput(f"{self._source.path} holds more than {LARGEST_MEMBER // 1024**3} GiB; refused")
+        return block
+
+
+def _opened(path: Path) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, NotImplementedError) as error:
+        raise InvalidInput(f"{path} is a damaged archive: {error}") from None
+    members = archive.infolist()
+    if len(members) > MOST_MEMBERS:
+        raise InvalidInput(f"{path} has {len(members):,} files in it; at most {MOST_MEMBERS:,} are looked at")
+    for member in members:
+        packed = max(member.compress_size, 1)
+        if member.file_size > LARGEST_MEMBER or (member.file_size > _FROM and member.file_size / packed > _RATIO):
+            raise InvalidInput(
+                f"{member.filename} in {path} would unpack from {member.compress_size:,} to {member.file_size:,} "
+                "bytes: that is an archive bomb, and is not opened"
+            )
+        if member.flag_bits & 1:
+            raise InvalidInput(f"{member.filename} in {path} is encrypted; unpack it first")
+    return archive

@@ -1,0 +1,176 @@
+"""What was set while running: for a whole space, and for single users in it. It stands above the profile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from time import monotonic
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from aforesaid.domain import checks
+from aforesaid.domain.change import PutSetting
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import ENABLED, EVERY, EVERYBODY
+from aforesaid.domain.words import SettingValue
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles import BUILT_IN, Profile, load_profile
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from aforesaid.store import Store
+
+STORAGE: Final = "storage_type"
+TIME_ZONE: Final = "time_zone"
+BUDGET: Final = "context_budget"
+SESSION: Final = "session_timeout_minutes"
+PERSONA: Final = "bot_persona"
+_PROFILE: Final = "context_profile"
+_EXCHANGES: Final = "short_term_memory_limit"
+_FOUND: Final = "long_term_memory_limit"
+_SIMILARITY: Final = "semantic_similarity_threshold"
+_MEMORIES: Final = "persistent_memory_limit"
+
+_FRESH_SECONDS: Final = 1.0
+"""What another process sets is seen after so long."""
+_MOST_KEPT: Final = 10_000
+
+
+def _whole(least: int, most: int) -> Callable[[object, str], SettingValue]:
+    return lambda value, what: checks.at_most(checks.at_least(value, least, what), most, what)
+
+
+def _share(value: object, what: str) -> SettingValue:
+    number = checks.number(value, what)
+    if not 0 <= number <= 1:
+        raise InvalidInput(f"{what} must be between 0 and 1, not {value!r}")
+    return number
+
+
+def _zone(value: object, what: str) -> SettingValue:
+    try:
+        ZoneInfo(checks.storable(value, what))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise InvalidInput(f"there is no time zone {value!r}; name one like Europe/Berlin") from None
+    return str(value)
+
+
+def _switch(value: object, what: str) -> SettingValue:
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{what} is True or False, not {value!r}")
+    return value
+
+
+def _built_in(value: object, what: str) -> SettingValue:
+    if value not in BUILT_IN:
+        raise InvalidInput(f"{what} must be one of {', '.join(BUILT_IN)}, not {value!r}")
+    return str(value)
+
+
+KNOWN: Final[Mapping[str, tuple[Callable[[object, str], SettingValue], str]]] = {
+    ENABLED: (_switch, "whether it summarises and learns by itself"),
+    EVERY: (_whole(1, 500), "so many of the user's turns make a summary"),
+    STORAGE: (checks.storable, "what /summary was told"),
+    TIME_ZONE: (_zone, "where a day begins and ends"),
+    _PROFILE: (_built_in, "the built-in profile whose contexts are made"),
+    BUDGET: (_whole(LEAST_BUDGET, MOST_TOKENS), "the tokens of a context, where nobody asks for another number"),
+    _EXCHANGES: (_whole(1, 500), "so many of the newest exchanges are in a context"),
+    _FOUND: (_whole(0, 1_000), "so many things that the search found"),
+    _SIMILARITY: (_share, "only what is at least as near in meaning, up to 1"),
+    _MEMORIES: (_whole(0, 1_000), "so many memories, the most important ones"),
+    SESSION: (_whole(1, 10 * 365 * 24 * 60), "a session closes after so many minutes of silence; for a whole space"),
+    PERSONA: (checks.storable, "the character of the bot"),
+}
+"""The settings that Aforesaid looks at: how each is checked, and what it does. Other names are the caller's."""
+
+
+async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
+    """Return what holds for a user: what was set for the space, and above it what was set for the user."""
+    return await _stored(store, scope.space, EVERYBODY) | await _stored(store, scope.space, scope.user)
+
+
+class Standing:
+    """The settings of all users, and the profile that they make of the one that was opened with."""
+
+    def __init__(self, store: Store, profile: Profile) -> None:
+        from cachetools import TTLCache  # noqa: PLC0415 - loaded with the first memory
+
+        self._store = store
+        self._profile = profile
+        self._kept: TTLCache[tuple[str, str], dict[str, SettingValue]] = TTLCache(
+            _MOST_KEPT, _FRESH_SECONDS, timer=monotonic
+        )
+
+    async def of(self, scope: Scope) -> dict[str, SettingValue]:
+        """Return what holds for a user, at most a second old."""
+        everybody, one = self._kept.get((scope.space, EVERYBODY)), self._kept.get((scope.space, scope.user))
+        if everybody is None or one is None:
+            return _above(*await asyncio.gather(self.of_space(scope.space), self._one(scope.space, scope.user)))
+        return _above(everybody, one)
+
+    async def of_space(self, space: str) -> dict[str, SettingValue]:
+        """Return what was set for a whole space."""
+        return await self._one(space, EVERYBODY)
+
+    async def profile(self, scope: Scope) -> Profile:
+        """Return the profile as it stands for a user."""
+        return tuned(self._profile, await self.of(scope))
+
+    async def silence(self, space: str) -> int:
+        """Return the silence that closes a session in a space, in microseconds."""
+        minutes = (await self.of_space(space)).get(SESSION)
+        return self._profile.session_silence if minutes is None else int(minutes) * 60 * 1_000_000
+
+    async def set(self, scope: Scope, key: str, value: SettingValue, actor: str = "aforesaid") -> None:
+        """Check a setting and store it; None takes it back."""
+        checked = _checked(key, value)
+        if key == SESSION and scope.user != EVERYBODY:
+            raise InvalidInput(f"{SESSION} is set for a whole space: memory.set({SESSION!r}, …, space=…)")
+        await self._store.apply([PutSetting(scope, key, checked, actor)])
+        self._kept.pop((scope.space, scope.user), None)
+
+    async def _one(self, space: str, user: str) -> dict[str, SettingValue]:
+        kept = self._kept.get((space, user))
+        if kept is None:
+            kept = await _stored(self._store, space, user)
+            self._kept[space, user] = kept
+        return kept
+
+
+def _above(everybody: Mapping[str, SettingValue], one: Mapping[str, SettingValue]) -> dict[str, SettingValue]:
+    return {**everybody, **one}
+
+
+async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue]:
+    return {setting.key: setting.value for setting in await store.settings(Scope.of(user, space))}
+
+
+def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:
+    """Return a profile with what was set while running."""
+    if not settings:
+        return profile
+    chosen = settings.get(_PROFILE)
+    other = profile if chosen is None else load_profile(str(chosen))
+    recipe, persona = other.context, settings.get(PERSONA)
+    exchanges = settings.get(_EXCHANGES)
+    values: dict[str, Any] = {
+        "recent": None if exchanges is None else 2 * int(exchanges),
+        "snippets": settings.get(_FOUND),
+        "similarity": settings.get(_SIMILARITY),
+        "memories": settings.get(_MEMORIES),
+    }
+    return replace(
+        profile,
+        context=replace(recipe, **{name: value for name, value in values.items() if value is not None}),
+        persona=other.persona if persona is None else str(persona),
+    )
+
+
+def _checked(key: str, value: SettingValue) -> SettingValue:
+    close = get_close_matches(checks.identifier(key, "the setting's name"), KNOWN, n=1, cutoff=0.85)
+    if close and key not in KNOWN:
+        raise InvalidInput(f"there is no setting {key!r}; did you mean {close[0]!r}?")
+    if value is None or key not in KNOWN:
+        return value
+    check, _ = KNOWN[key]
+    return check(value, key)

@@ -1,0 +1,71 @@
+"""What a message is like, whatever was asked."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.recall.candidates import Candidates
+from aforesaid.store.terms import fold, words_of
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+
+_TIME_WORDS: Final = frozenset(
+    fold(
+        "yesterday today tomorrow tonight last next ago week weeks month months year years weekend recently "
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+        "september october november december gestern heute morgen letzte letzten letzter letztes ayer hoy mañana "
+        "pasado pasada hier demain вчера сегодня завтра неделю недели неделе "
+        "昨天 今天 明天 上周 下周 昨日 今日 明日 أمس اليوم غدا"
+    ).split()
+)
+_YEAR: Final = 4
+_MONTH: Final = re.compile(r"\d月")
+_TYPICAL_LENGTH: Final = 2.5
+"""The logarithm of the words of a usual chat turn."""
+
+
+def asked_in_return(candidates: Candidates) -> Numbers:
+    """One for a question: it asks, and does not tell."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.array([float(text.rstrip().endswith(("?", "？", "؟"))) for text in candidates.texts])
+
+
+def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
+    """One for a message that speaks of time, where the question asks for it."""
+    import numpy as np  # noqa: PLC0415
+
+    if not candidates.question.asks_when:
+        return np.zeros(len(candidates.rows))
+    return np.array([float(_speaks_of_time(text)) for text in candidates.texts])
+
+
+def length(candidates: Candidates) -> Numbers:
+    """How much longer than usual it is: "Thanks!" is rarely the answer."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
+
+
+def recency(candidates: Candidates) -> Numbers:
+    """Where it stands between the oldest message and the newest, 0 to 1."""
+    return candidates.rows / max(len(candidates.columns) - 1, 1)
+
+
+def own_words(candidates: Candidates) -> Numbers:
+    """One for what people said themselves, as against the assistant."""
+    return (~candidates.columns.assistant[candidates.rows]).astype(float)
+
+
+def _speaks_of_time(text: str) -> bool:
+    words = words_of(text)
+    if not _TIME_WORDS.isdisjoint(words) or any(len(word) == _YEAR and word.isdecimal() for word in words):
+        return True
+    return not text.isascii() and _MONTH.search(text) is not None
+
+
+def _words(text: str) -> float:
+    # Scripts without spaces pack about one word into two characters.
+    return len(text.split()) if text.isascii() else max(len(text.split()), len(text) / 6)

@@ -1,0 +1,25 @@
+"""What the two arms say of a message itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aforesaid.recall.candidates import Candidates
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+
+
+def keyword(candidates: Candidates) -> Numbers:
+    """How well its words match."""
+    return candidates.keyword[candidates.rows]
+
+
+def coverage(candidates: Candidates) -> Numbers:
+    """Which part of what the question's words are worth it has, however long it is."""
+    return candidates.coverage()[candidates.rows]
+
+
+def dense(candidates: Candidates) -> Numbers:
+    """How near its meaning is."""
+    return candidates.dense[candidates.rows]

@@ -1,0 +1,54 @@
+"""What the whole session says. A word that is missing here may stand a few lines further up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.recall.candidates import Candidates
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+
+# A session is long, and says a word often when it is about it: repetitions and length count as they do for documents.
+_SATURATION: Final = 1.2
+_LENGTH_WEIGHT: Final = 0.75
+
+
+def session_coverage(candidates: Candidates) -> Numbers:
+    """Which part of what the question's words are worth its session has."""
+    import numpy as np  # noqa: PLC0415
+
+    sessions = candidates.columns.session
+    covered = np.zeros(len(candidates.columns.sessions))
+    for posting in candidates.postings:
+        here = np.zeros(len(covered), dtype=bool)
+        here[sessions[posting.rows]] = True
+        covered += posting.rarity * here
+    return (covered / candidates.worth)[sessions[candidates.rows]]
+
+
+def session_keyword(candidates: Candidates) -> Numbers:
+    """How well the words of its session match, all together: which part of a perfect match it reaches."""
+    import numpy as np  # noqa: PLC0415
+
+    sessions, count = candidates.columns.session, len(candidates.columns.sessions)
+    lengths = np.bincount(sessions, weights=candidates.columns.length, minlength=count)
+    scale = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * lengths / max(float(lengths.mean()), 1.0))
+    scores, most = np.zeros(count), 0.0
+    for posting in candidates.postings:
+        said = np.bincount(sessions[posting.rows], weights=posting.counts, minlength=count)
+        having = np.count_nonzero(said)
+        rarity = np.log1p((count - having + 0.5) / (having + 0.5))
+        scores += rarity * said * (_SATURATION + 1) / (said + scale)
+        most += rarity * (_SATURATION + 1)
+    return (scores / (most or 1.0))[sessions[candidates.rows]]
+
+
+def session_dense(candidates: Candidates) -> Numbers:
+    """How near the nearest message of its session is."""
+    import numpy as np  # noqa: PLC0415
+
+    sessions, known = candidates.columns.session, np.flatnonzero(candidates.dense[:-1])
+    nearest = np.zeros(len(candidates.columns.sessions))
+    np.maximum.at(nearest, sessions[known], candidates.dense[known])
+    return nearest[sessions[candidates.rows]]

@@ -1,0 +1,22 @@
+"""Whether the question names who said it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aforesaid.recall.candidates import Candidates
+from aforesaid.store.terms import words_of
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+
+
+def speaker(candidates: Candidates) -> Numbers:
+    """One where the question names the speaker, in a talk of several."""
+    import numpy as np  # noqa: PLC0415
+
+    asked = candidates.question.words
+    named = np.array([not asked.isdisjoint(words_of(name)) for name in candidates.columns.speakers])
+    # Where everybody or nobody is named, that tells nothing.
+    telling = named.any() and not named.all()
+    return (named[candidates.columns.speaker[candidates.rows]] & telling).astype(float)

@@ -1,0 +1,186 @@
+"""Gathering the messages that may be the answer: what one of the two arms finds."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from cachetools import LRUCache
+
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.words import Within
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import Embedder, LatelyEmbedder, Vectors
+from aforesaid.recall.asking import Asking
+from aforesaid.recall.candidates import Candidates, Usual, candidates_of, neighbours
+from aforesaid.recall.question import Question, without
+from aforesaid.store import Store
+from aforesaid.store.ranking import TextMatches
+from aforesaid.store.terms import words_of
+from aforesaid.tasks import begin
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+    from aforesaid.store.columns import Rows
+
+_log: Final = logging.getLogger("aforesaid.recall")
+
+_CANDIDATES: Final = 200
+"""So many are taken from each arm."""
+_PLACES: Final = 1_000
+"""Of so many users and threads, the speakers are remembered."""
+
+
+class Gathered(NamedTuple):
+    """Candidates, the vector of the question, and whether the user has summaries or memories."""
+
+    candidates: Candidates
+    vector: Vectors | None
+    notes: bool
+
+
+class Begun(NamedTuple):
+    """A search that has begun. Whoever does not go on with it cancels it."""
+
+    question: Question
+    place: tuple[str, ...]
+    guess: str | None
+    """The question without the speakers' names, where these are known from before."""
+    vector: asyncio.Future[Vectors | None] | None
+    """That of the guess."""
+    matches: asyncio.Future[TextMatches]
+
+    def cancel(self) -> None:
+        """Give up what is not there yet."""
+        self.matches.cancel()
+        if self.vector is not None:
+            self.vector.cancel()
+
+
+class Reading(NamedTuple):
+    """Candidates with their texts, which of those before they are, and the messages themselves."""
+
+    candidates: Candidates
+    places: Rows
+    messages: dict[int, Message]
+
+
+class Gatherer:
+    """The two arms over one store."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
+
+    def forget_all(self) -> None:
+        """Drop the names that are at hand."""
+        self._speakers.clear()
+
+    def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
+        """Begin to look the words up and to embed the question: side by side, where the speakers' names are known.
+
+        The longer of the two starts first.
+        """
+        place = _place(scope, within)
+        guess = _without_names(query, self._speakers.get(place))
+        if guess is not None and guess.strip() and isinstance(self._embedder, LatelyEmbedder):
+            self._embedder.expect(guess)
+        vector = None if guess is None else begin(self._embed(guess))
+        matches = begin(self._store.match_text(scope, query, within=within, embedder=self._vectors_of))
+        return Begun(Question.of(query, at), place, guess, vector, matches)
+
+    @property
+    def _vectors_of(self) -> str | None:
+        """The name by which the store knows the vectors."""
+        return None if self._embedder is None else self._embedder.name
+
+    async def gather(self, scope: Scope, asking: Asking, begun: Begun | None = None) -> Gathered:
+        """Return the messages that one of the arms found, with what is known of them but their texts.
+
+        `begun` is the same search, where it has begun already.
+        """
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        begun, many = begun or self.begin(scope, asking.query, asking.within, asking.at), max(_CANDIDATES, asking.limit)
+        try:
+            matches, vector = await self._matched_and_embedded(begun)
+        finally:
+            begun.cancel()
+        scores = matches.scores()
+        rows = np.sort(matches.best(scores, many))
+        if asking.arms == "dense":
+            rows = rows[:0]
+        dense, usual = np.zeros(len(scores) + 1), Usual()
+        if vector is not None:
+            rows, usual = await self._compare(scope, asking, vector, many, matches, rows, dense)
+        candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, usual)
+        return Gathered(candidates, vector, matches.notes)
+
+    async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Reading:
+        """Return the chosen candidates, by their places in order, with what they say."""
+        import numpy as np  # noqa: PLC0415
+
+        places = np.array(chosen, dtype=np.intp)
+        seqs = candidates.columns.seq[candidates.rows[places]].tolist()
+        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}
+        # What was removed since the search began is no candidate any more.
+        there = [seq in messages for seq in seqs]
+        texts = [messages[seq].text for seq in seqs if seq in messages]
+        return Reading(candidates.narrowed(places[there], texts), places[there], messages)
+
+    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None]:
+        matches = await begun.matches
+        self._speakers[begun.place] = matches.columns.speakers
+        text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
+        if begun.vector is not None and text == begun.guess:
+            return matches, await begun.vector
+        return matches, await self._embed(text)
+
+    async def _embed(self, text: str) -> Vectors | None:
+        if self._embedder is None or not text.strip():
+            return None
+        try:
+            vectors = await self._embedder.embed([text])
+        except ModelError as error:
+            # Words alone still find most of it; health says that the model is down.
+            _log.warning("searching by words alone: %s", error)
+            return None
+        first: Vectors = vectors[0]
+        return first
+
+    async def _compare(
+        self, scope: Scope, asking: Asking, vector: Vectors, many: int, matches: TextMatches, rows: Rows, dense: Numbers
+    ) -> tuple[Rows, Usual]:
+        """Return the candidates of both arms; put the similarity of what was compared into `dense`."""
+        import numpy as np  # noqa: PLC0415
+
+        columns = matches.columns
+        if matches.vectors is not None:
+            nearest = matches.vectors.similar(vector)
+        else:
+            beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
+            also = columns.seq[beside[beside < len(columns)]].tolist()
+            name = self._vectors_of or ""
+            nearest = await self._store.search_vector(scope, name, vector, within=asking.within, limit=many, also=also)
+        if nearest is None:
+            return rows, Usual()
+        usual = Usual(nearest.mean, nearest.deviation or 1.0)
+        # Messages that came after the columns were read have no row; the next search finds them.
+        found, known = columns.locate(nearest.seqs)
+        dense[found] = (nearest.scores[known] - usual.mean) / usual.deviation
+        return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), usual
+
+
+def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:
+    if speakers is None:
+        return None
+    return without(query, frozenset(word for speaker in speakers for word in words_of(speaker)))
+
+
+def _place(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, "", scope.thread)

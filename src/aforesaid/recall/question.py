@@ -1,0 +1,45 @@
+"""What can be told from a question alone."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from aforesaid.recall.periods import Period, periods
+from aforesaid.store.terms import fold, words_of
+
+_WHEN: Final = re.compile(
+    r"\b(when|what (date|day|month|year|time)|how long ago|since when|wann|cuando|quand|quando|wanneer|когда)\b"
+    r"|什么时候|何时|いつ|متى"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, taken apart."""
+
+    text: str
+    asked: datetime
+    words: frozenset[str]
+    periods: tuple[Period, ...]
+    asks_when: bool
+
+    @classmethod
+    def of(cls, text: str, asked: datetime | None) -> Question:
+        """Take a question apart."""
+        at, folded = asked or datetime.now(UTC), fold(text)
+        return cls(
+            text=text,
+            asked=at,
+            words=frozenset(words_of(text)),
+            periods=tuple(periods(folded, at)),
+            asks_when=_WHEN.search(folded) is not None,
+        )
+
+
+def without(text: str, names: frozenset[str]) -> str:
+    """Return a question without the names of people: whoever speaks rarely says their own name."""
+    kept = [word for word in text.split() if not names.intersection(words_of(word.removesuffix("'s")))]
+    return " ".join(kept) or text

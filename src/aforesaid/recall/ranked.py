@@ -1,0 +1,106 @@
+"""From scored candidates to hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.making import maker
+from aforesaid.domain.message import Message
+from aforesaid.recall.candidates import Candidates
+from aforesaid.store.ranking import have
+from aforesaid.store.terms import same_words
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+    from aforesaid.store.columns import Columns
+
+_hit: Final = maker(Hit)
+
+
+def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
+    """Return the candidates' places, best first, newer first among equals."""
+    import numpy as np  # noqa: PLC0415
+
+    places: list[int] = np.lexsort((-candidates.rows, -np.sum(list(parts.values()), axis=0))).tolist()
+    return places
+
+
+def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
+    """Put messages that say the same in the same words together, the best `limit` of them first."""
+    kept: dict[str, list[int]] = {}
+    for place in ranked:
+        said = same_words(texts[place])
+        if said not in kept and len(kept) == limit:
+            break
+        kept.setdefault(said, []).append(place)
+    return list(kept.values())
+
+
+def without_repeated_sessions(ranked: Iterable[int], candidates: Candidates) -> list[list[int]]:
+    """Put messages of one session together, best first."""
+    sessions = candidates.columns.session[candidates.rows].tolist()
+    kept: dict[int, list[int]] = {}
+    for place in ranked:
+        kept.setdefault(sessions[place], []).append(place)
+    return list(kept.values())
+
+
+def rows_around(columns: Columns, row: int, count: int) -> list[int]:
+    """Return the rows around one in its session: a third before, two thirds after, more where a side is short."""
+    session, last = columns.session[row], len(columns) - 1
+    before: list[int] = []
+    after: list[int] = []
+    while len(before) < count and row - len(before) > 0 and columns.session[row - len(before) - 1] == session:
+        before.append(row - len(before) - 1)
+    while len(after) < count and row + len(after) < last and columns.session[row + len(after) + 1] == session:
+        after.append(row + len(after) + 1)
+    fewer = min(count // 3, len(before))
+    later = min(count - fewer, len(after))
+    fewer = min(count - later, len(before))
+    return [*reversed(before[:fewer]), *after[:later]]
+
+
+def message_hits(
+    candidates: Candidates,
+    groups: Sequence[Sequence[int]],
+    parts: Mapping[str, Numbers],
+    messages: Mapping[int, Message],
+    around: Mapping[int, Sequence[Message]],
+    *,
+    explained: bool = True,
+) -> list[Hit]:
+    """Make hits of groups of messages that say the same, best first in each; without what is gone meanwhile."""
+    import numpy as np  # noqa: PLC0415
+
+    best = [group[0] for group in groups]
+    rows, names = candidates.rows[best], tuple(parts)
+    # Looked up for all hits at once: numbers one by one are what costs.
+    added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
+    scores, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
+    words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
+    cosines = candidates.usual.cosines(candidates.dense[rows])
+    seqs = candidates.columns.seq[candidates.rows].tolist()
+    hits = []
+    for place, group in enumerate(groups):
+        said = [messages[seqs[each]] for each in group if seqs[each] in messages]
+        if not said or said[0].seq != seqs[group[0]]:
+            continue
+        first = said[0]
+        hits.append(
+            _hit(
+                "message",
+                first.id,
+                first.text,
+                scores[place],
+                first.at,
+                (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
+                tuple([word for word, found in words if found[place]]) if explained else (),
+                first,
+                tuple(zip(names, each_added[place], strict=True)) if explained else (),
+                cosines[place],
+                tuple(around[group[0]]) if around else (),
+            )
+        )
+    return hits

@@ -1,0 +1,44 @@
+"""The REST API: everything that the library does, for any program. One module for each resource."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from aforesaid.server.api import (
+    audit,
+    context,
+    events,
+    facts,
+    keys,
+    memories,
+    messages,
+    moving,
+    search,
+    sessions,
+    settings,
+    stats,
+    summaries,
+    users,
+)
+from aforesaid.server.problems import declared
+
+router = APIRouter(prefix="/api", responses=declared(400, 401, 403, 404, 409, 413, 422, 429, 502, 503, 507))
+for _resource in (
+    memories,
+    users,
+    messages,
+    context,
+    search,
+    summaries,
+    sessions,
+    facts,
+    stats,
+    settings,
+    audit,
+    events,
+    moving,
+    keys,
+):
+    router.include_router(_resource.router)
+
+__all__ = ["router"]

@@ -1,0 +1,108 @@
+"""What requests name: whose memory, which part of it, which page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Final
+
+from fastapi import Depends, Path, Query
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST
+from aforesaid.errors import InvalidInput
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.server.auth import Credential
+from aforesaid.server.needs import Reader, TheMemory
+
+PAGE: Final = 50
+MOST_ON_A_PAGE: Final = 500
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=IDENTIFIER_CHARACTERS)]
+Moment = AwareDatetime
+
+SpaceQuery = Annotated[
+    Identifier | None,
+    Query(description="The space, for keys that are for all of them; others have their own.", examples=["default"]),
+]
+UserQuery = Annotated[
+    Identifier | None, Query(description="Whose memory. A key for one user need not say.", examples=["ann"])
+]
+ThreadQuery = Annotated[
+    Identifier | None, Query(description="A channel or a conversation. Default: the direct chat.", examples=["general"])
+]
+SessionQuery = Annotated[Identifier | None, Query(description="A session by name.", examples=["s-1"])]
+Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="How many at most.")]
+Cursor = Annotated[
+    str | None, Query(max_length=2_000, description="`next` of the page before; without it, the first page.")
+]
+Number = Annotated[int, Path(ge=1, le=LARGEST, description="Its id.", examples=[1])]
+
+
+class Body(BaseModel):
+    """What is sent. A name that nobody knows is an error, not a wish that is passed over."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class OfUser(Body):
+    """What is sent about one user. The space is the credential's."""
+
+    user: Identifier | None = Field(
+        default=None, description="Whose memory. A key for one user need not say.", examples=["ann"]
+    )
+    thread: Identifier | None = Field(
+        default=None, description="A channel or a conversation. Default: the direct chat.", examples=["general"]
+    )
+
+    def person(self, who: Credential, memory: Memory, space: str | None, session: str | None = None) -> UserMemory:
+        """Return the user's memory, as far as the credential reaches."""
+        return who.person(memory, named(who, self.user), space=space, thread=self.thread, session=session)
+
+
+def named(who: Credential, user: str | None) -> str:
+    """Return the user that a request names, or the one that its key is for."""
+    found = who.user_of(user)
+    if found is None:
+        raise InvalidInput("the request does not say whose memory it is about: name the user")
+    return found
+
+
+def _person(
+    who: Reader,
+    memory: TheMemory,
+    user: UserQuery = None,
+    space: SpaceQuery = None,
+    thread: ThreadQuery = None,
+    session: SessionQuery = None,
+) -> UserMemory:
+    return who.person(memory, named(who, user), space=space, thread=thread, session=session)
+
+
+Person = Annotated[UserMemory, Depends(_person)]
+"""The user whom a request names in its address, for reading."""
+
+
+def cursor_of(value: str | int) -> str:
+    """Make a cursor: nothing that a client should take apart."""
+    return base64.urlsafe_b64encode(str(value).encode()).decode().rstrip("=")
+
+
+def text_of(cursor: str | None) -> str | None:
+    """Read a cursor."""
+    if cursor is None:
+        return None
+    try:
+        return base64.urlsafe_b64decode(cursor.encode() + b"==").decode()
+    except (ValueError, binascii.Error):
+        raise InvalidInput("the cursor is none that this server gave out") from None
+
+
+def number_of(cursor: str | None) -> int | None:
+    """Read a cursor that is a number."""
+    text = text_of(cursor)
+    if text is None:
+        return None
+    if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= LARGEST:
+        raise InvalidInput("the cursor is none that this server gave out")
+    return int(text)

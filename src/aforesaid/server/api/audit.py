@@ -1,0 +1,54 @@
+"""Who saw and who changed what is known about a user, and who changed the settings of a space."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field, field_validator
+
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.server.api.asking import Limit, SpaceQuery, UserQuery
+from aforesaid.server.needs import Admin, TheMemory
+from aforesaid.server.shapes import Shape
+
+router = APIRouter(tags=["audit"])
+
+
+class Entry(Shape):
+    """One thing that somebody did. It names what was seen or changed, and never repeats it."""
+
+    id: int
+    at: datetime
+    space: str
+    user: str | None = Field(description="Null for what was done to the settings of the space.")
+    actor: str
+    action: str
+    subject: str
+
+    @field_validator("user", mode="before")
+    @classmethod
+    def _everybody_is_nobody_in_particular(cls, user: str) -> str | None:
+        return None if user == EVERYBODY else user
+
+
+class Audit(BaseModel):
+    """The newest entries, oldest first."""
+
+    entries: list[Entry]
+
+
+@router.get("/audit", summary="Read the audit log")
+async def read_audit(
+    who: Admin, memory: TheMemory, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
+) -> Audit:
+    """Return who saw and who changed what is known about a user; without one, who changed the settings of the space.
+
+    The newest entries, oldest first.
+    """
+    whose = who.user_of(user)
+    if whose is None:
+        found = await memory.audit(limit, space=who.space_of(space))
+    else:
+        found = await who.person(memory, whose, space=space).audit(limit)
+    return Audit(entries=[Entry.model_validate(each) for each in found])

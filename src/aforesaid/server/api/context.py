@@ -1,0 +1,41 @@
+"""What goes to a model."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from aforesaid.server.api.asking import Moment, OfUser, SpaceQuery
+from aforesaid.server.needs import Reader, TheMemory
+from aforesaid.server.shapes import ContextShape
+
+router = APIRouter(tags=["context"])
+
+
+class ContextWanted(OfUser):
+    """What a context is asked for."""
+
+    text: str = Field(min_length=1, description="The message that is to be answered.", examples=["Where do I live?"])
+    budget: int | None = Field(
+        default=None, ge=LEAST_BUDGET, le=MOST_TOKENS, description="Tokens at most. Default: the profile's."
+    )
+    system: str | None = Field(default=None, description="Your system prompt.")
+    persona: str | None = Field(default=None, description="The character of a bot.")
+    at: Moment | None = Field(default=None, description="When it is asked. Default: now.")
+    model: str | None = Field(default=None, max_length=255, description="How tokens are counted.", examples=["gpt-4o"])
+
+
+@router.post("/context", summary="Make a context")
+async def make_context(who: Reader, memory: TheMemory, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
+    """Return what to send to a model that is to answer a message: never more than the budget. No model is asked."""
+    person = wanted.person(who, memory, space)
+    made = await person.context(
+        wanted.text,
+        wanted.budget,
+        system=wanted.system,
+        persona=wanted.persona,
+        at=wanted.at,
+        model=wanted.model,
+    )
+    return ContextShape.of(made)

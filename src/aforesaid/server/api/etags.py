@@ -1,0 +1,47 @@
+"""Changes that notice what others changed: ETag and If-Match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+from fastapi import Header, HTTPException
+
+from aforesaid.errors import InvalidInput, SourcesChanged
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        alias="If-Match",
+        max_length=100,
+        description="The ETag that was read before. When it is no longer that one, nothing is changed and 412 says so.",
+        examples=['"1"'],
+    ),
+]
+
+
+def etag(number: int) -> str:
+    """Return the ETag of a revision."""
+    return f'"{number}"'
+
+
+def expected(match: str | None) -> int | None:
+    """Return the revision that a request expects; None when it expects nothing."""
+    if match is None or match.strip() == "*":
+        return None
+    text = match.strip().removeprefix("W/").strip('"')
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - the digits of a revision
+        raise InvalidInput(f"If-Match must be an ETag of this resource or *, not {match!r}")
+    return int(text)
+
+
+@contextmanager
+def unchanged(match: str | None) -> Iterator[None]:
+    """Answer 412 where a change that expects something finds something else."""
+    try:
+        yield
+    except SourcesChanged as error:
+        if expected(match) is None:
+            raise
+        raise HTTPException(412, str(error)) from error

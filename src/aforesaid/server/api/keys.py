@@ -1,0 +1,77 @@
+"""Keys: who may use this server."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path
+from pydantic import BaseModel, Field
+
+from aforesaid.server.api.asking import Body, Identifier, Moment
+from aforesaid.server.auth import Role
+from aforesaid.server.auth.keys import Key
+from aforesaid.server.needs import Admin, Here
+
+router = APIRouter(tags=["keys"])
+
+
+class NewKey(Body):
+    """A key to make."""
+
+    name: Identifier = Field(description="What the audit log calls whoever uses it.", examples=["my-app"])
+    role: Role = Field(examples=["app"])
+    space: Identifier | None = Field(default=None, description="The one space it is for. Default: all of them.")
+    user: Identifier | None = Field(default=None, description="The one user it is for, in that space.")
+    expires_at: Moment | None = None
+
+
+class KeyShape(BaseModel):
+    """What is known of a key."""
+
+    id: str
+    name: str
+    role: Role
+    space: str | None
+    user: str | None
+    created_at: datetime
+    expires_at: datetime | None
+
+
+class MadeKey(KeyShape):
+    """A key that was just made."""
+
+    token: str = Field(description="The key itself. It is shown this once.")
+
+
+@router.get("/keys", summary="List keys")
+async def list_keys(who: Admin, here: Here) -> list[KeyShape]:
+    """Return all keys, without what makes them work. Needs an admin's key for all spaces."""
+    _everywhere(who.everywhere)
+    return [_shown(key) for key in here.keys.all()]
+
+
+@router.post("/keys", status_code=201, summary="Make a key")
+async def make_key(who: Admin, here: Here, new: NewKey) -> MadeKey:
+    """Make a key. Needs an admin's key for all spaces."""
+    _everywhere(who.everywhere)
+    key, token = here.keys.add(new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at)
+    return MadeKey(token=str.__str__(token), **_shown(key).model_dump())
+
+
+@router.delete("/keys/{key_id}", summary="Take a key away")
+async def remove_key(
+    who: Admin, here: Here, key_id: Annotated[str, Path(min_length=1, max_length=100, examples=["0a1b2c3d"])]
+) -> KeyShape:
+    """Take a key away. It is refused from now on."""
+    _everywhere(who.everywhere)
+    return _shown(here.keys.remove(key_id))
+
+
+def _shown(key: Key) -> KeyShape:
+    return KeyShape.model_validate(key, from_attributes=True)
+
+
+def _everywhere(allowed: bool) -> None:
+    if not allowed:
+        raise HTTPException(403, "Keys are made by an admin of all spaces.")

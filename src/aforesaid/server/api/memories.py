@@ -1,0 +1,241 @@
+"""Single memories: listed, written down, corrected, put away and brought back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import Field
+
+from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY
+from aforesaid.domain.words import Category, MemoryState
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.memory import Memory as TheWhole
+from aforesaid.memory import UserMemory
+from aforesaid.server.api.asking import (
+    PAGE,
+    Body,
+    Cursor,
+    Identifier,
+    Limit,
+    Moment,
+    Number,
+    SpaceQuery,
+    UserQuery,
+    cursor_of,
+    named,
+    number_of,
+)
+from aforesaid.server.api.etags import IfMatch, etag, expected, unchanged
+from aforesaid.server.api.once import IdempotencyKey, Once
+from aforesaid.server.auth import Credential
+from aforesaid.server.needs import App, Reader, TheMemory
+from aforesaid.server.problems import declared
+from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape
+
+router = APIRouter(tags=["memories"])
+
+Importance = Annotated[int, Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE, examples=[8])]
+Priority = Annotated[int, Field(ge=1, le=5)]
+Content = Annotated[str, Field(min_length=1, examples=["Dentist on Monday at 9am"])]
+
+
+class NewMemory(Body):
+    """A memory to write down."""
+
+    user_name: Identifier | None = Field(
+        default=None, description="Whose memory. A key for one user need not say.", examples=["ann"]
+    )
+    category: Category = Field(examples=["schedule"])
+    content: Content
+    importance: Importance = USUAL_IMPORTANCE
+    tags: list[Identifier] = Field(default=[], max_length=100)
+    priority: Priority = USUAL_PRIORITY
+    when: Moment | None = Field(
+        default=None, description="When it happens or reminds; without it, what the content says counts."
+    )
+    expires_at: Moment | None = None
+
+
+class MemoryEdit(Body):
+    """What to change about a memory. What is not sent stays as it is."""
+
+    category: Category | None = None
+    content: Content | None = None
+    importance: Importance | None = None
+    tags: list[Identifier] | None = Field(default=None, max_length=100)
+    priority: Priority | None = None
+    expires_at: Moment | None = None
+    active: bool | None = Field(default=None, description="False puts it away, true brings it back.")
+
+
+@router.get("/memories", summary="List memories")
+async def list_memories(
+    who: Reader,
+    memory: TheMemory,
+    user: UserQuery = None,
+    category: Category | None = None,
+    active: Annotated[bool | None, Query(description="Only active ones, or only others. Default: active ones.")] = None,
+    state: Annotated[MemoryState | None, Query(description="Only those in this state.")] = None,
+    every: Annotated[bool, Query(description="In every state, whatever `active` says.")] = False,
+    q: Annotated[str | None, Query(max_length=1_000, description="Only those whose content has these words.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+    space: SpaceQuery = None,
+) -> MemoryPage:
+    """Return memories of the space, newest first: of everybody, or of one user."""
+    found = await memory.memories(
+        category,
+        space=who.space_of(space),
+        user=who.user_of(user),
+        active=None if every else active is not False,
+        state=state,
+        containing=q,
+        before=number_of(cursor),
+        limit=limit,
+        actor=who.actor,
+    )
+    more = cursor_of(found[-1].id) if len(found) == limit else None
+    return MemoryPage(memories=[MemoryShape.of(each) for each in found], next=more)
+
+
+@router.post("/memories", status_code=201, summary="Write a memory down")
+async def create_memory(
+    who: App,
+    memory: TheMemory,
+    new: NewMemory,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> MemoryShape:
+    """Write a memory down by hand."""
+    person = who.person(memory, named(who, new.user_name), space=space)
+
+    async def write() -> MemoryShape:
+        written = await person.note(
+            new.category,
+            new.content,
+            importance=new.importance,
+            tags=new.tags,
+            priority=new.priority,
+            when=new.when,
+            expires=new.expires_at,
+        )
+        return MemoryShape.of(written)
+
+    made = await Once(memory.store, who, person.scope, key, new).carry_out(MemoryShape, write, response)
+    response.headers["ETag"] = etag(made.revision)
+    response.headers["Location"] = f"/api/memories/{made.id}"
+    return made
+
+
+@router.get(
+    "/memories/{number}", summary="Read one memory", responses={304: {"description": "It is as the ETag says."}}
+)
+async def read_memory(
+    who: Reader,
+    memory: TheMemory,
+    number: Number,
+    response: Response,
+    if_none_match: Annotated[str | None, Header(max_length=100)] = None,
+    space: SpaceQuery = None,
+) -> MemoryShape:
+    """Return a memory, in whatever state it is."""
+    person = await _whose(who, memory, number, space)
+    found = await person.read_memory(number)
+    response.headers["ETag"] = etag(found.revision)
+    if if_none_match is not None and if_none_match.strip() == etag(found.revision):
+        response.status_code = 304
+    return MemoryShape.of(found)
+
+
+@router.put("/memories/{number}", summary="Correct a memory", responses=declared(412))
+async def edit_memory(
+    who: App,
+    memory: TheMemory,
+    number: Number,
+    edit: MemoryEdit,
+    response: Response,
+    match: IfMatch = None,
+    space: SpaceQuery = None,
+) -> MemoryShape:
+    """Correct a memory; what it was before is kept, and can be brought back."""
+    person = await _whose(who, memory, number, space)
+    changes = edit.model_dump(exclude_unset=True, exclude={"active"})
+    if not changes and edit.active is None:
+        raise InvalidInput("the request changes nothing; send at least one field")
+    revision = expected(match)
+    with unchanged(match):
+        if changes:
+            made = await person.edit_memory(
+                number,
+                text=edit.content,
+                category=edit.category,
+                importance=edit.importance,
+                tags=edit.tags,
+                priority=edit.priority,
+                expires=edit.expires_at,
+                revision=revision,
+            )
+            revision = made.revision
+        if edit.active is False:
+            made = await person.deactivate(number, revision=revision)
+        elif edit.active is True:
+            made = await person.reactivate(number)
+    response.headers["ETag"] = etag(made.revision)
+    return MemoryShape.of(made)
+
+
+@router.delete("/memories/{number}", summary="Put a memory away", responses=declared(412))
+async def delete_memory(
+    who: App, memory: TheMemory, number: Number, match: IfMatch = None, space: SpaceQuery = None
+) -> MemoryShape:
+    """Put a memory away: it is not used any more. It is kept, and `undo` brings it back."""
+    person = await _whose(who, memory, number, space)
+    with unchanged(match):
+        return MemoryShape.of(await person.deactivate(number, revision=expected(match)))
+
+
+@router.get("/memories/{number}/history", summary="What a memory was before")
+async def memory_history(
+    who: Reader, memory: TheMemory, number: Number, space: SpaceQuery = None
+) -> list[MemoryVersionShape]:
+    """Return what a memory was before each of its changes, oldest first, and who changed it."""
+    person = await _whose(who, memory, number, space)
+    versions = await person.memory_history(number)
+    return [
+        MemoryVersionShape(
+            before=MemoryShape.of(version.before), action=version.action, actor=version.actor, at=version.at
+        )
+        for version in versions
+    ]
+
+
+@router.post("/memories/{number}/{action}", summary="Undo, approve, reject or bring back")
+async def act_on_memory(
+    who: App,
+    memory: TheMemory,
+    number: Number,
+    action: Literal["undo", "approve", "reject", "reactivate"],
+    response: Response,
+    space: SpaceQuery = None,
+) -> MemoryShape:
+    """Take the last change back; believe or do not believe what waits for approval; bring back what was put away."""
+    person = await _whose(who, memory, number, space)
+    actions = {
+        "undo": person.undo,
+        "approve": person.approve,
+        "reject": person.reject,
+        "reactivate": person.reactivate,
+    }
+    made = await actions[action](number)
+    response.headers["ETag"] = etag(made.revision)
+    return MemoryShape.of(made)
+
+
+async def _whose(who: Credential, memory: TheWhole, number: int, space: str | None) -> UserMemory:
+    """Return the user whom a memory is about. One of another space or user looks like none at all."""
+    found = await memory.memory(number, space=who.space_of(space))
+    if who.user not in (None, found.user):
+        raise NotFound(f"there is no memory {number}")
+    return who.person(memory, found.user, space=space)

@@ -1,0 +1,87 @@
+"""The log: what was said."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from aforesaid.domain.words import Role, Within
+from aforesaid.server.api.asking import (
+    PAGE,
+    Cursor,
+    Identifier,
+    Limit,
+    Moment,
+    OfUser,
+    Person,
+    SpaceQuery,
+    cursor_of,
+    number_of,
+)
+from aforesaid.server.api.once import IdempotencyKey
+from aforesaid.server.needs import App, TheMemory
+from aforesaid.server.shapes import MessagePage, MessageShape, ReceiptShape
+
+router = APIRouter(tags=["messages"])
+
+
+class NewMessage(OfUser):
+    """A message to store."""
+
+    role: Role = Field(examples=["user"])
+    text: str = Field(min_length=1, examples=["I moved to Berlin last week."])
+    session: Identifier | None = Field(default=None, description="A session by name. Default: by time.")
+    at: Moment | None = Field(default=None, description="When it was said. Default: now.")
+    id: Identifier | None = Field(
+        default=None, description="The platform's id. A message with an id that the thread has is not stored twice."
+    )
+    author: Identifier | None = Field(default=None, description="Who spoke, if not the user or the assistant.")
+    name: str | None = Field(default=None, max_length=255, description="What the speaker is called.")
+
+
+@router.get("/messages", summary="Read the log")
+async def list_messages(
+    person: Person,
+    within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
+    archived: Annotated[bool, Query(description="Also what a summary stands for.")] = True,
+    cursor: Cursor = None,
+    limit: Limit = PAGE,
+) -> MessagePage:
+    """Return the newest messages, oldest first; `next` leads further back."""
+    found = await person.history(limit, before=number_of(cursor), archived=archived, within=within)
+    more = cursor_of(found[0].seq) if len(found) == limit else None
+    return MessagePage(messages=[MessageShape.model_validate(each) for each in found], next=more)
+
+
+@router.post(
+    "/messages",
+    status_code=201,
+    summary="Store a message",
+    responses={200: {"description": "It had been stored before.", "model": ReceiptShape}},
+)
+async def add_message(
+    who: App,
+    memory: TheMemory,
+    new: NewMessage,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> ReceiptShape:
+    """Store a message for good. When this answers, it is on the disk (`durable`).
+
+    An Idempotency-Key becomes the message's id where none is given: it is recognised as long as the message is kept.
+    """
+    person = new.person(who, memory, space, new.session)
+    receipt = await person.add(
+        new.role, new.text, at=new.at, id=new.id if new.id is not None else key, author=new.author, name=new.name
+    )
+    if receipt.duplicate:
+        response.status_code = 200
+    return ReceiptShape(
+        message=MessageShape.model_validate(receipt.message),
+        durable=receipt.durable,
+        duplicate=receipt.duplicate,
+        notices=list(receipt.notices),
+    )

@@ -1,0 +1,157 @@
+"""Everything out, everything in, and somebody erased."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path as FilePath
+from typing import Annotated, Final
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from pydantic import BaseModel, Field
+from starlette.responses import StreamingResponse
+
+from aforesaid.errors import InvalidInput
+from aforesaid.memory import Memory
+from aforesaid.portability.exporting import LineWriter
+from aforesaid.server.api.asking import Identifier, SpaceQuery, named
+from aforesaid.server.auth import Credential
+from aforesaid.server.needs import Admin, TheMemory
+from aforesaid.server.shapes import Shape
+
+router = APIRouter(tags=["moving"])
+
+_LINES: Final = "application/x-ndjson"
+
+
+class ProblemShape(BaseModel):
+    """Something in a file that could not be taken in."""
+
+    where: str
+    why: str
+
+
+class LoadedShape(BaseModel):
+    """What was found in a file, and what became of it."""
+
+    format: str
+    found: dict[str, int] = Field(description="How many things of each kind there are in it.")
+    new: dict[str, int] = Field(description="How many of them were not here before.")
+    skipped: dict[str, int]
+    problems: int
+    examples: list[ProblemShape]
+    dry_run: bool
+
+
+class PurgedShape(Shape):
+    """How much was erased."""
+
+    messages: int
+    summaries: int
+    memories: int
+    of_others: int = Field(description="How many of these were others', made with the user's words.")
+
+
+@router.get(
+    "/export",
+    summary="Take everything out",
+    response_class=StreamingResponse,
+    responses={200: {"description": "JSON lines.", "content": {_LINES: {"schema": {"type": "string"}}}}},
+)
+async def export(
+    who: Admin,
+    memory: TheMemory,
+    vectors: Annotated[bool, Query(description="Also what an embedder made of the messages.")] = False,
+) -> StreamingResponse:
+    """Return everything that is stored, as it is now, as JSON lines that `load` and `aforesaid import` take in.
+
+    Needs an admin's key for all spaces. It is sent as it is read, however much there is. A stream that breaks off lacks
+    its last line with the sum, which is noticed when it is taken in.
+    """
+    _everywhere(who)
+    headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}
+    return StreamingResponse(_exported(memory, vectors=vectors), media_type=_LINES, headers=headers)
+
+
+@router.post("/import", summary="Take a file in")
+async def load(
+    request: Request,
+    who: Admin,
+    memory: TheMemory,
+    format: Annotated[str, Query(max_length=100, description="`auto`, or the name of a format.")] = "auto",  # noqa: A002
+    user: Annotated[Identifier | None, Query(description="Makes all of it the memory of one user.")] = None,
+    dry_run: Annotated[bool, Query(description="Only read it.")] = False,
+    space: SpaceQuery = None,
+) -> LoadedShape:
+    """Take in an export, or what another application wrote; the file is the body of the request.
+
+    What is here already is recognised. Needs an admin's key for all spaces: an export knows by itself where it belongs.
+    """
+    _everywhere(who)
+    with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
+        file = FilePath(folder) / "uploaded"
+        with file.open("wb") as out:
+            async for part in request.stream():
+                await asyncio.to_thread(out.write, part)
+        if not file.stat().st_size:
+            raise InvalidInput("the request has no body; send the file")
+        done = await memory.load(file, format, user=user, space=who.space_of(space), dry_run=dry_run)
+    examples = [ProblemShape(where=str(each.where), why=str(each.why)) for each in done.examples]
+    return LoadedShape(
+        format=done.format,
+        found=done.found,
+        new=done.new,
+        skipped=done.skipped,
+        problems=done.problems,
+        examples=examples,
+        dry_run=done.dry_run,
+    )
+
+
+@router.delete("/users/{user}", summary="Erase somebody")
+async def purge(
+    who: Admin,
+    memory: TheMemory,
+    user: Annotated[Identifier, Path(examples=["ann"])],
+    confirm: Annotated[str, Query(description="The user's id once more: there is no way back.", examples=["ann"])],
+    space: SpaceQuery = None,
+) -> PurgedShape:
+    """Erase a user for good: messages, summaries, memories, facts, settings, from every byte. There is no way back."""
+    whose, where = named(who, user), who.space_of(space)
+    if confirm != whose:
+        raise InvalidInput("to erase somebody for good, repeat their id in `confirm`")
+    return PurgedShape.model_validate(await memory.purge(whose, space=where, actor=who.actor))
+
+
+async def _exported(memory: Memory, *, vectors: bool) -> AsyncIterator[bytes]:
+    """Return the lines of an export, a page at a time."""
+    pages = _Pages()
+    lines = LineWriter(pages)  # type: ignore[arg-type] # all that it does is write
+    lines.begin(vectors=vectors)
+    async for page in memory.store.dump(vectors=vectors):
+        lines.write(page)
+        yield pages.taken()
+    lines.end()
+    yield pages.taken()
+
+
+class _Pages:
+    """What was written and not sent yet."""
+
+    def __init__(self) -> None:
+        self._written: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self._written.append(data)
+        return len(data)
+
+    def taken(self) -> bytes:
+        whole = b"".join(self._written)
+        self._written.clear()
+        return whole
+
+
+def _everywhere(who: Credential) -> None:
+    if not who.everywhere:
+        raise HTTPException(403, "This is about all spaces together; the key is for one of them.")

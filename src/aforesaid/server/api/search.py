@@ -1,0 +1,48 @@
+"""Finding things again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from aforesaid.domain.words import HitKind, Within
+from aforesaid.messages import MOST_AROUND
+from aforesaid.recall import USUAL_KINDS, Arms
+from aforesaid.server.api.asking import Limit, Moment, Person
+from aforesaid.server.shapes import HitShape
+
+router = APIRouter(tags=["search"])
+
+
+class Found(BaseModel):
+    """What was found, best first."""
+
+    hits: list[HitShape]
+
+
+@router.get("/search", summary="Search")
+async def search(
+    person: Person,
+    q: Annotated[str, Query(max_length=10_000, description="Anything.", examples=["Where does Ann live?"])],
+    limit: Limit = 10,
+    within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
+    kinds: Annotated[list[HitKind] | None, Query(description="What to look for. Default: messages.")] = None,
+    arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
+    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="So many messages around each hit.")] = 0,
+    similarity: Annotated[float | None, Query(ge=-1, le=1, description="Only what is at least as near.")] = None,
+    at: Annotated[Moment | None, Query(description="When it is asked. Default: now.")] = None,
+) -> Found:
+    """Return what fits best, by its words and by its meaning, and why."""
+    hits = await person.search(
+        q,
+        limit,
+        within=within,
+        at=at,
+        arms=arms,
+        kinds=USUAL_KINDS if kinds is None else kinds,
+        around=around,
+        similarity=similarity,
+    )
+    return Found(hits=[HitShape.of(hit) for hit in hits])

@@ -1,0 +1,31 @@
+"""Sessions: stretches of talk."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from aforesaid.domain.words import Within
+from aforesaid.server.api.asking import PAGE, Limit, Person
+from aforesaid.server.shapes import SessionShape
+
+router = APIRouter(tags=["sessions"])
+
+
+class SessionList(BaseModel):
+    """Sessions, oldest first."""
+
+    sessions: list[SessionShape]
+
+
+@router.get("/sessions", summary="List sessions")
+async def list_sessions(
+    person: Person,
+    within: Annotated[Within, Query(description="Of the user, of the thread, or one session.")] = "user",
+    limit: Limit = PAGE,
+) -> SessionList:
+    """Return the newest sessions, oldest first, each active, idle or closed."""
+    found = await person.sessions(limit, within=within)
+    return SessionList(sessions=[SessionShape.of(each) for each in found])

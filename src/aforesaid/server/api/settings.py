@@ -1,0 +1,59 @@
+"""Settings that live in the store and act at once: of a user, or of a whole space."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException
+from pydantic import BaseModel, Field, StringConstraints
+
+from aforesaid.server.api.asking import Body, Identifier, SpaceQuery, UserQuery
+from aforesaid.server.needs import App, Reader, TheMemory
+
+router = APIRouter(tags=["settings"])
+
+Value = Annotated[str, StringConstraints(max_length=100_000)] | int | float | bool | None
+
+
+class SettingsShape(BaseModel):
+    """Settings of a user, or of a space."""
+
+    space: str
+    user: str | None = Field(description="Null for the settings of the space.")
+    settings: dict[str, str | int | float | bool | None] = Field(examples=[{"summary_every_n": 20}])
+
+
+class SettingsEdit(Body):
+    """What to set. Null takes a setting back to its default."""
+
+    settings: dict[Identifier, Value] = Field(min_length=1, max_length=100, examples=[{"summary_every_n": 20}])
+
+
+@router.get("/settings", summary="Read settings")
+async def read_settings(
+    who: Reader, memory: TheMemory, user: UserQuery = None, space: SpaceQuery = None
+) -> SettingsShape:
+    """Return what was set for a user; without one, for the whole space."""
+    whose, where = who.user_of(user), who.space_of(space)
+    found = memory.settings(where) if whose is None else who.person(memory, whose, space=space).settings()
+    return SettingsShape(space=where, user=whose, settings=await found)
+
+
+@router.put("/settings", summary="Change settings")
+async def change_settings(
+    who: App, memory: TheMemory, edit: SettingsEdit, user: UserQuery = None, space: SpaceQuery = None
+) -> SettingsShape:
+    """Change settings of a user; without one, of the whole space, which needs the role admin. They act at once.
+
+    Models and their addresses cannot be changed over HTTP.
+    """
+    whose, where = who.user_of(user), who.space_of(space)
+    if whose is None and not who.may("admin"):
+        raise HTTPException(403, "The settings of a space need the role admin; name a user.")
+    person = None if whose is None else who.person(memory, whose, space=space)
+    for key, value in edit.settings.items():
+        if person is None:
+            await memory.set(key, value, space=where, actor=who.actor)
+        else:
+            await person.set(key, value)
+    return await read_settings(who, memory, user, space)

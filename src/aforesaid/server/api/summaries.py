@@ -1,0 +1,93 @@
+"""Summaries: read, made now, corrected, taken back."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import BaseModel, Field
+
+from aforesaid.domain.summary import SummaryKind
+from aforesaid.server.api.asking import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
+from aforesaid.server.api.once import IdempotencyKey, Once
+from aforesaid.server.needs import App, TheMemory
+from aforesaid.server.shapes import MessageShape, SummaryShape
+
+router = APIRouter(tags=["summaries"])
+
+
+class Summaries(BaseModel):
+    """Summaries, highest level first."""
+
+    summaries: list[SummaryShape]
+
+
+class SummaryWanted(OfUser):
+    """Whose talk to summarise."""
+
+
+class SummaryEdit(Body):
+    """The text that a summary should have."""
+
+    text: str = Field(min_length=1, examples=["Ann moved to Berlin and likes it."])
+
+
+@router.get("/summaries", summary="List summaries")
+async def list_summaries(
+    person: Person,
+    active: Annotated[bool | None, Query(description="Only active ones, or only others. Default: active ones.")] = None,
+    kind: SummaryKind | None = None,
+    day: Annotated[date | None, Query(description="Only those of a day.")] = None,
+    every: Annotated[bool, Query(description="In every state, whatever `active` says.")] = False,
+) -> Summaries:
+    """Return a user's summaries, highest level first."""
+    state = None if every else active is not False
+    found = await person.summaries(active=state, kind=kind, day=day)
+    return Summaries(summaries=[SummaryShape.model_validate(each) for each in found])
+
+
+@router.post("/summaries", summary="Summarise now")
+async def summarize(
+    who: App,
+    memory: TheMemory,
+    wanted: SummaryWanted,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> Summaries:
+    """Summarise now, however little there is, and return what was made."""
+    person = wanted.person(who, memory, space)
+
+    async def make() -> Summaries:
+        made = await person.summarize()
+        return Summaries(summaries=[SummaryShape.model_validate(each) for each in made])
+
+    return await Once(memory.store, who, person.scope, key, wanted).carry_out(Summaries, make, response)
+
+
+@router.get("/summaries/{number}/messages", summary="What a summary stands for")
+async def summary_messages(person: Person, number: Number) -> list[MessageShape]:
+    """Return the messages below a summary of any level, oldest first."""
+    return [MessageShape.model_validate(each) for each in await person.summary_messages(number)]
+
+
+@router.put("/summaries/{number}", summary="Correct a summary")
+async def edit_summary(
+    who: App, memory: TheMemory, number: Number, edit: SummaryEdit, user: UserQuery = None, space: SpaceQuery = None
+) -> SummaryShape:
+    """Correct an active summary. The new text is its next version, with an id of its own; the old one is kept.
+
+    Whoever corrects a version that is no longer the newest is refused: an id is an ETag here.
+    """
+    person = who.person(memory, named(who, user), space=space)
+    return SummaryShape.model_validate(await person.edit_summary(number, edit.text, editor=who.actor))
+
+
+@router.post("/summaries/{number}/roll-back", summary="Take a summary back")
+async def roll_back(
+    who: App, memory: TheMemory, number: Number, user: UserQuery = None, space: SpaceQuery = None
+) -> SummaryShape:
+    """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+    person = who.person(memory, named(who, user), space=space)
+    return SummaryShape.model_validate(await person.roll_back(number))

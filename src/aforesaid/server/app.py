@@ -1,0 +1,92 @@
+"""Putting the server together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from typing import Final
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+from starlette.routing import Route
+
+from aforesaid import __version__
+from aforesaid.errors import AforesaidError
+from aforesaid.extras import how_to_install
+from aforesaid.memory import Memory
+from aforesaid.models.redact import guard_logs, hide
+from aforesaid.server import api, panel, problems, signin, status
+from aforesaid.server.auth import Keys, Sessions
+from aforesaid.server.describe import describe
+from aforesaid.server.guard import Access, Headers, Hosts, Rates, Sizes
+from aforesaid.server.metrics import HttpMetrics
+from aforesaid.server.needs import Served
+from aforesaid.server.options import ServerOptions
+from aforesaid.server.pages import STATIC
+from aforesaid.server.proxy import routes as proxy
+
+_log: Final = logging.getLogger("aforesaid.server")
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    agents = app.state.agents
+    here: Served = app.state.served
+    # What finds things by meaning and counts tokens takes seconds to load; better now than when somebody waits.
+    here.finish(_warm_up(here.memory))
+    async with agents.session_manager.run() if agents is not None else nullcontext():
+        yield
+    await here.close()
+
+
+async def _warm_up(memory: Memory) -> None:
+    try:
+        await memory.user("nobody").context("hello")
+    except AforesaidError as error:
+        _log.warning("the first context failed: %s", error)
+
+
+def _serve_agents(app: FastAPI, memory: Memory) -> None:
+    """Serve agents too, where the extra `mcp` is installed."""
+    app.state.agents = None
+    try:
+        from aforesaid.server.mcp.http import McpEndpoint, over_http  # noqa: PLC0415
+    except ImportError as error:
+        _log.info("MCP is not served at /mcp (missing package: %s); %s", error.name, how_to_install("mcp"))
+        return
+    app.state.agents = over_http(memory)
+    app.router.routes.append(Route("/mcp", McpEndpoint(app.state.agents), name="mcp", include_in_schema=False))
+
+
+def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
+    """Make an ASGI application over an open memory. Closing the memory stays with the caller."""
+    chosen = options or ServerOptions()
+    keys = Keys(chosen.keys)
+    http = HttpMetrics()
+    app = FastAPI(
+        lifespan=_lifespan,
+        title="Aforesaid",
+        version=__version__,
+        summary="Long-term memory for chat bots and assistants.",
+        docs_url=None,  # they load their scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    rates = Rates(chosen.serving.requests_per_second, chosen.serving.burst)
+    app.state.served = Served(memory, chosen, keys, Sessions(keys), http, rates)
+    hide(app.state.served.link)
+    guard_logs()
+    problems.install(app)
+    app.router.routes.append(proxy.CHAT)
+    for router in (status.router, api.router, proxy.router, signin.router, panel.router):
+        app.include_router(router)
+    _serve_agents(app, memory)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    describe(app)
+    # The last one added is the first to see a request.
+    app.add_middleware(Sizes, most=chosen.serving.body_bytes)
+    app.add_middleware(Hosts, names=chosen.names)
+    app.add_middleware(Headers)
+    app.add_middleware(Access, metrics=http)
+    return app

@@ -1,0 +1,7 @@
+"""Who may do what: keys, sessions of browsers, and what a request is allowed because of them."""
+
+from aforesaid.server.auth.credential import ROLES, Credential, Role
+from aforesaid.server.auth.keys import Key, Keys, keys_path
+from aforesaid.server.auth.sessions import Sessions
+
+__all__ = ["ROLES", "Credential", "Key", "Keys", "Role", "Sessions", "keys_path"]

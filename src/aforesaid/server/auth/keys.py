@@ -1,0 +1,208 @@
+"""Keys: made once, shown once, kept as hashes in a file beside the store.
+
+They are no part of the store: a backup or an export of memories hands nobody access, and a key can be added or taken
+away while a server runs, also where the store lets only one process in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from aforesaid.domain import checks
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.server.auth.credential import ROLES, Credential, Role
+from aforesaid.settings import Secret, Settings
+from aforesaid.settings.locate import usual_place
+from aforesaid.store import sqlite_path
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes that change keys in the same moment are not kept apart there
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX: Final = "rk_"
+_ID_BYTES: Final = 4
+_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is kept of a key: never the key itself."""
+
+    id: str
+    name: str
+    role: Role
+    hash: str
+    space: str | None = None
+    user: str | None = None
+    created_at: str = ""
+    expires_at: str | None = None
+
+    def expired(self, now: datetime) -> bool:
+        """Tell whether its time is over."""
+        return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
+
+    @property
+    def credential(self) -> Credential:
+        """What a request with this key is allowed."""
+        return Credential(f"key:{self.id}", self.name, self.role, self.space, self.user)
+
+
+class Keys:
+    """The keys of a server. With a path, they are read again whenever the file has changed."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._keys: tuple[Key, ...] = ()
+        self._seen: tuple[int, int, int] | None = None
+
+    def all(self) -> tuple[Key, ...]:
+        """Return all keys, oldest first."""
+        self._refresh()
+        return self._keys
+
+    def find(self, token: str) -> Key | None:
+        """Return the key of a token, if there is one and its time is not over."""
+        # Tokens are random and long: a plain hash cannot be turned back, and comparing hashes tells nothing.
+        hashed = hash_of(token)
+        return self._valid(key for key in self.all() if key.hash == hashed)
+
+    def get(self, key_id: str) -> Key | None:
+        """Return a key by its id, if its time is not over."""
+        return self._valid(key for key in self.all() if key.id == key_id)
+
+    def add(
+        self,
+        name: str,
+        role: str,
+        *,
+        space: str | None = None,
+        user: str | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple[Key, Secret]:
+        """Make a key. Return it with its token, which nobody can show again."""
+        if role not in ROLES:
+            raise InvalidInput(f"unknown role {role!r}; use one of {', '.join(ROLES)}")
+        if user is not None and space is None:
+            raise InvalidInput("a key for one user is for one space; name the space")
+        if expires_at is not None:
+            checks.microseconds(expires_at, "the end of the key")
+        token = Secret(PREFIX + secrets.token_urlsafe(_KEY_BYTES))
+        key = Key(
+            id=secrets.token_hex(_ID_BYTES),
+            name=checks.identifier(name, "the key's name"),
+            role=role,
+            hash=hash_of(token),
+            space=None if space is None else checks.identifier(space, "the space"),
+            user=None if user is None else checks.identifier(user, "the user id"),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            expires_at=None if expires_at is None else expires_at.isoformat(timespec="seconds"),
+        )
+        with self._changing():
+            self._write((*self._keys, key))
+        return key, token
+
+    def remove(self, key_id: str) -> Key:
+        """Take a key away. It is refused from now on, in every process."""
+        with self._changing():
+            found = next((key for key in self._keys if key.id == key_id), None)
+            if found is None:
+                raise NotFound(f"there is no key {key_id!r}")
+            self._write(tuple(key for key in self._keys if key.id != key_id))
+        return found
+
+    def _valid(self, keys: Iterator[Key]) -> Key | None:
+        found = next(keys, None)
+        return None if found is None or found.expired(datetime.now(UTC)) else found
+
+    def _refresh(self) -> None:
+        if self._path is None:
+            return
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            self._keys, self._seen = (), None
+            return
+        seen = found.st_mtime_ns, found.st_size, found.st_ino
+        if seen != self._seen:
+            self._keys = _read(self._path)
+            self._seen = seen
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Let one process change the file at a time."""
+        if self._path is None:
+            yield
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self._path.with_name(f"{self._path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            self._refresh()
+            yield
+        finally:
+            os.close(lock)
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
+        if self._path is not None:
+            _replace(self._path, json.dumps({"keys": [asdict(key) for key in keys]}, ensure_ascii=False, indent=2))
+            self._seen = None
+        self._keys = keys
+
+
+def hash_of(token: str) -> str:
+    """Return what is kept of a token."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def keys_path(settings: Settings, location: str | os.PathLike[str] | None) -> Path | None:
+    """Return where the keys for a store are kept: where the settings say, or beside it. None for a store in memory."""
+    if settings.server.keys is not None:
+        return Path(settings.server.keys).expanduser()
+    where = settings.store if location is None else os.fspath(location)
+    if where is not None and where.startswith(("postgresql:", "postgres:")):
+        return usual_place(os.environ).with_name("keys.json")
+    for scheme in ("json:", "files:"):
+        if where is not None and where.startswith(scheme):
+            path = Path(where.removeprefix(scheme)).expanduser()
+            return path.with_name(f"{path.name}.keys.json")
+    file = sqlite_path(where)
+    return None if file is None else file.expanduser().with_name(f"{file.name}.keys.json")
+
+
+def _read(path: Path) -> tuple[Key, ...]:
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        keys = tuple(Key(**key) for key in content["keys"])
+        unknown = [key.id for key in keys if key.role not in ROLES or (key.space is None and key.user is not None)]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        # Nobody is let in by a file that cannot be read.
+        raise StoreDamaged(f"the keys in {path} cannot be read ({error}); mend the file, or move it away") from error
+    if unknown:
+        raise StoreDamaged(f"the keys {', '.join(unknown)} in {path} are for nobody; mend the file, or move it away")
+    return keys
+
+
+def _replace(path: Path, text: str) -> None:
+    """Put a text in the place of a file, as a whole, readable by nobody else."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

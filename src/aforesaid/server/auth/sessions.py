@@ -1,0 +1,61 @@
+"""Browsers that are signed in. They are forgotten when the server stops."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from aforesaid.server.auth.credential import Credential
+from aforesaid.server.auth.keys import Keys, hash_of
+from aforesaid.settings import Secret
+
+COOKIE: Final = "aforesaid_session"
+LASTS_SECONDS: Final = 7 * 24 * 60 * 60
+_MOST: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    credential: Credential
+    until: float
+
+
+class Sessions:
+    """The sessions of browsers, by the hash of what their cookie holds."""
+
+    def __init__(self, keys: Keys, clock: Callable[[], float] = time.monotonic) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._sessions: dict[str, _Session] = {}
+
+    def open(self, credential: Credential) -> Secret:
+        """Sign a browser in. Return what its cookie is to hold."""
+        self._tidy()
+        cookie = Secret(secrets.token_urlsafe(32))
+        signed_in = replace(credential, csrf=secrets.token_urlsafe(24))
+        self._sessions[hash_of(cookie)] = _Session(signed_in, self._clock() + LASTS_SECONDS)
+        return cookie
+
+    def find(self, cookie: str) -> Credential | None:
+        """Return who a cookie belongs to. A key that was taken away signs its browsers out."""
+        session = self._sessions.get(hash_of(cookie))
+        if session is None or session.until <= self._clock():
+            return None
+        kind, _, number = session.credential.id.partition(":")
+        if kind == "key" and self._keys.get(number) is None:
+            return None
+        return session.credential
+
+    def close(self, cookie: str) -> None:
+        """Sign a browser out."""
+        self._sessions.pop(hash_of(cookie), None)
+
+    def _tidy(self) -> None:
+        now = self._clock()
+        for name in [name for name, session in self._sessions.items() if session.until <= now]:
+            del self._sessions[name]
+        while len(self._sessions) >= _MOST:
+            del self._sessions[next(iter(self._sessions))]

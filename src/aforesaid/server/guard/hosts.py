@@ -1,0 +1,63 @@
+"""Only pages of our own may call, and only by our own name.
+
+A page somewhere in the web can make a browser send requests to this machine, under a name of its own that leads here
+(DNS rebinding) or across sites. The first is told by the Host header, the second by Origin.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aforesaid.server.problems import problem
+
+UNGUARDED: Final = ("/healthz", "/readyz")
+"""What asks these calls the server by whatever address it has, and learns nothing but that it runs."""
+
+
+class Hosts:
+    """Refuses requests under a foreign name, and from foreign pages."""
+
+    def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
+        self._app = app
+        self._names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in UNGUARDED:
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        if _name(host) not in self._names:
+            answer = problem(
+                421,
+                "wrong-host",
+                "This server is not called that. If it should be, add the name to server.hosts.",
+            )
+        elif not _own_page(headers, host):
+            answer = problem(403, "wrong-origin", "Requests from pages of other sites are refused.")
+        else:
+            await self._app(scope, receive, send)
+            return
+        await answer(scope, receive, send)
+
+
+def _name(host: str) -> str:
+    """Return a host without its port."""
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+def _own_page(headers: Headers, host: str) -> bool:
+    """Tell whether a request comes from a page of this server, or from no page at all."""
+    origin = headers.get("origin")
+    if origin is not None:
+        # Another port of the same machine is another site.
+        return urlsplit(origin).netloc.lower() == host
+    # A link on another page may lead here; anything else that a browser says comes from elsewhere may not.
+    elsewhere = headers.get("sec-fetch-site") in {"cross-site", "same-site"}
+    return not elsewhere or headers.get("sec-fetch-mode") == "navigate"

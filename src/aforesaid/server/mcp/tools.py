@@ -1,0 +1,235 @@
+"""The tools. Their descriptions are what an agent decides by."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+from aforesaid.domain.words import Category, MemoryState
+from aforesaid.errors import AforesaidError, NotFound
+from aforesaid.memory import UserMemory
+from aforesaid.models.redact import redact
+from aforesaid.server.mcp.who import Asked
+from aforesaid.server.shapes import MemoryShape
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+User = Annotated[
+    str | None, Field(description="Whose memory. Leave it out where the connection is for one user already.")
+]
+Importance = Annotated[int, Field(ge=1, le=10, description="1 to 10: 9 and 10 are critical, 5 is usual.")]
+Number = Annotated[int, Field(ge=1, description="The id of the memory, as get_memories returned it.")]
+
+
+class Found(BaseModel):
+    """Something that was found."""
+
+    kind: Literal["message", "summary", "memory", "session"]
+    id: str
+    text: str
+    at: str
+    score: float
+
+
+class Finds(BaseModel):
+    """What was found, best first."""
+
+    hits: list[Found]
+
+
+class Memories(BaseModel):
+    """Memories, newest first."""
+
+    memories: list[MemoryShape]
+
+
+class ContextText(BaseModel):
+    """What should be known to answer a message."""
+
+    text: str
+    tokens: int
+
+
+class PortraitText(BaseModel):
+    """What is known about a user."""
+
+    portrait: str | None
+
+
+class Kept(BaseModel):
+    """What became of a fact."""
+
+    outcome: Literal["stored", "known", "quarantined"]
+    reason: str
+    facts: str
+
+
+class Gone(BaseModel):
+    """What became of a wish to forget."""
+
+    found: bool
+    facts: str
+
+
+def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Tell the agent what it did wrong, instead of that something broke."""
+
+    @functools.wraps(tool)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await tool(*args, **kwargs)
+        except AforesaidError as error:
+            raise ToolError(redact(str(error)).encode(errors="backslashreplace").decode()) from error
+
+    return call
+
+
+class Tools(Asked):
+    """What an agent can do."""
+
+    @told
+    async def get_context(
+        self,
+        ctx: Context[Any, Any],
+        text: Annotated[str, Field(description="The message that you are about to answer.")],
+        budget: Annotated[int, Field(ge=256, le=200_000, description="Tokens at most.")] = 4_000,
+        user: User = None,
+    ) -> ContextText:
+        """Get everything that should be known to answer a message.
+
+        That is what is known about the user, summaries of what was said, and the parts of past conversations that fit.
+        Call this first, with the user's own words.
+        """
+        made = await self._person(ctx, user).context(text, budget)
+        return ContextText(text=made.text, tokens=made.tokens)
+
+    @told
+    async def search_memories(
+        self,
+        ctx: Context[Any, Any],
+        query: Annotated[str, Field(description="What to look for: words, a question, a date such as 'last May'.")],
+        limit: Annotated[int, Field(ge=1, le=100)] = 10,
+        user: User = None,
+    ) -> Finds:
+        """Search everything that was ever said or remembered, by words and by meaning.
+
+        Use it when get_context was not enough, or when you look for something in particular.
+        """
+        person = self._person(ctx, user)
+        hits = await person.search(query, limit, kinds=("message", "summary", "memory"))
+        return Finds(
+            hits=[
+                Found(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at.isoformat(), score=round(hit.score, 3))
+                for hit in hits
+            ]
+        )
+
+    @told
+    async def get_memories(
+        self,
+        ctx: Context[Any, Any],
+        category: Annotated[Category | None, Field(description="Only memories of this kind.")] = None,
+        state: Annotated[
+            MemoryState | None, Field(description="Only those in this state; 'quarantined' waits for approval.")
+        ] = None,
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
+        before: Annotated[int | None, Field(ge=1, description="To read on: the id of the last one.")] = None,
+        user: User = None,
+    ) -> Memories:
+        """List single remembered things about a user, newest first, with their ids.
+
+        They are appointments, facts, tasks, preferences and reminders.
+        """
+        who = self._who(ctx)
+        person = self._person(ctx, user)
+        found = await self._memory.memories(
+            category,
+            space=person.scope.space,
+            user=person.scope.user,
+            state=state,
+            limit=limit,
+            before=before,
+            actor=who.actor,
+        )
+        return Memories(memories=[MemoryShape.of(each) for each in found])
+
+    @told
+    async def portrait(self, ctx: Context[Any, Any], user: User = None) -> PortraitText:
+        """Get what is known about a user, in one text: facts, and what the last days were about."""
+        return PortraitText(portrait=await self._person(ctx, user).portrait())
+
+    @told
+    async def remember(
+        self,
+        ctx: Context[Any, Any],
+        fact: Annotated[str, Field(min_length=1, description="One statement, such as: prefers tea over coffee.")],
+        user: User = None,
+    ) -> Kept:
+        """Keep a statement about a user in mind. Newer information takes the place of older.
+
+        What reads like an instruction to a model is kept apart ('quarantined') until a person approves it.
+        """
+        kept = await self._person(ctx, user, "app").remember(fact)
+        return Kept(outcome=kept.outcome, reason=kept.reason, facts=kept.facts)
+
+    @told
+    async def add_memory(
+        self,
+        ctx: Context[Any, Any],
+        content: Annotated[str, Field(min_length=1, description="What to write down: Dentist on Monday at 9am.")],
+        category: Annotated[Category, Field(description="What kind of thing it is.")] = "fact",
+        importance: Importance = 5,
+        tags: Annotated[list[str], Field(max_length=20, description="Topics.")] = [],  # noqa: B006 - never changed
+        user: User = None,
+    ) -> MemoryShape:
+        """Write down one thing to remember: an appointment (schedule), a task, a reminder, a preference, a fact.
+
+        Times in the content ('on Monday at 9am') are understood.
+        """
+        person = self._person(ctx, user, "app")
+        return MemoryShape.of(await person.note(category, content, importance=importance, tags=tags))
+
+    @told
+    async def update_memory(
+        self,
+        ctx: Context[Any, Any],
+        id: Number,  # noqa: A002 - the name that agents know
+        content: str | None = None,
+        category: Category | None = None,
+        importance: Importance | None = None,
+        tags: list[str] | None = None,
+    ) -> MemoryShape:
+        """Correct a memory. What is not given stays as it is; what it was before is kept."""
+        person = await self._whose(ctx, id)
+        edited = await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags)
+        return MemoryShape.of(edited)
+
+    @told
+    async def delete_memory(self, ctx: Context[Any, Any], id: Number) -> MemoryShape:  # noqa: A002
+        """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
+        person = await self._whose(ctx, id)
+        return MemoryShape.of(await person.deactivate(id))
+
+    @told
+    async def forget(
+        self,
+        ctx: Context[Any, Any],
+        fact: Annotated[str, Field(min_length=1, description="What to forget, in a few words: likes pizza.")],
+        user: User = None,
+    ) -> Gone:
+        """Forget something about a user, because they asked for it. Says whether there was something to forget."""
+        gone = await self._person(ctx, user, "app").forget(fact)
+        return Gone(found=gone.found, facts=gone.facts)
+
+    async def _whose(self, ctx: Context[Any, Any], number: int) -> UserMemory:
+        who = self._who(ctx, "app")
+        found = await self._memory.memory(number, space=who.space_of(None))
+        if who.user not in (None, found.user):
+            raise NotFound(f"there is no memory {number}")
+        return who.person(self._memory, found.user)

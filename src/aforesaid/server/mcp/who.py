@@ -1,0 +1,36 @@
+"""From a request of an agent to the memory that it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+
+from aforesaid.errors import InvalidInput
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.server.auth import Credential, Role
+
+WhoAsks: TypeAlias = Callable[[Context[Any, Any]], Credential]
+
+
+class Asked:
+    """What tools and resources have in common."""
+
+    def __init__(self, memory: Memory, who_asks: WhoAsks) -> None:
+        self._memory = memory
+        self._who_asks = who_asks
+
+    def _who(self, ctx: Context[Any, Any], role: Role = "reader") -> Credential:
+        who = self._who_asks(ctx)
+        if not who.may(role):
+            raise ToolError(f"this needs a key with the role {role}; this one has the role {who.role}")
+        return who
+
+    def _person(self, ctx: Context[Any, Any], user: str | None, role: Role = "reader") -> UserMemory:
+        who = self._who(ctx, role)
+        named = who.user_of(user)
+        if named is None:
+            raise InvalidInput("say whose memory it is: name the user")
+        return who.person(self._memory, named)

@@ -1,0 +1,52 @@
+"""How a server is to be run."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from aforesaid.errors import InvalidInput
+from aforesaid.settings import Serving, Settings
+
+_LOOPBACK_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+_EVERYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - compared with, never bound to
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """What a server needs to know beside the memory that it serves."""
+
+    serving: Serving = field(default_factory=Serving)
+    auth: bool = True
+    keys: Path | None = None
+    """The file of the keys; None keeps them in memory."""
+    settings: Settings = field(default_factory=Settings)
+    """Where the models are that the proxy passes requests on to."""
+
+    def __post_init__(self) -> None:
+        """Refuse to let everybody in from everywhere."""
+        if not self.auth and not is_loopback(self.serving.host):
+            raise InvalidInput(
+                f"{self.serving.host} can be reached by other machines, and without keys everybody there could read "
+                "all memories; leave authentication on, or listen on 127.0.0.1"
+            )
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that a request may call the server by."""
+        # A server on all addresses does not know its names; further ones have to be given.
+        host = self.serving.host
+        own = () if host in _EVERYWHERE else (f"[{host}]" if ":" in host else host,)
+        return frozenset(name.lower() for name in (*_LOOPBACK_NAMES, *own, *self.serving.hosts))
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach an address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

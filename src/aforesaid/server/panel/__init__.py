@@ -1,0 +1,38 @@
+"""The control panel: pages to look at and to correct what is remembered.
+
+Each module has the routes of one page, or of a few that belong together, on a router of its own. Pages are rendered
+here and work without scripts; htmx exchanges parts of them where it is there. An address names a space and a user in
+its query, because the ids of users may hold anything, slashes too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter
+
+from aforesaid.domain.memory import CATEGORIES
+from aforesaid.server.pages import environment
+from aforesaid.server.panel import (
+    audit,
+    data,
+    health,
+    inspector,
+    memories,
+    overview,
+    people,
+    search,
+    settings,
+    shown,
+    summaries,
+    timeline,
+)
+
+PARTS: Final = (overview, people, memories, timeline, summaries, search, inspector, settings, audit, health, data)
+"""The modules with routes."""
+
+router = APIRouter(include_in_schema=False)
+environment.filters.update(shown.FILTERS)
+environment.globals["categories"] = CATEGORIES
+for part in PARTS:
+    router.include_router(part.router)

@@ -1,0 +1,54 @@
+"""Who looked at what, and who changed what."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from aforesaid.domain.report import AuditEntry
+from aforesaid.server.needs import Admin
+from aforesaid.server.panel.view import Looking, Person, View
+
+router = APIRouter()
+
+_ROWS: Final = 200
+_PEOPLE: Final = 50
+"""Without a person: the newest entries about so many of those who were active last, and about the space itself."""
+
+
+@router.get("/audit")
+async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by: str = "") -> Response:
+    """Show the newest entries of the audit log: about one person, or about those who were active last."""
+    del who
+    found = await _entries(view, user.strip())
+    actions = sorted({entry.action for entry in found})
+    shown = [
+        entry for entry in found if action in ("", entry.action) and by.strip().casefold() in entry.actor.casefold()
+    ]
+    return view.page(
+        "audit.html",
+        entries=shown[:_ROWS],
+        actions=actions,
+        action=action,
+        by=by.strip(),
+        user=user.strip(),
+        people=await view.offered(),
+    )
+
+
+@router.get("/person/audit")
+async def of_person(person: Person, who: Admin) -> Response:
+    """Show the newest entries about a person."""
+    del who
+    entries = list(reversed(await person.memory.audit(_ROWS)))
+    return await person.page("person/audit.html", tab="audit", entries=entries)
+
+
+async def _entries(view: View, user: str) -> list[AuditEntry]:
+    people = [user] if user else [each.id for each in (await view.people())[:_PEOPLE]]
+    found = [entry for each in people for entry in await view.person(each).audit(_ROWS)]
+    if not user and view.who.user is None:
+        found += await view.memory.audit(_ROWS, space=view.space)
+    return sorted(found, key=lambda entry: entry.id, reverse=True)

@@ -1,0 +1,114 @@
+"""Everything at once: taken along, taken in, and erased. Erasing has to be confirmed."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+from fastapi import APIRouter, File, Form, HTTPException, UploadFile
+from starlette.responses import Response, StreamingResponse
+
+from aforesaid.errors import InvalidInput
+from aforesaid.portability import READERS, Loaded
+from aforesaid.server.auth import Credential
+from aforesaid.server.needs import Admin, served
+from aforesaid.server.panel.view import Looking, View
+
+router = APIRouter()
+
+_FORMATS: Final = ("auto", *READERS)
+_PIECE: Final = 256 * 1024
+
+
+@router.get("/data")
+async def data(view: Looking, who: Admin) -> Response:
+    """Show what can be done with all of it."""
+    del who
+    return await _page(view, None)
+
+
+@router.get("/data/export")
+async def export(view: Looking, who: Admin) -> Response:
+    """Send everything, of all spaces, as one file."""
+    _everything(who)
+    folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
+    path = Path(folder) / "aforesaid.jsonl.gz"
+    try:
+        await view.memory.export(path)
+    except BaseException:
+        await asyncio.to_thread(shutil.rmtree, folder)
+        raise
+    name = f"aforesaid-{datetime.now(UTC):%Y-%m-%d}.jsonl.gz"
+    told = {"Content-Disposition": f'attachment; filename="{name}"', "Content-Length": str(path.stat().st_size)}
+    return StreamingResponse(_pieces(path), headers=told, media_type="application/gzip")
+
+
+@router.post("/data/import")
+async def take_in(
+    view: Looking,
+    who: Admin,
+    file: Annotated[UploadFile, File()],
+    format: Annotated[str, Form()] = "auto",  # noqa: A002 - the public name of the file's format
+    user: Annotated[str, Form()] = "",
+    trial: Annotated[str, Form()] = "",
+) -> Response:
+    """Take a file in: an export, or what another application wrote."""
+    _everything(who)
+    if format not in _FORMATS:
+        raise InvalidInput(f"unknown format {format!r}; use one of {', '.join(_FORMATS)}")
+    with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
+        # The name can say what it is; where it lies is decided here.
+        path = Path(folder) / f"file{''.join(Path(file.filename or '').suffixes[-2:])[:20]}"
+        await asyncio.to_thread(_keep, file, path)
+        loaded = await view.memory.load(path, format, user=user.strip() or None, space=view.space, dry_run=bool(trial))
+    return await _page(view, loaded)
+
+
+@router.post("/data/purge")
+async def purge(
+    view: Looking, who: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
+) -> Response:
+    """Erase a person for good, once their id was typed twice."""
+    whose = view.person(user.strip()).scope.user
+    if confirm.strip() != whose:
+        raise InvalidInput(f"type {whose!r} a second time to erase it; nothing was erased")
+    done = await view.memory.purge(whose, space=view.space, actor=who.actor)
+    said = (
+        f"Erased for good: {done.messages} messages, {done.summaries} summaries, {done.memories} memories of {whose}."
+    )
+    return view.done(said, view.address("/data"))
+
+
+async def _page(view: View, loaded: Loaded | None) -> Response:
+    return view.page(
+        "data.html",
+        people=await view.offered(),
+        formats=_FORMATS,
+        loaded=loaded,
+        most=served(view.request).options.serving.body_bytes,
+    )
+
+
+def _everything(who: Credential) -> None:
+    if not who.everywhere:
+        raise HTTPException(403, "This is about all spaces together; the key is for one of them.")
+
+
+def _keep(file: UploadFile, path: Path) -> None:
+    with path.open("xb") as target:
+        shutil.copyfileobj(file.file, target)
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    """Give a file out piece by piece, then remove it with its folder."""
+    try:
+        with path.open("rb") as source:
+            while piece := await asyncio.to_thread(source.read, _PIECE):
+                yield piece
+    finally:
+        await asyncio.to_thread(shutil.rmtree, path.parent)

@@ -1,0 +1,283 @@
+"""Memories: all of them, with filters; written, corrected, put away, brought back, approved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final, cast
+
+from fastapi import APIRouter, Depends, Form
+from starlette.responses import Response
+
+from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, Memory
+from aforesaid.domain.message import Message
+from aforesaid.domain.words import Category, MemoryState
+from aforesaid.errors import InvalidInput
+from aforesaid.memory import UserMemory
+from aforesaid.server.needs import App
+from aforesaid.server.panel import forms
+from aforesaid.server.panel.view import Looking, Person, View
+
+router = APIRouter()
+
+BANDS: Final = {name: (least, most) for name, least, most in (
+    ("low", 1, 3), ("medium", 4, 6), ("high", 7, 8), ("critical", 9, 10),
+)}  # fmt: skip
+_PAGE: Final = 50
+_AT_ONCE: Final = 500
+_MOST_LOOKED_THROUGH: Final = 20_000
+_SOURCES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is looked for. An empty one is no filter."""
+
+    category: str
+    state: str
+    importance: str
+    text: str
+
+    @property
+    def chosen(self) -> dict[str, str | None]:
+        """Those that differ from what is usual, for addresses."""
+        return {
+            "category": self.category,
+            "state": None if self.state == "active" else self.state,
+            "importance": self.importance,
+            "text": self.text,
+        }
+
+    @property
+    def any(self) -> bool:
+        """Whether there is one."""
+        return any(self.chosen.values())
+
+    @property
+    def known_category(self) -> Category | None:
+        """The category, None for all."""
+        return cast("Category", self.category) if self.category else None
+
+    @property
+    def known_state(self) -> MemoryState | None:
+        """The state, None for all."""
+        return None if self.state == "all" else cast("MemoryState", self.state)
+
+    def fits(self, memory: Memory) -> bool:
+        """Tell whether a memory has the importance and the words."""
+        least, most = BANDS.get(self.importance, (1, 10))
+        return least <= memory.importance <= most and self.text.casefold() in memory.text.casefold()
+
+
+def _filters(category: str = "", state: str = "active", importance: str = "", text: str = "") -> Filters:
+    for value, known, what in (
+        (category, ("", *CATEGORIES), "category"),
+        (state, ("all", *STATES), "state"),
+        (importance, ("", *BANDS), "importance"),
+    ):
+        if value not in known:
+            raise InvalidInput(f"unknown {what} {value!r}; use one of {', '.join(each for each in known if each)}")
+    return Filters(category, state, importance, text.strip())
+
+
+Filtered = Annotated[Filters, Depends(_filters)]
+
+
+@router.get("/memories")
+async def everybody(view: Looking, filters: Filtered, user: str = "", before: int | None = None) -> Response:
+    """Show the memories of everybody in the space, newest first."""
+    whose = view.who.user_of(user or None)
+    found, further = await _looked_for(view, filters, whose, before)
+    return view.page(
+        "memories.html",
+        memories=found,
+        filters=filters,
+        user=whose or "",
+        further=further,
+        people=await view.offered(),
+        waiting=len(await _waiting(view, whose)),
+    )
+
+
+@router.get("/person/memories")
+async def of_person(person: Person, filters: Filtered) -> Response:
+    """Show the memories of a person, most important first."""
+    found = await person.memory.memories(filters.known_category, active=None, state=filters.known_state)
+    return await person.page(
+        "person/memories.html",
+        tab="memories",
+        memories=[memory for memory in found if filters.fits(memory)],
+        filters=filters,
+    )
+
+
+@router.post("/memories/add")
+async def add(
+    view: Looking,
+    _: App,
+    user: Annotated[str, Form()],
+    text: Annotated[str, Form()],
+    category: Annotated[str, Form()] = "other",
+    importance: Annotated[str, Form()] = str(USUAL_IMPORTANCE),
+    tags: Annotated[str, Form()] = "",
+    when: Annotated[str, Form()] = "",
+) -> Response:
+    """Write a memory down."""
+    person = view.person(user.strip())
+    memory = await person.note(
+        cast("Category", category),
+        forms.text(text).strip(),
+        importance=forms.whole(importance, "the importance"),
+        tags=forms.words(tags),
+        when=forms.moment(when, "the time"),
+    )
+    back = view.address("/person/memories", user=person.scope.user)
+    return view.done("Remembered.", back, "part/memory.html", memory=memory, new=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One memory that somebody may change, and whose it is."""
+
+    view: View
+    person: UserMemory
+
+    def done(self, what: str, memory: Memory) -> Response:
+        """Answer to a change: with the memory as it is now, and with a way back where it is gone from the list."""
+        gone = memory.state == "deactivated"
+        return self.view.done(
+            f"{what}: {_short(memory)}",
+            self.view.address("/person/memories", user=memory.user),
+            "part/deleted.html" if gone else "part/memory.html",
+            undo=memory.id if gone else None,
+            memory=memory,
+        )
+
+
+async def _choice(view: Looking, _: App, number: int) -> Choice:
+    return Choice(view, (await _one(view, number))[1])
+
+
+Chosen = Annotated[Choice, Depends(_choice)]
+
+
+@router.post("/memories/{number}/delete")
+async def delete(chosen: Chosen, number: int) -> Response:
+    """Put a memory away, with one click. It can be brought back with one more."""
+    return chosen.done("Deleted", await chosen.person.deactivate(number))
+
+
+@router.post("/memories/{number}/undo")
+async def undo(chosen: Chosen, number: int) -> Response:
+    """Take the last change of a memory back."""
+    return chosen.done("Taken back", await chosen.person.undo(number))
+
+
+@router.post("/memories/{number}/restore")
+async def restore(chosen: Chosen, number: int) -> Response:
+    """Bring a memory back that was put away, superseded or over."""
+    return chosen.done("Brought back", await chosen.person.reactivate(number))
+
+
+@router.post("/memories/{number}/approve")
+async def approve(chosen: Chosen, number: int) -> Response:
+    """Believe a memory that waits."""
+    return chosen.done("Approved", await chosen.person.approve(number))
+
+
+@router.post("/memories/{number}/reject")
+async def reject(chosen: Chosen, number: int) -> Response:
+    """Do not believe a memory that waits."""
+    return chosen.done("Rejected", await chosen.person.reject(number))
+
+
+@router.post("/memories/{number}/delivered")
+async def delivered(chosen: Chosen, number: int) -> Response:
+    """Take a reminder off the list: it was delivered, or is done."""
+    await chosen.person.delivered(number)
+    memory, _ = await _one(chosen.view, number)
+    return chosen.done("Done", memory)
+
+
+@router.get("/memories/{number}")
+async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
+    """Show one memory: as it is, or as a form to correct it."""
+    memory, person = await _one(view, number)
+    if view.partly:
+        return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory)
+    history = await person.memory_history(number)
+    return view.page("memory.html", memory=memory, edit=edit, history=history, sources=await _sources(person, memory))
+
+
+@router.post("/memories/{number}")
+async def correct(
+    chosen: Chosen,
+    number: int,
+    text: Annotated[str, Form()],
+    category: Annotated[str, Form()],
+    importance: Annotated[str, Form()],
+    tags: Annotated[str, Form()] = "",
+    revision: Annotated[str, Form()] = "",
+) -> Response:
+    """Correct a memory. What somebody else changed since it was read is not overwritten."""
+    memory = await chosen.person.edit_memory(
+        number,
+        text=forms.text(text).strip(),
+        category=cast("Category", category),
+        importance=forms.whole(importance, "the importance"),
+        tags=forms.words(tags),
+        revision=forms.whole(revision, "the revision") if revision else None,
+    )
+    return chosen.done("Corrected", memory)
+
+
+@router.get("/memories/{number}/story")
+async def story(view: Looking, number: int) -> Response:
+    """Show what a memory rests on, and what it was before."""
+    memory, person = await _one(view, number)
+    history = await person.memory_history(number)
+    return view.page("part/story.html", memory=memory, history=history, sources=await _sources(person, memory))
+
+
+async def _one(view: View, number: int) -> tuple[Memory, UserMemory]:
+    """Return a memory and whose it is. One of another space, or of another person, does not exist."""
+    memory = await view.memory.memory(number, space=view.space)
+    return memory, view.person(memory.user)
+
+
+async def _looked_for(view: View, filters: Filters, user: str | None, before: int | None) -> tuple[list[Memory], bool]:
+    """Return a page of memories, and whether there are more."""
+    found: list[Memory] = []
+    looked, last = 0, before
+    while len(found) <= _PAGE and looked < _MOST_LOOKED_THROUGH:
+        size = _AT_ONCE if filters.importance else _PAGE + 1
+        some = await view.memory.memories(
+            filters.known_category,
+            space=view.space,
+            user=user,
+            active=None,
+            state=filters.known_state,
+            containing=filters.text or None,
+            before=last,
+            limit=size,
+            actor=view.who.actor,
+        )
+        found += [memory for memory in some if filters.fits(memory)]
+        if len(some) < size:
+            return found[:_PAGE], len(found) > _PAGE
+        looked, last = looked + len(some), some[-1].id
+    return found[:_PAGE], True
+
+
+async def _waiting(view: View, user: str | None) -> list[Memory]:
+    return await view.memory.memories(space=view.space, user=user, active=None, state="quarantined", limit=_PAGE)
+
+
+async def _sources(person: UserMemory, memory: Memory) -> list[Message]:
+    """Return the first of the messages that a memory was learned from."""
+    found = [await person.history(1, before=seq + 1) for seq in memory.sources[:_SOURCES]]
+    return [message for some, seq in zip(found, memory.sources, strict=False) for message in some if message.seq == seq]
+
+
+def _short(memory: Memory, most: int = 60) -> str:
+    text = " ".join(memory.text.split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"

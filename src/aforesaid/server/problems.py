@@ -1,0 +1,163 @@
+"""Errors as every client can read them: problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from aforesaid import errors
+from aforesaid.models.redact import redact
+from aforesaid.server.pages import page
+
+MEDIA_TYPE: Final = "application/problem+json"
+_NAMESPACE: Final = "urn:aforesaid:problem:"
+
+_STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
+    (errors.TooLarge, 413, "too-large"),
+    (errors.InvalidInput, 422, "invalid-input"),
+    (errors.NotFound, 404, "not-found"),
+    (errors.SourcesChanged, 409, "changed-meanwhile"),
+    (errors.SpendingLimit, 429, "spending-limit"),
+    (errors.NoModel, 503, "no-model"),
+    (errors.ModelUnavailable, 503, "model-unavailable"),
+    (errors.ModelError, 502, "model-failed"),
+    (errors.StoreFull, 507, "store-full"),
+    (errors.StoreError, 503, "store-unavailable"),
+    (errors.AforesaidError, 500, "failed"),
+)
+"""The first that fits counts."""
+
+_UNROUTED: Final = {
+    404: "There is nothing at this address.",
+    405: "What is at this address cannot be asked for in this way.",
+}
+
+
+class Wrong(BaseModel):
+    """One thing that is wrong with a request."""
+
+    where: str = Field(examples=["body.importance"])
+    what: str = Field(examples=["Input should be less than or equal to 10"])
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do."""
+
+    type: str = Field(examples=["urn:aforesaid:problem:not-found"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["there is no memory 7"])
+    errors: list[Wrong] = Field(default=[], description="Each thing that is wrong, where several can be.")
+
+
+def problem(
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a problem."""
+    body = Problem(
+        type=_NAMESPACE + kind, title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(wrong)
+    )
+    return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def _answer(
+    request: Request,
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a problem, in the form that the caller knows."""
+    if _wants_page(request):
+        title = HTTPStatus(status).phrase
+        shown = page(request, "problem.html", status=status, title=title, detail=detail)
+        shown.headers.update(headers or {})
+        return shown
+    if not request.url.path.startswith("/v1/"):
+        return problem(status, kind, detail, wrong=wrong, headers=headers)
+    # As OpenAI's API tells errors: its clients show the message.
+    error = {"message": detail, "type": kind.replace("-", "_"), "param": None, "code": kind.replace("-", "_")}
+    return JSONResponse({"error": error}, status, headers=headers)
+
+
+def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
+    """Answer with what an error of ours says."""
+    status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
+    headers = {}
+    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
+        headers["Retry-After"] = str(math.ceil(error.retry_after))
+    # Half of a surrogate pair in what was sent cannot be sent back.
+    said = redact(str(error)).encode(errors="backslashreplace").decode()
+    return _answer(request, status, kind, said, headers=headers)
+
+
+def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Declare problems that a route answers with, for its description."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
+def install(app: FastAPI) -> None:
+    """Let every failure of an application be a problem."""
+
+    async def ours(request: Request, error: Exception) -> Response:
+        assert isinstance(error, errors.AforesaidError)  # noqa: S101 - registered for these alone
+        return _problem_of(request, error)
+
+    async def unfit(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101
+        wrong = [Wrong(where=_place(each["loc"]), what=str(each["msg"])) for each in error.errors()]
+        detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
+        return _answer(request, 422, "invalid-input", detail, wrong=wrong)
+
+    async def refused(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101
+        if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
+            after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+            return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
+        phrase = HTTPStatus(error.status_code).phrase
+        detail = str(error.detail)
+        if detail == phrase:  # Nothing of ours said so: no route did.
+            detail = _UNROUTED.get(error.status_code, detail)
+        return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=error.headers)
+
+    async def unexpected(request: Request, _: Exception) -> Response:
+        # What happened is in the log of the server, which its caller may not be allowed to read.
+        return _answer(request, 500, "failed", "Something went wrong here; the server's log says what.")
+
+    app.add_exception_handler(errors.AforesaidError, ours)
+    app.add_exception_handler(RequestValidationError, unfit)
+    app.add_exception_handler(HTTPException, refused)
+    app.add_exception_handler(Exception, unexpected)
+
+
+def _is_browsing(request: Request) -> bool:
+    """Tell whether a person looks at pages, who is to be shown where to sign in."""
+    return request.method == "GET" and _wants_page(request)
+
+
+def _wants_page(request: Request) -> bool:
+    """Tell whether a browser shows to somebody what is answered."""
+    asked = "text/html" in request.headers.get("accept", "") and "authorization" not in request.headers
+    return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
+
+
+def _place(parts: Sequence[object]) -> str:
+    return ".".join(str(part).encode(errors="backslashreplace").decode() for part in parts)

@@ -1,0 +1,105 @@
+"""Passing requests on to the provider, and its answers back."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from multidict import CIMultiDictProxy
+from starlette.requests import Request
+from yarl import URL
+
+from aforesaid.errors import NoModel
+from aforesaid.models.redact import hide, hide_address
+from aforesaid.settings import Provider, Settings
+
+_TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
+_CONNECTIONS: Final = 1_000
+_LARGE: Final = 1024 * 1024
+"""What has more bytes is sent piece by piece."""
+_KEPT_BACK: Final = frozenset(
+    {
+        "authorization", "cookie", "host", "origin", "referer", "content-length", "connection", "keep-alive",
+        "transfer-encoding", "upgrade", "te", "trailer", "accept-encoding", "expect", "x-csrf-token",
+        "proxy-authorization", "proxy-connection", "forwarded",
+    }
+)  # fmt: skip
+"""What is between a client and this server, or between it and the provider."""
+_NOT_RETURNED: Final = frozenset(
+    {
+        "connection", "keep-alive", "transfer-encoding", "upgrade", "trailer", "content-length", "date", "server",
+        "set-cookie", "content-security-policy", "strict-transport-security", "alt-svc",
+    }
+)  # fmt: skip
+
+
+class Upstream:
+    """The providers behind the proxy, and the connections to them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client: ClientSession | None = None
+        for provider in settings.providers.values():
+            hide(provider.api_key)
+            hide_address(provider.base_url)
+
+    def choose(self, model: object) -> tuple[Provider, str | None]:
+        """Return the provider for a model, and the name that it knows the model by. `PROVIDER:MODEL` names both."""
+        providers = self._settings.providers
+        if isinstance(model, str):
+            name, colon, rest = model.partition(":")
+            if colon and name in providers:
+                return providers[name], rest
+        chain = self._settings.route("chat").chain
+        chosen = self._settings.server.upstream or (chain[0].provider if chain else None)
+        if chosen is None or chosen not in providers:
+            raise NoModel(
+                "there is no model behind this proxy; name one in aforesaid.toml, such as "
+                'models.default = "ollama:llama3.2", or set server.upstream to one of the providers'
+            )
+        wanted = model if isinstance(model, str) and model else None
+        return providers[chosen], wanted or (chain[0].model if chain else None)
+
+    async def send(self, request: Request, provider: Provider, path: str, body: bytes | None) -> ClientResponse:
+        """Send a request on. Its answer is read by whoever gets it, and has to be closed."""
+        if self._client is None:
+            # Nothing of the environment, where a proxy may be set that is not meant for this; and nothing of one
+            # client, such as a cookie, for another.
+            self._client = ClientSession(
+                connector=TCPConnector(limit=_CONNECTIONS),
+                timeout=_TIMEOUT,
+                cookie_jar=DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("User-Agent", "Content-Type"),
+            )
+        parts = urlsplit(provider.base_url)
+        query = "&".join(each for each in (parts.query, request.url.query) if each)
+        address = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") + path, query, ""))
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in _KEPT_BACK and not name.startswith(("x-aforesaid-", "x-forwarded-", "sec-"))
+        }
+        # What is read along in must not be packed.
+        headers["accept-encoding"] = "identity"
+        if provider.api_key is not None:
+            headers["authorization"] = f"Bearer {str.__str__(provider.api_key)}"
+        return await self._client.request(
+            request.method,
+            URL(address, encoded=True),
+            headers=headers,
+            data=body if body is None or len(body) < _LARGE else BytesIO(body),
+            allow_redirects=False,
+        )
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        if self._client is not None:
+            await self._client.close()
+
+
+def returned(headers: CIMultiDictProxy[str]) -> dict[str, str]:
+    """Return what of the headers of an answer goes back to the client."""
+    return {name: ", ".join(headers.getall(name)) for name in headers if name.lower() not in _NOT_RETURNED}

@@ -1,0 +1,275 @@
+"""What answers look like."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from aforesaid.context import Context
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import Memory
+from aforesaid.domain.session import Session
+from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SessionState, Trust
+
+
+class Shape(BaseModel):
+    """Made from a value of the domain, field by field."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+
+class Band(Shape):
+    """How an importance is called, and its colour."""
+
+    name: Literal["low", "medium", "high", "critical"]
+    colour: Literal["grey", "blue", "orange", "red"]
+
+
+class Happening(Shape):
+    """When something happens."""
+
+    start: datetime
+    end: datetime
+    timed: bool = Field(description="Whether a time of day is known; otherwise it is about whole days.")
+
+
+class MemoryShape(Shape):
+    """One remembered thing about a user."""
+
+    id: int = Field(examples=[7])
+    user_name: str = Field(examples=["ann"])
+    category: Category
+    content: str = Field(examples=["Dentist on Monday at 9am"])
+    importance: int = Field(ge=1, le=10, examples=[8])
+    band: Band
+    tags: list[str]
+    active: bool
+    extracted_at: datetime
+    state: MemoryState
+    reason: str = Field(description="Why it is not active.")
+    priority: int
+    speaker: str = Field(description="Who said it.")
+    trust: Trust
+    event: Happening | None
+    remind_at: datetime | None
+    expires_at: datetime | None
+    valid_from: datetime
+    valid_to: datetime | None
+    superseded_by: int | None
+    sources: list[int] = Field(description="The messages that it was learned from, by sequence number.")
+    extractor: str
+    times: int = Field(description="How often it was said.")
+    revision: int = Field(description="Grows with every change; the ETag of the memory.")
+
+    @classmethod
+    def of(cls, memory: Memory) -> Self:
+        """Show a memory under the names of the documented table."""
+        return cls(
+            user_name=memory.user,
+            content=memory.text,
+            extracted_at=memory.created_at,
+            band=Band.model_validate(memory.band),
+            event=None if memory.event is None else Happening.model_validate(memory.event),
+            tags=list(memory.tags),
+            sources=list(memory.sources),
+            **{name: getattr(memory, name) for name in _SAME},
+        )
+
+
+_SAME = (
+    "id", "category", "importance", "active", "state", "reason", "priority", "speaker", "trust", "remind_at",
+    "expires_at", "valid_from", "valid_to", "superseded_by", "extractor", "times", "revision",
+)  # fmt: skip
+
+
+class MemoryPage(BaseModel):
+    """Memories, and how to read on."""
+
+    memories: list[MemoryShape]
+    next: str | None = Field(description="The cursor of the next page; null on the last one.")
+
+
+class MemoryVersionShape(BaseModel):
+    """What a memory was before a change."""
+
+    before: MemoryShape
+    action: str
+    actor: str
+    at: datetime
+
+
+class UserShape(Shape):
+    """A user who owns something."""
+
+    id: str = Field(examples=["ann"])
+    space: str
+    messages: int
+    archived: int
+    created_at: datetime
+    last_activity: datetime | None
+
+
+class UserPage(BaseModel):
+    """Users, and how to read on."""
+
+    users: list[UserShape]
+    next: str | None = Field(description="The cursor of the next page; null on the last one.")
+
+
+class MessageShape(Shape):
+    """One message of the log."""
+
+    seq: int = Field(description="Grows in the order of storing.")
+    id: str = Field(examples=["#1"])
+    space: str
+    user: str = Field(description="Whose memory it belongs to.")
+    thread: str
+    session: str
+    role: Role
+    author: str
+    name: str | None
+    text: str = Field(examples=["I moved to Berlin last week."])
+    at: datetime = Field(description="When it was said.")
+    stored_at: datetime
+    active: bool = Field(description="False once a summary stands for it.")
+
+
+class MessagePage(BaseModel):
+    """Messages, oldest first, and how to read further back."""
+
+    messages: list[MessageShape]
+    next: str | None = Field(description="The cursor of the page before these; null when there is none.")
+
+
+class ReceiptShape(BaseModel):
+    """The acknowledgement of a message."""
+
+    message: MessageShape
+    durable: bool = Field(description="Whether it survives a power cut.")
+    duplicate: bool = Field(description="Whether it had been stored before.")
+    notices: list[str] = Field(description="What the user should be told.")
+
+
+class SessionShape(Shape):
+    """A stretch of a thread without a long silence."""
+
+    id: str
+    space: str
+    thread: str
+    user: str = Field(description="Who opened it.")
+    started_at: datetime
+    last_activity: datetime
+    messages: int
+    state: SessionState
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        """Show a session as it is now."""
+        plain = {name: getattr(session, name) for name in cls.model_fields if name != "state"}
+        return cls(state=session.state(), **plain)
+
+
+class SummaryShape(Shape):
+    """A text that stands for messages, or for other summaries."""
+
+    id: int
+    space: str
+    user: str
+    thread: str
+    kind: str = Field(examples=["tree"])
+    level: int
+    text: str
+    chunks: list[int]
+    sources: list[int] = Field(description="The summaries that it was made of.")
+    first: int
+    last: int
+    messages: int = Field(description="How many messages lie below it.")
+    model: str | None
+    created_at: datetime
+    active: bool
+    rolled_back: bool
+    began_at: datetime
+    ended_at: datetime
+    day: date | None
+    version: int
+    replaces: int | None
+    edited_by: str | None
+
+
+class PartShape(BaseModel):
+    """What one feature added to a score."""
+
+    name: str
+    value: float
+
+
+class HitShape(BaseModel):
+    """Something that was found."""
+
+    kind: HitKind
+    id: str
+    text: str
+    score: float
+    at: datetime
+    sources: list[str]
+    terms: list[str]
+    similarity: float | None
+    parts: list[PartShape] = Field(description="What each feature added to the score.")
+    explanation: str
+    message: MessageShape | None
+    around: list[MessageShape]
+
+    @classmethod
+    def of(cls, hit: Hit) -> Self:
+        """Show a hit, and why it was found."""
+        return cls(
+            kind=hit.kind,
+            id=hit.id,
+            text=hit.text,
+            score=hit.score,
+            at=hit.at,
+            sources=list(hit.sources),
+            terms=list(hit.terms),
+            similarity=hit.similarity,
+            parts=[PartShape(name=name, value=value) for name, value in hit.parts],
+            explanation=hit.explain(),
+            message=None if hit.message is None else MessageShape.model_validate(hit.message),
+            around=[MessageShape.model_validate(message) for message in hit.around],
+        )
+
+
+class SectionShape(Shape):
+    """A part of a context, and what it took."""
+
+    name: str
+    tokens: int
+    budget: int
+    items: int
+    left_out: int
+
+
+class ContextShape(BaseModel):
+    """What goes to a model now."""
+
+    messages: list[dict[str, str]] = Field(description="For any OpenAI-style chat API.")
+    text: str
+    tokens: int
+    budget: int
+    counter: str = Field(description="How tokens were counted.")
+    sections: list[SectionShape]
+    explanation: str = Field(description="What is in it, what is not, and why.")
+
+    @classmethod
+    def of(cls, context: Context) -> Self:
+        """Show a context."""
+        return cls(
+            messages=[dict(message) for message in context.messages],
+            text=context.text,
+            tokens=context.tokens,
+            budget=context.budget,
+            counter=context.counter,
+            sections=[SectionShape.model_validate(section) for section in context.sections],
+            explanation=context.explain(),
+        )

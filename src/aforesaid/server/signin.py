@@ -1,0 +1,67 @@
+"""Signing a browser in with a token, and out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from aforesaid.server.auth.sessions import LASTS_SECONDS
+from aforesaid.server.needs import Here, Reader, Served, guard_guesses
+from aforesaid.server.pages import page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/login")
+async def sign_in(request: Request, here: Here, token: str | None = None, next: str = "/") -> Response:  # noqa: A002
+    """Show the sign-in page; with a token, as in the ready link, sign in at once."""
+    if token is None:
+        return page(request, "login.html", next=_local(next), wrong=False)
+    return _enter(request, here, token, next)
+
+
+@router.post("/login")
+async def sign_in_by_form(
+    request: Request,
+    here: Here,
+    token: Annotated[str, Form()] = "",
+    next: Annotated[str, Form()] = "/",  # noqa: A002 - the name that is usual for it
+) -> Response:
+    """Sign in with what was typed."""
+    return _enter(request, here, token.strip(), next)
+
+
+@router.post("/logout")
+async def sign_out(request: Request, here: Here, _: Reader) -> Response:
+    """Sign out: who, is told by the cookie."""
+    here.sessions.close(request.cookies.get(here.cookie, ""))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(here.cookie)
+    return answer
+
+
+def _enter(request: Request, here: Served, token: str, after: str) -> Response:
+    caller = guard_guesses(request)
+    who = here.credential_of(token)
+    if who is None:
+        here.guesses.take(caller)
+        return page(request, "login.html", status=401, next=_local(after), wrong=True)
+    # The answer leads on to an address without the token, so that it does not stay in the history of the browser.
+    answer = RedirectResponse(_local(after), 303)
+    answer.set_cookie(
+        here.cookie,
+        here.sessions.open(who),
+        max_age=LASTS_SECONDS,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return answer
+
+
+def _local(address: str) -> str:
+    """Return an address on this server, whatever was asked for."""
+    inside = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if inside else "/"

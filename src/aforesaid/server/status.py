@@ -1,0 +1,61 @@
+"""What watches a server asks: does it run, is it ready, what did it count."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from pydantic import BaseModel
+
+from aforesaid.server.metrics import exposition
+from aforesaid.server.needs import Here, Overseer
+from aforesaid.server.problems import declared
+
+router = APIRouter(tags=["operation"])
+
+
+class Alive(BaseModel):
+    """It runs."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    """Whether it can store and answer."""
+
+    status: Literal["ready", "failing"]
+
+
+@router.get("/healthz", summary="Does it run?")
+async def alive() -> Alive:
+    """Answer as long as the process answers at all."""
+    return Alive()
+
+
+@router.get(
+    "/readyz",
+    summary="Can it store and answer?",
+    responses={503: {"description": "The store cannot be used.", "model": Ready}},
+)
+async def ready(here: Here, response: Response) -> Ready:
+    """Answer 503 when the store is failing. A model that fails is no reason: everything goes on without one."""
+    if (await here.memory.store.health()).status == "failing":
+        response.status_code = 503
+        return Ready(status="failing")
+    return Ready(status="ready")
+
+
+@router.get(
+    "/metrics",
+    summary="Everything that is counted",
+    response_class=Response,
+    responses={
+        200: {"description": "Prometheus' text form.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **declared(401, 403, 429, 503),
+    },
+)
+async def metrics(here: Here, who: Overseer) -> Response:
+    """Return counts and times for Prometheus. Needs a key for all spaces."""
+    del who
+    return Response(await exposition(here.memory, here.http), media_type=CONTENT_TYPE_LATEST)

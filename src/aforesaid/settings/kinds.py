@@ -1,0 +1,177 @@
+"""How the value of a key is read: what is allowed, from a file and from the text of an environment variable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from aforesaid.settings.secrets import as_key
+from aforesaid.settings.values import WITHOUT, Choice, Secret
+
+UNSET: Final = "default"
+"""Leaves a number to the provider."""
+
+_YES: Final = ("true", "1", "yes", "on")
+_NO: Final = ("false", "0", "no", "off")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a key can hold."""
+
+    allowed: str
+    """In words, such that "must be …" is a sentence."""
+    read: Callable[[object], object]
+    """Return the value as it is used, or raise ValueError."""
+    parse: Callable[[str], object] = str
+    """Turn the text of a variable into what a file would hold."""
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Models in the order in which they are tried, and whether to go on without one after them."""
+
+    choices: tuple[Choice, ...]
+    without: bool
+
+
+def text() -> Kind:
+    """Allow any text that is not empty."""
+    return Kind("a text", _text)
+
+
+def texts() -> Kind:
+    """Allow several texts; a single one can be written without a list."""
+    return Kind("a text or a list of texts", _texts, lambda given: given.split(","))
+
+
+def secret() -> Kind:
+    """Allow a key as providers hand it out."""
+    return Kind("a key: printable characters without spaces", _secret, secret=True)
+
+
+def password() -> Kind:
+    """Allow whatever people choose."""
+    return Kind("a text", lambda value: Secret(_text(value)), secret=True)
+
+
+def url() -> Kind:
+    """Allow the address of a server."""
+    return Kind("an address such as http://localhost:11434/v1", _url)
+
+
+def whole(least: int, most: int, *, unset: bool = False) -> Kind:
+    """Allow a whole number in a range."""
+    words = f"a whole number from {least:,} to {most:,}{_or_unset(unset)}"
+
+    def read(value: object) -> object:
+        if unset and value == UNSET:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError(words)
+        return value
+
+    return Kind(words, read, lambda given: given if unset and given == UNSET else int(given))
+
+
+def number(least: float, most: float, *, unset: bool = False) -> Kind:
+    """Allow a number in a range."""
+    words = f"a number from {least:g} to {most:g}{_or_unset(unset)}"
+
+    def read(value: object) -> object:
+        if unset and value == UNSET:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(words)
+        if not least <= value <= most:
+            raise ValueError(words)
+        return float(value)
+
+    return Kind(words, read, lambda given: given if unset and given == UNSET else float(given))
+
+
+def boolean() -> Kind:
+    """Allow yes and no."""
+    return Kind("true or false", _boolean, _parse_boolean)
+
+
+def one_of(*words: str) -> Kind:
+    """Allow one of a few words."""
+
+    def read(value: object) -> object:
+        if value not in words:
+            raise ValueError(value)
+        return value
+
+    return Kind(f"one of {', '.join(words)}", read)
+
+
+def chain() -> Kind:
+    """Allow models to try one after the other; a single one can be written without a list."""
+    return Kind(
+        f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, lambda given: given.split(",")
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise ValueError(value)
+    return value.strip()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError(value)  # noqa: TRY004 - told to the reader as one of many ways to be wrong
+    return tuple(_text(item) for item in items)
+
+
+def _secret(value: object) -> Secret:
+    key = as_key(_text(value))
+    if key is None:
+        raise ValueError("not a key")
+    return key
+
+
+def _url(value: object) -> str:
+    address = _text(value)
+    parts = urlsplit(address)
+    if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, address)):
+        raise ValueError(address)
+    _ = parts.port  # raises ValueError when it is none
+    return address
+
+
+def _boolean(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(value)  # noqa: TRY004 - told to the reader as one of many ways to be wrong
+    return value
+
+
+def _parse_boolean(given: str) -> object:
+    word = given.lower()
+    return True if word in _YES else False if word in _NO else given
+
+
+def _chain(value: object) -> Chain:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list | tuple) or not items:
+        raise ValueError(value)
+    names = [_text(item) for item in items]
+    without = names[-1] == WITHOUT
+    return Chain(tuple(map(_choice, names[:-1] if without else names)), without)
+
+
+def _choice(name: str) -> Choice:
+    provider, separator, model = name.partition(":")
+    if not separator or not provider.strip() or not model.strip():
+        raise ValueError(name)
+    return Choice(provider.strip(), model.strip())
+
+
+def _or_unset(unset: bool) -> str:  # noqa: FBT001 - of this file alone
+    return f', or "{UNSET}" to leave it to the provider' if unset else ""

@@ -1,0 +1,117 @@
+"""From what is said in many places to one set of values, each with its origin."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Final, TypeVar
+
+from aforesaid.settings.bots import read_bots
+from aforesaid.settings.keys import is_key
+from aforesaid.settings.layers import FILE_RANK, from_arguments, from_environment, from_file, spelled_in_variables
+from aforesaid.settings.locate import find_file
+from aforesaid.settings.providers import read_providers
+from aforesaid.settings.routes import choose_embedding, read_routes
+from aforesaid.settings.sources import Sources
+from aforesaid.settings.speech import read_speech
+from aforesaid.settings.values import Alerts, Keep, Resilience, Retention, Serving, Settings, Spending
+from aforesaid.settings.well_known import from_well_known
+
+_PLAIN: Final = Settings()
+_ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
+_ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+]+:|:memory:\Z|~", re.IGNORECASE)
+
+T = TypeVar("T", Alerts, Keep, Resilience, Spending, Serving)
+
+
+def load_settings(
+    path: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    overrides: Mapping[str, object] | None = None,
+) -> Settings:
+    """Return everything that is configured. What is said in two places is taken from the first of these.
+
+    `overrides` (dotted keys, as `{"models.default": "ollama:llama3.2"}`), variables AFORESAID_…, the file, variables of
+    other programs (OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, GEMINI_API_KEY), defaults.
+
+    The file is `path`, or the one that AFORESAID_CONFIG names, or `aforesaid.toml` in the current folder or in the
+    platform's folder for configuration. Without any, defaults hold. Raises InvalidInput, which says what to change.
+    """
+    env = os.environ if env is None else env
+    file = find_file(path, env)
+    layer, doubts = from_well_known(env)
+    if file is not None:
+        layer |= from_file(file)
+    names = {spelled_in_variables(key[1]): key[1] for key in layer if key[0] == "providers"}
+    variables, more = from_environment(env, names)
+    layer |= variables | from_arguments(overrides or {})
+    return _assemble(Sources(layer, file, env, [*doubts, *more]))
+
+
+def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] | None) -> Settings:
+    """Return settings, whatever form they were passed in: ready, by their dotted names, as a file, or not at all."""
+    if isinstance(given, Settings):
+        return given
+    if isinstance(given, Mapping):
+        return load_settings(overrides=given)
+    return load_settings(given)
+
+
+def _assemble(sources: Sources) -> Settings:
+    routes = read_routes(sources)
+    speech = read_speech(sources)
+    embedder = choose_embedding(sources, routes)
+    store: str | None = sources.take("store", default=None)
+    fallback: str = sources.take("fallback", default=_PLAIN.fallback)
+    profile: str = sources.take("profile", default=_PLAIN.profile)
+    return Settings(
+        store=None if store is None else _seen_from_the_file(sources, store, "store"),
+        fallback=_seen_from_the_file(sources, fallback, "fallback") if ":" in fallback else fallback,
+        profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
+        embedder=embedder,
+        providers=read_providers(sources, routes, speech),
+        routes=routes,
+        resilience=_table(sources, Resilience, "resilience"),
+        spending=_table(sources, Spending, "spending"),
+        alerts=_table(sources, Alerts, "alerts"),
+        retention=_retention(sources),
+        server=_serving(sources),
+        speech=speech,
+        bots=read_bots(sources),
+        redo=sources.take("redo", default=_PLAIN.redo),
+        background=sources.take("background", default=_PLAIN.background),
+        origins=sources.origins,
+        warnings=tuple(sources.warnings),
+    )
+
+
+def _table(sources: Sources, table: type[T], *path: str) -> T:
+    plain = table()
+    names = [field.name for field in fields(table) if is_key(*path, field.name)]
+    return table(**{key: sources.take(*path, key, default=getattr(plain, key)) for key in names})
+
+
+def _retention(sources: Sources) -> Retention:
+    kinds = [field.name for field in fields(Retention)]
+    return Retention(**{kind: _table(sources, Keep, "retention", kind) for kind in kinds})
+
+
+def _serving(sources: Sources) -> Serving:
+    server = _table(sources, Serving, "server")
+    if server.keys is None:
+        return server
+    return replace(server, keys=_seen_from_the_file(sources, server.keys, "server", "keys"))
+
+
+def _seen_from_the_file(sources: Sources, location: str, *key: str) -> str:
+    """Return a location; a relative path in a file is relative to that file, wherever the program runs."""
+    given = sources.given(*key)
+    if given is None or given.rank != FILE_RANK or sources.file is None:
+        return location
+    scheme = _ON_DISK.match(location)
+    start = scheme.end() if scheme else 0
+    path = location[start:]
+    return location if _ELSEWHERE.match(path) else location[:start] + str(sources.file.parent / Path(path))

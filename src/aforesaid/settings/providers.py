@@ -1,0 +1,152 @@
+"""The servers, and the keys for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from aforesaid.errors import InvalidInput
+from aforesaid.settings.keys import Key, nearest
+from aforesaid.settings.layers import FILE_RANK, WELL_KNOWN_RANK, Given
+from aforesaid.settings.secrets import as_key, open_to_others, read_key
+from aforesaid.settings.sources import DEFAULT, Sources
+from aforesaid.settings.values import Operation, Provider, Route, Secret, Speech
+from aforesaid.settings.well_known import WELL_KNOWN
+
+_WAYS: Final = ("api_key", "api_key_env", "api_key_file")
+_PLAIN: Final = Provider("", "")
+
+
+def read_providers(sources: Sources, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
+    """Return every provider that is set up, or that a model is asked of and whose name says enough."""
+    used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
+    writes = set(used)
+    used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
+    used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
+    names = sources.providers() | (set(used) & set(WELL_KNOWN))
+    providers = {name: _provider(sources, name) for name in sorted(names)}
+    for name, key in used.items():
+        if name not in providers:
+            raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *WELL_KNOWN]))
+        if providers[name].api == "piper" and (name in writes or key == ("speech", "hear")):
+            raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which can do nothing but speak")
+        known = WELL_KNOWN.get(name)
+        if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
+            sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
+    return providers
+
+
+def _provider(sources: Sources, name: str) -> Provider:
+    known = WELL_KNOWN.get(name)
+    base_url = sources.take("providers", name, "base_url", default=known.base_url if known else None)
+    if base_url is None:
+        raise InvalidInput(
+            f"{sources.where(*sources.any_key_of(name))}: the provider {name!r} has no base_url, such as "
+            f"http://localhost:8000/v1{nearest(name, list(WELL_KNOWN))}"
+        )
+    return Provider(
+        name=name,
+        base_url=base_url,
+        api_key=_key(sources, name),
+        concurrency=sources.take("providers", name, "concurrency", default=_PLAIN.concurrency),
+        structured=sources.take("providers", name, "structured", default=_PLAIN.structured),
+        api=sources.take("providers", name, "api", default=_PLAIN.api),
+    )
+
+
+def _keyless(provider: Provider, base_url: str) -> Provider:
+    return replace(provider, base_url=base_url, api_key=None)
+
+
+def _asked(sources: Sources, operation: Operation) -> Key:
+    """Return the key that names the models of an operation."""
+    general = ("embedder",) if operation == "embed" else ("models", "default")
+    own = ("models", operation, "chain")
+    return own if sources.given(*own) else general
+
+
+def _no_such_provider(sources: Sources, key: Key, name: str, known: list[str]) -> str:
+    where = sources.where(*key)
+    hint = nearest(name, known) or ";"
+    return (
+        f"{where}: there is no provider {name!r}{hint} {', '.join(WELL_KNOWN)} are known by name, any other needs "
+        f"[providers.{name}] with its base_url"
+    )
+
+
+def _key(sources: Sources, name: str) -> Secret | None:
+    """Return the key of a provider, from wherever it is said to be."""
+    sources.origins[f"providers.{name}.api_key"] = DEFAULT
+    ways = {way: given for way in _WAYS if (given := sources.given("providers", name, way))}
+    rank = max((given.rank for given in ways.values()), default=0)
+    strongest = [way for way, given in ways.items() if given.rank == rank]
+    if not strongest:
+        return None
+    if len(strongest) > 1:
+        origin = ways[strongest[0]].origin
+        raise InvalidInput(f"{origin}: providers.{name} has {' and '.join(strongest)}; keep one of them")
+    given = ways[strongest[0]]
+    if strongest[0] == "api_key_env":
+        return _key_of_variable(sources, name, given)
+    if strongest[0] == "api_key_file":
+        return _key_of_file(sources, name, given)
+    return _key_itself(sources, name, given)
+
+
+def _key_itself(sources: Sources, name: str, given: Given) -> Secret | None:
+    if given.rank == WELL_KNOWN_RANK and not _lend(sources, name, given.origin):
+        return None
+    if given.rank == FILE_RANK and sources.file is not None:
+        warn_when_open(sources, sources.file)
+    sources.origins[f"providers.{name}.api_key"] = given.origin
+    return Secret(given.value)
+
+
+def _lend(sources: Sources, name: str, variable: str) -> bool:
+    """Tell whether a key that lies in the environment may go to where a file sends this provider's requests.
+
+    A file can come from anywhere, together with the folder that it is in. A key goes to the server that it was made
+    for, or to one that a variable names, too. For any other the file has to ask for it by name.
+    """
+    address = sources.given("providers", name, "base_url")
+    if address is None or address.rank != FILE_RANK:
+        return True
+    if urlsplit(address.value).netloc == urlsplit(WELL_KNOWN[name].base_url).netloc:
+        return True
+    sources.warnings.append(
+        f"{variable} is not sent to {urlsplit(address.value).hostname}; if that is meant, add "
+        f'api_key_env = "{variable}" to [providers.{name}] in {address.origin}'
+    )
+    return False
+
+
+def _key_of_variable(sources: Sources, name: str, given: Given) -> Secret | None:
+    sources.origins[f"providers.{name}.api_key"] = f"{given.value}, named by {given.origin}"
+    text = sources.env.get(given.value, "").strip()
+    key = as_key(text)
+    if key is None:
+        wrong = "does not hold a key" if text else "is not set"
+        sources.warnings.append(f"{given.origin}: providers.{name}.api_key_env names {given.value}, which {wrong}")
+    return key
+
+
+def _key_of_file(sources: Sources, name: str, given: Given) -> Secret | None:
+    base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
+    path = (base / Path(given.value).expanduser()).absolute()
+    sources.origins[f"providers.{name}.api_key"] = f"{path}, named by {given.origin}"
+    key, wrong = read_key(path)
+    if wrong:
+        sources.warnings.append(f"{given.origin}: providers.{name}.api_key_file names {path}: {wrong}")
+    else:
+        warn_when_open(sources, path)
+    return key
+
+
+def warn_when_open(sources: Sources, path: Path) -> None:
+    """Warn about a file with a secret that others can read."""
+    warning = f"{path} holds a key and can be read by others: chmod 600 {path}"
+    if open_to_others(path) and warning not in sources.warnings:
+        sources.warnings.append(warning)

@@ -1,0 +1,60 @@
+"""Keys: where they are kept, and how they are shown."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from aforesaid.settings.values import Secret
+
+_SHOWN: Final = 4
+_LONG_ENOUGH: Final = 16
+"""Of a shorter secret, four characters would tell too much."""
+
+_PASSWORD: Final = re.compile(r"(://[^/@\s:]*:)[^@\s]+@")
+
+
+def mask(secret: str) -> str:
+    """Show of a secret what is needed to tell it from another: its last four characters."""
+    return "…" + (secret[-_SHOWN:] if len(secret) >= _LONG_ENOUGH else "")
+
+
+def mask_url(address: str) -> str:
+    """Hide the password in an address, wherever it stands in a text."""
+    return _PASSWORD.sub(r"\1…@", address)
+
+
+def as_key(text: str) -> Secret | None:
+    """Return a text as a key, unless it cannot be one: keys travel in a header."""
+    return Secret(text) if text and text.isascii() and text.isprintable() and " " not in text else None
+
+
+def read_key(path: Path) -> tuple[Secret | None, str]:
+    """Read a key from a file that holds nothing else. Return it, or None and why it cannot be had."""
+    try:
+        key = as_key(path.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError) as error:
+        return None, f"it cannot be read ({error})"
+    return key, "" if key else "it does not hold a key and nothing else"
+
+
+def read_password(path: Path) -> tuple[Secret | None, str]:
+    """Read a password from a file that holds nothing else. Return it, or None and why it cannot be had."""
+    try:
+        password = Secret(path.read_text(encoding="utf-8").rstrip("\r\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        return None, f"it cannot be read ({error})"
+    return password or None, "" if password else "it is empty"
+
+
+def open_to_others(path: Path) -> bool:
+    """Tell whether other users of this machine can read a file."""
+    if os.name != "posix":
+        return False
+    try:
+        return bool(path.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH))
+    except OSError:
+        return False

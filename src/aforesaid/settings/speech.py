@@ -1,0 +1,28 @@
+"""Which services hear and speak."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.settings.kinds import Chain
+from aforesaid.settings.sources import Sources
+from aforesaid.settings.values import Speech, SpeechOperation
+
+_PLAIN: Final = Speech()
+_NOBODY: Final = Chain((), without=True)
+
+
+def read_speech(sources: Sources) -> Speech:
+    """Return the services for speech. `none` in a chain says what holds anyhow: without them it goes on in text."""
+
+    def chain(operation: SpeechOperation) -> Chain:
+        found: Chain = sources.take("speech", operation, default=_NOBODY)
+        return found
+
+    return Speech(
+        hear=chain("hear").choices,
+        speak=chain("speak").choices,
+        language=sources.take("speech", "language", default=_PLAIN.language),
+        voice=sources.take("speech", "voice", default=_PLAIN.voice),
+        timeout=sources.take("speech", "timeout", default=_PLAIN.timeout),
+    )

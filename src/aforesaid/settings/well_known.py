@@ -1,0 +1,72 @@
+"""Providers that everybody knows, and the variables in which people already keep their keys and addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from aforesaid.errors import InvalidInput
+from aforesaid.settings.keys import entry
+from aforesaid.settings.kinds import Kind
+from aforesaid.settings.layers import WELL_KNOWN_RANK, Given, Layer
+
+
+@dataclass(frozen=True, slots=True)
+class WellKnown:
+    """A provider whose name is enough."""
+
+    base_url: str
+    address_variable: str | None
+    key_variable: str | None
+    example: str
+    """A model to begin with."""
+
+
+WELL_KNOWN: Final[Mapping[str, WellKnown]] = {
+    "ollama": WellKnown("http://localhost:11434/v1", "OLLAMA_HOST", None, "llama3.2"),
+    "openai": WellKnown("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-4o-mini"),
+    "gemini": WellKnown(
+        "https://generativelanguage.googleapis.com/v1beta/openai/", None, "GEMINI_API_KEY", "gemini-2.5-flash"
+    ),
+}
+
+_OLLAMA_PORT: Final = 11434
+_ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound here
+"""What a server listens on, and nobody can connect to."""
+
+
+def from_well_known(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
+    """Read the variables that other programs use. One that cannot be read is told and left out, for it is not ours."""
+    layer: Layer = {}
+    doubts = []
+    for name, known in WELL_KNOWN.items():
+        for part, variable in (("base_url", known.address_variable), ("api_key", known.key_variable)):
+            text = env.get(variable, "").strip() if variable else ""
+            if not variable or not text:
+                continue
+            key = ("providers", name, part)
+            kind = entry(key, variable)
+            if not isinstance(kind, Kind):
+                raise InvalidInput(f"{variable} stands for no value")
+            try:
+                value = kind.read(ollama_address(text) if name == "ollama" else text)
+            except ValueError:
+                doubts.append(f"{variable} is not used: it must be {kind.allowed}")
+            else:
+                layer[key] = Given(value, variable, WELL_KNOWN_RANK)
+    return layer, doubts
+
+
+def ollama_address(host: str) -> str:
+    """Turn OLLAMA_HOST, in all the forms that Ollama takes, into the address of its OpenAI-compatible API."""
+    has_scheme = "://" in host
+    parts = urlsplit(host if has_scheme else f"http://{host}")
+    name = parts.hostname or ""
+    if name in _ANYWHERE:
+        name = "localhost"
+    if ":" in name:
+        name = f"[{name}]"
+    port = parts.port if parts.port is not None or has_scheme else _OLLAMA_PORT
+    return f"{parts.scheme}://{name}{f':{port}' if port else ''}{parts.path.rstrip('/')}/v1"

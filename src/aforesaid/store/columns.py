@@ -1,0 +1,127 @@
+"""The messages of a scope, one array for each thing that ranking wants to know of them.
+
+Ranking looks at hundreds of candidates, their neighbours and their sessions. Arrays make that a matter of microseconds;
+they hold no text, and are made again from the log at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+from aforesaid.domain.words import Role
+from aforesaid.store.growing import Growing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Rows = NDArray[np.intp]
+
+Value = TypeVar("Value")
+
+_ARRAYS: Final = ("seq", "at", "thread", "session", "speaker", "assistant", "length")
+
+
+class ColumnRow(NamedTuple):
+    """What a message adds to the columns."""
+
+    seq: int
+    at: int
+    thread: int
+    session: int
+    speaker: str
+    """The name that was shown, or the id."""
+    role: Role
+    length: int
+    """How many index terms it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Messages in the order of the log. A message's row is its place in these arrays."""
+
+    seq: NDArray[np.int64]
+    at: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    session: NDArray[np.int32]
+    """Its place in `sessions`."""
+    speaker: NDArray[np.int32]
+    """Its place in `speakers`."""
+    assistant: NDArray[np.bool_]
+    """Whether the assistant said it."""
+    length: NDArray[np.int32]
+    speakers: Sequence[str]
+    sessions: Sequence[int]
+    """What the store calls them."""
+
+    def __len__(self) -> int:
+        """Return how many messages there are."""
+        return len(self.seq)
+
+    def locate(self, seqs: NDArray[np.int64]) -> tuple[Rows, NDArray[np.bool_]]:
+        """Return the rows of those sequence numbers that are here, in their order, and which of them are."""
+        import numpy as np  # noqa: PLC0415
+
+        if not len(self.seq):
+            return np.empty(0, dtype=np.intp), np.zeros(len(seqs), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(self.seq, seqs), len(self.seq) - 1)
+        known: NDArray[np.bool_] = self.seq[places] == seqs
+        return places[known], known
+
+
+class Roll:
+    """Columns that grow as messages are added."""
+
+    def __init__(self) -> None:
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        types = {"session": np.int32, "length": np.int32, "speaker": np.int32, "assistant": np.bool_}
+        self._columns = {name: Growing(np.empty(0, dtype=types.get(name, np.int64))) for name in _ARRAYS}
+        self._speakers: dict[str, int] = {}
+        self._sessions: dict[int, int] = {}
+
+    @property
+    def size(self) -> int:
+        """How much memory it takes."""
+        return sum(column.nbytes for column in self._columns.values())
+
+    @property
+    def last(self) -> int:
+        """The newest sequence number; zero when there is none."""
+        seqs = self._columns["seq"].rows
+        return int(seqs[-1]) if len(seqs) else 0
+
+    def extend(self, rows: Sequence[ColumnRow]) -> None:
+        """Add messages, oldest first."""
+        import numpy as np  # noqa: PLC0415
+
+        if not rows:
+            return
+        seq, at, thread, sessions, speakers, roles, length = zip(*rows, strict=True)
+        session = _numbered(sessions, self._sessions)
+        speaker = _numbered(speakers, self._speakers)
+        assistant = [role == "assistant" for role in roles]
+        for name, values in zip(_ARRAYS, (seq, at, thread, session, speaker, assistant, length), strict=True):
+            self._columns[name].extend(np.array(values))
+
+    def columns(self) -> Columns:
+        """Return what is there now. It does not change when more is added."""
+        return Columns(
+            **{name: column.rows for name, column in self._columns.items()},
+            speakers=tuple(self._speakers),
+            sessions=tuple(self._sessions),
+        )
+
+
+def columns_of(rows: Sequence[ColumnRow]) -> Columns:
+    """Return the columns of these messages."""
+    roll = Roll()
+    roll.extend(rows)
+    return roll.columns()
+
+
+def _numbered(values: Iterable[Value], known: dict[Value, int]) -> list[int]:
+    """Return the number of each value, and give new ones the next number."""
+    return [known.setdefault(value, len(known)) for value in values]

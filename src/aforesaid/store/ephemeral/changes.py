@@ -1,0 +1,278 @@
+"""Carrying out changes on the store in memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
+
+from aforesaid.domain.change import (
+    AddMessage,
+    AddNoteVectors,
+    AddVectors,
+    Archive,
+    Change,
+    PutFacts,
+    PutSetting,
+    RollBack,
+    Spend,
+)
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import Facts
+from aforesaid.domain.memory_change import (
+    AddMemory,
+    ChangeMemory,
+    CountMemory,
+    Forget,
+    MarkExtracted,
+    NoteAccess,
+    PutDerived,
+)
+from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.moving import Restore, as_expected
+from aforesaid.domain.receipt import Repeated, Result, Stored
+from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.retention import Discard, PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
+from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
+from aforesaid.store.ephemeral import agenda, known, retention, summaries
+from aforesaid.store.ephemeral.restoring import Restoring
+from aforesaid.store.ephemeral.state import Entry, KeptSession, State, facts_table, person, thread
+
+
+def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
+    """Carry out a change set on a layer."""
+    work = Changes(state)
+    return tuple([work.carry_out(change) for change in changes])
+
+
+class Changes:
+    """Changes to one state. A change that raises may leave it half changed: it is a layer, and the caller drops it."""
+
+    def __init__(self, state: State) -> None:
+        """Work on `state`."""
+        self._state = state
+        self._restoring = Restoring(self, state)
+
+    def carry_out(self, change: Change) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
+        """Carry out one change."""
+        match change:
+            case AddMessage():
+                return self._add_message(change)
+            case Archive():
+                return summaries.archive(self, self._state, change)
+            case RollBack():
+                return summaries.roll_back(self, self._state, change)
+            case (
+                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess()
+            ):
+                return known.carry_out(self, self._state, change)
+            case AddView():
+                return summaries.add_view(self, self._state, change)
+            case Revise():
+                return summaries.revise(self, self._state, change)
+            case Walk():
+                agenda.walk(self._state, change)
+                return None
+            case Settle():
+                agenda.settle(self._state, change)
+                return None
+            case PutFacts():
+                return self._put_facts(change)
+            case AddVectors():
+                for row in change.rows:
+                    if row.seq in self._state.log:
+                        self._state.vectors.setdefault((change.embedder, row.seq), row.value)
+                        self._state.embedded.setdefault((change.embedder, row.text), row.seq)
+                self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
+                return None
+            case AddNoteVectors():
+                for key, value, _ in change.rows:
+                    self._state.note_vectors.setdefault((change.embedder, key), value)
+                return None
+            case Spend():
+                for payer in dict.fromkeys((None, None if change.scope is None else person(change.scope))):
+                    counted = self._state.spending.get((change.day, payer), 0)
+                    self._state.spending[change.day, payer] = counted + change.tokens
+                return None
+            case PutSetting():
+                self._put_setting(change)
+                return None
+            case Discard():
+                return retention.discard(self, self._state, change)
+            case PutMark():
+                retention.put_mark(self._state, change)
+                return None
+            case Restore():
+                return as_expected(change, self._restoring.carry_out(change.row))
+
+    def _add_message(self, change: AddMessage) -> Stored | Repeated:
+        draft, state = change.draft, self._state
+        earlier = self.delivered_before(draft)
+        if earlier is not None:
+            return Repeated(earlier)
+        seq = state.number("log")
+        return self.append(draft, seq, self._session_for(draft, seq, change.silence))
+
+    def append(self, draft: Draft, seq: int, session: str) -> Stored:
+        """Store a message under its number."""
+        scope, state = draft.scope, self._state
+        self.own(scope, draft.stored_at)
+        if draft.id is not None:
+            state.by_given_id[thread(scope), draft.id] = seq
+        said_then = thread(scope), draft.at
+        state.by_time[said_then] = (*state.by_time.get(said_then, ()), seq)
+        stored = Stored(draft, seq, session, draft.hash)
+        state.log[seq] = Entry(stored.message, draft.id)
+        state.numbers.add(stored.message)
+        return stored
+
+    def delivered_before(self, draft: Draft) -> Message | None:
+        """Return the message that a draft repeats."""
+        state = self._state
+        if draft.id is not None:
+            seq = state.by_given_id.get((thread(draft.scope), draft.id))
+            if seq is not None:
+                return state.log[seq].message
+        for seq in state.by_time.get((thread(draft.scope), draft.at), ()):
+            entry = state.log[seq]
+            if repeats(draft, entry.message, entry.given_id):
+                return entry.message
+        return None
+
+    def _session_for(self, draft: Draft, seq: int, silence: int) -> str:
+        sessions, scope = self._state.sessions, draft.scope
+        if scope.session is not None:
+            keep, absorb = self._session_named(scope, scope.session), None
+        else:
+            here = self._state.threads.get(thread(scope), ())
+            until = bisect_left(here, draft.at + silence, key=lambda key: sessions[key].stretch.started)
+            placement = place(draft.at, silence, [sessions[key].stretch for key in here[max(0, until - 2) : until]])
+            keep = None if placement.keep is None else sessions[placement.keep.key]
+            absorb = None if placement.absorb is None else sessions[placement.absorb.key]
+        if keep is None:
+            return self._open_session(draft, scope.session or automatic_name(seq), silence)
+        if absorb is not None:
+            keep = self._merge(keep, absorb)
+        return self._grow(keep, moment(draft.at))
+
+    def enter(self, draft: Draft, name: str) -> str:
+        """Put a message into the session of its thread that has a name, whatever the silences say."""
+        key = self._state.session_names.get((thread(draft.scope), name))
+        if key is None:
+            return self._open_session(draft, name, SESSION_SILENCE)
+        return self._grow(self._state.sessions[key], moment(draft.at))
+
+    def _grow(self, keep: KeptSession, at: datetime) -> str:
+        old = keep.session
+        grown = replace(
+            old,
+            started_at=min(old.started_at, at),
+            last_activity=max(old.last_activity, at),
+            messages=old.messages + 1,
+        )
+        self.keep_session(replace(keep, session=grown))
+        return grown.id
+
+    def _session_named(self, scope: Scope, name: str) -> KeptSession | None:
+        state = self._state
+        key = state.session_names.get((thread(scope), name))
+        opened_by = opening_message(name)
+        if key is None and opened_by is not None:
+            entry = state.log.get(opened_by)
+            if entry is None or (entry.message.space, entry.message.thread) != thread(scope):
+                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Aforesaid")
+            key = state.session_names[thread(scope), entry.message.session]
+        return None if key is None else replace(state.sessions[key], automatic=False)
+
+    def _open_session(self, draft: Draft, name: str, silence: int) -> str:
+        scope = draft.scope
+        at = moment(draft.at)
+        key = self._state.number("sessions")
+        session = Session(name, scope.space, scope.thread, scope.user, at, at, 1, timedelta(microseconds=silence))
+        self.keep_session(KeptSession(key, session, automatic=opening_message(name) is not None))
+        return name
+
+    def _merge(self, keep: KeptSession, absorb: KeptSession) -> KeptSession:
+        state, old, gone = self._state, keep.session, absorb.session
+        merged = replace(
+            keep,
+            session=replace(
+                old,
+                started_at=min(old.started_at, gone.started_at),
+                last_activity=max(old.last_activity, gone.last_activity),
+                messages=old.messages + gone.messages,
+            ),
+        )
+        here = gone.space, gone.thread
+        for seq in state.numbers.said(here):
+            entry = state.log[seq]
+            if entry.message.session == gone.id:
+                state.log[seq] = replace(entry, message=replace(entry.message, session=old.id))
+        state.threads[here] = tuple(key for key in state.threads[here] if key != absorb.key)
+        del state.sessions[absorb.key]
+        del state.session_names[here, gone.id]
+        self.keep_session(merged)
+        return merged
+
+    def keep_session(self, kept: KeptSession) -> None:
+        """Put a session where it is looked for: by its name and, where the log found it, by its start."""
+        state, here = self._state, (kept.session.space, kept.session.thread)
+        before = state.sessions.get(kept.key)
+        state.sessions[kept.key] = kept
+        state.session_names[here, kept.session.id] = kept.key
+        if before is not None and (before.automatic, before.session.started_at) == (
+            kept.automatic,
+            kept.session.started_at,
+        ):
+            return
+        others = state.threads.get(here, ())
+        if before is not None:
+            others = tuple(key for key in others if key != kept.key)
+        if kept.automatic:
+            place = bisect_left(others, (kept.stretch.started, kept.key), key=self._order_of_sessions)
+            others = (*others[:place], kept.key, *others[place:])
+        state.threads[here] = others
+
+    def _order_of_sessions(self, key: int) -> tuple[int, int]:
+        return self._state.sessions[key].stretch.started, key
+
+    def _put_facts(self, change: PutFacts) -> Facts:
+        scope = change.scope
+        self.own(scope)
+        first = 1 + self._state.given.get(facts_table(person(scope)), 0)
+        version = next(number for number in count(first) if (person(scope), number) not in self._state.facts)
+        if change.instead_of is not None and version != change.instead_of + 1:
+            raise SourcesChanged(f"the facts about {scope.user!r} have been changed meanwhile; read them again")
+        facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)
+        self._state.facts[person(scope), version] = facts
+        self.note(scope, change.actor, "facts.put", f"version {version}")
+        return facts
+
+    def _put_setting(self, change: PutSetting) -> None:
+        scope = change.scope
+        self.own(scope)
+        if change.value is None:
+            self._state.settings.pop((person(scope), change.key), None)
+        else:
+            self._state.settings[person(scope), change.key] = Setting(change.key, change.value, moment(now()))
+        self.note(scope, change.actor, "setting.put", change.key)
+
+    def known(self, scope: Scope) -> None:
+        """Refuse a user whom nobody has heard of."""
+        if person(scope) not in self._state.owners:
+            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+
+    def own(self, scope: Scope, at: int | None = None) -> None:
+        """Write down that something belongs to a user."""
+        self._state.owners.setdefault(person(scope), moment(now() if at is None else at))
+
+    def note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
+        """Write down who did what."""
+        number = self._state.number("audit")
+        self._state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

@@ -1,0 +1,36 @@
+"""Moving out of, and erasing from, the store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
+from typing import Final
+
+from aforesaid.domain.moving import Purged, Row
+from aforesaid.domain.scope import Scope
+from aforesaid.store.ephemeral.changes import Changes
+from aforesaid.store.ephemeral.dumping import rows
+from aforesaid.store.ephemeral.held import locked
+from aforesaid.store.ephemeral.known_reads import KnownReads
+from aforesaid.store.ephemeral.purging import purge
+
+_PAGE: Final = 1_000
+
+
+class Moving(KnownReads):
+    """Everything at once: to give it out, or to take a user out of it."""
+
+    async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        """Give out everything as it is at one moment, page by page."""
+        with self._lock:
+            found = rows(self._open.copy(), vectors=vectors)
+        while page := list(islice(found, _PAGE)):
+            yield page
+
+    @locked
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        """Erase a user for good."""
+        changed = self._open.layered()
+        done = purge(Changes(changed), changed, scope, actor)
+        self._state.take_over(changed)
+        return done

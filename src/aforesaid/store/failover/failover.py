@@ -1,0 +1,382 @@
+"""A store with another behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, cast
+
+from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.moving import Purged, Row
+from aforesaid.domain.receipt import Receipt, Result
+from aforesaid.domain.report import Component, Setting, Verification
+from aforesaid.domain.retention import PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.words import Within
+from aforesaid.errors import NotFound, StoreClosed, StoreError
+from aforesaid.store.contract import Progress, Store
+from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+ON_DISK: Final = "The memory cannot be written right now; what you say is kept in files and stored once it works again."
+IN_MEMORY: Final = (
+    "The memory cannot be written right now; what you say is kept until I am restarted, and stored once it works again."
+)
+
+_NEEDS_THE_STORE: Final = frozenset(
+    ("ahead", "agenda", "planned", "backlog", "unembedded", "unembedded_notes", "unextracted", "memories_due")
+    + (
+        "without_model",
+        "said_between",
+        "said_per_day",
+        "vectors",
+        "covered",
+        "above",
+        "memories_in",
+        "discardable",
+        "marks",
+    )
+)
+"""Reads of those who work on what is stored: they wait until it works again."""
+
+
+class Failover:
+    """The store contract over a store that may fail. Use `open_with_failover`.
+
+    While it fails, messages wait in another one, and every operation first tries whether it works again. Then all that
+    waited is stored, in order and once. Change sets that build on what is stored (summaries, memories) raise meanwhile:
+    they are made again from the log.
+    """
+
+    def __init__(
+        self,
+        store: Store | None,
+        reopen: Callable[[], Awaitable[Store]],
+        meanwhile: Meanwhile,
+        quick: float = 0.5,
+    ) -> None:
+        """Use `quick` for how many seconds a failing attempt may take before the next one is put off."""
+        self._store = store
+        self._quick = quick
+        self._reopen = reopen
+        self._meanwhile = meanwhile
+        self._failure: StoreError | None = None
+        self._since = 0
+        self._not_before = 0.0
+        self._turn = asyncio.Lock()
+        self._held: list[Change] = []
+        self._marks: dict[str, PutMark] = {}
+        self._numbers: dict[int, int] = {}
+        self._silence = SESSION_SILENCE
+        self._closed = False
+
+    async def start(self, failure: StoreError | None) -> None:
+        """Begin, with the failure that opening the store ended in, or by storing what waits since an earlier run."""
+        if failure is not None:
+            self._fails(failure)
+            return
+        async with self._turn:
+            await self._meanwhile.open()
+            if await self._meanwhile.count():
+                self._fails(StoreError("messages wait since it failed before"))
+                await self._recover()
+
+    async def apply(self, changes: Sequence[Change]) -> Receipt:
+        """Store all changes; where only messages or settings are to be stored, keep them until they can be."""
+        for change in changes:
+            if isinstance(change, AddMessage):
+                self._silence = change.silence
+        if self._failure is None:
+            try:
+                return await self._opened.apply(changes)
+            except StoreClosed:
+                raise
+            except StoreError:
+                if not _can_wait(changes):
+                    raise
+        return await self._apply_in_turn([_recognisable(change) for change in changes])
+
+    async def _apply_in_turn(self, changes: Sequence[Change]) -> Receipt:
+        """Try once more, after whoever tried before; keep what cannot be stored."""
+        async with self._turn:
+            await self._recover()
+            if self._failure is None:
+                try:
+                    return await self._opened.apply(changes)
+                except StoreClosed:
+                    raise
+                except StoreError as error:
+                    if not _can_wait(changes):
+                        raise
+                    self._fails(error)
+            if not _can_wait(changes):
+                raise cast("StoreError", self._failure)
+            return await self._keep(changes)
+
+    async def messages(
+        self,
+        scope: Scope,
+        *,
+        within: Within = "user",
+        limit: int = 50,
+        before: int | None = None,
+        archived: bool = True,
+    ) -> list[Message]:
+        """Return the newest messages, those that wait included."""
+        before = self._numbers.get(before, before) if before is not None else None
+        options: dict[str, Any] = {"within": within, "limit": limit, "archived": archived}
+
+        async def stored(store: Store) -> list[Message]:
+            return await store.messages(scope, **options, before=None if before is None else min(before, FIRST))
+
+        found = await self._try_store(stored)
+        if self._failure is None:
+            return found or []
+        waiting: list[Message] = []
+        for each in self._meanwhile.stores:
+            there = await each.store.messages(scope, **options, before=before)
+            waiting += [message for message in there if await each.inside(message.seq)]
+        return [*(found or []), *waiting][-limit:]
+
+    async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
+        """Return one message by its id, also by one that it had while it waited."""
+        seq = sequence_number(message_id)
+        if seq is not None and seq in self._numbers:
+            message_id = f"#{self._numbers[seq]}"
+        try:
+            found = await self._try_store(lambda store: store.message(scope, message_id, within=within))
+        except NotFound:
+            if self._failure is None:
+                raise
+            found = None
+        if found is None:
+            found = await self._from_those_that_wait(lambda store: store.message(scope, message_id, within=within))
+        return cast("Message", found)
+
+    async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
+        """Return messages by sequence number, those that wait included."""
+        known = [self._numbers.get(seq, seq) for seq in seqs]
+        found = await self._try_store(lambda store: store.pick(scope, known, within=within)) or []
+        if self._failure is not None:
+            for each in self._meanwhile.stores:
+                found = [*found, *(await each.store.pick(scope, known, within=within))]
+        return found
+
+    async def settings(self, scope: Scope) -> list[Setting]:
+        """Return the user's settings, those that wait included."""
+        found = await self._try_store(lambda store: store.settings(scope)) or []
+        known = {setting.key: setting for setting in found}
+        for change in self._held:
+            if isinstance(change, PutSetting) and change.scope[:2] == scope[:2]:
+                known.pop(change.key, None)
+                if change.value is not None:
+                    known[change.key] = Setting(change.key, change.value, moment(now()))
+        return sorted(known.values(), key=lambda setting: setting.key)
+
+    async def health(self) -> Component:
+        """Say how the store is doing, and what took over."""
+        async with self._turn:
+            if self._failure is not None:
+                await self._recover()
+        known = None if self._store is None else await self._store.health()
+        if self._failure is None:
+            return cast("Component", known)
+        waiting = await self._meanwhile.count()
+        facts = (("waiting to be stored", str(waiting)), ("failing since", moment(self._since).isoformat()))
+        issue = f"it fails, and another takes over: {self._failure}"
+        if known is None:
+            return Component("store", "failing", None, (issue,), facts)
+        return replace(known, status="failing", issues=(issue, *known.issues), facts=(*known.facts, *facts))
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        """Check what is stored, and what waits."""
+        report = await self._opened.verify(progress)
+        for each in self._meanwhile.stores if self._failure is not None else ():
+            checks = (await each.store.verify(progress)).checks
+            named = [replace(check, name=f"waiting {check.name}") for check in checks]
+            report = Verification((*report.checks, *named))
+        return report
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        """Copy the store. What waits is stored first, or this raises."""
+        await self._opened_and_well()
+        await self._opened.backup(target, progress)
+
+    async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        """Give out everything. What waits is stored first, or this raises."""
+        await self._opened_and_well()
+        async for page in self._opened.dump(vectors=vectors):
+            yield page
+
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        """Erase a user, here and where messages waited. What waits is stored first, or this raises."""
+        await self._opened_and_well()
+        done = await self._opened.purge(scope, actor)
+        for each in self._meanwhile.stores:
+            if any((user.space, user.id) == scope[:2] for user in await each.store.users()):
+                await each.store.purge(scope, actor)
+        return done
+
+    async def close(self) -> None:
+        """Try once more to store what waits, and let go of everything."""
+        if self._closed:
+            return
+        async with self._turn:
+            self._closed = True
+            if self._failure is not None:
+                self._not_before = 0.0
+                await self._recover()
+            if self._failure is not None and (count := await self._meanwhile.count()):
+                _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
+            await self._meanwhile.close()
+            if self._store is not None:
+                await self._store.close()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the rest of the contract, as it is
+        if name.startswith("_") or not hasattr(Store, name):
+            raise AttributeError(name)
+
+        async def read(*args: Any, **options: Any) -> Any:  # noqa: ANN401
+            def ask(store: Store) -> Awaitable[Any]:
+                return cast("Awaitable[Any]", getattr(store, name)(*args, **options))
+
+            return await self._read(ask, needs_the_store=name in _NEEDS_THE_STORE)
+
+        return read
+
+    @property
+    def _opened(self) -> Store:
+        if self._store is None:
+            raise self._failure or StoreClosed("the store has been closed")
+        return self._store
+
+    async def _opened_and_well(self) -> None:
+        async with self._turn:
+            if self._failure is not None:
+                self._not_before = 0.0
+                await self._recover()
+            if self._failure is not None:
+                raise self._failure
+
+    async def _read(self, ask: Callable[[Store], Awaitable[Any]], *, needs_the_store: bool) -> Any:  # noqa: ANN401
+        answered: list[Any] = []
+
+        async def noted(store: Store) -> None:
+            answered.append(await ask(store))
+
+        await self._try_store(noted)
+        if answered:
+            return answered[0]
+        if needs_the_store and self._failure is not None:
+            raise self._failure
+        return await self._from_those_that_wait(ask)
+
+    async def _try_store(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """Ask the store. Returns None when it fails; everything else that goes wrong is raised."""
+        if self._closed:
+            raise StoreClosed("the store has been closed")
+        if self._failure is not None:
+            async with self._turn:
+                await self._recover()
+        if self._store is None:
+            return None
+        try:
+            return await ask(self._store)
+        except StoreClosed:
+            raise
+        except StoreError as error:
+            if self._failure is None:
+                self._fails(error)
+            return None
+
+    async def _from_those_that_wait(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """Ask where messages wait, the safer place first; what one does not know the other may."""
+        first, *others = self._meanwhile.stores
+        for each in reversed(others):
+            try:
+                if await each.count():
+                    return await ask(each.store)
+            except NotFound:
+                continue
+        return await ask(first.store)
+
+    async def _keep(self, changes: Sequence[Change]) -> Receipt:
+        results: list[Result] = []
+        durable = True
+        for change in changes:
+            if isinstance(change, AddMessage):
+                receipt = await self._meanwhile.add(change, self._silence)
+                results.append(receipt.results[0])
+                durable = durable and receipt.durable
+            elif isinstance(change, PutMark):
+                # The newest of a name counts, however long the failure lasts.
+                self._marks[change.name] = change
+                results.append(None)
+                durable = False
+            else:
+                self._held.append(change)
+                results.append(None)
+                durable = False
+        return Receipt(durable, tuple(results), (ON_DISK if durable else IN_MEMORY,))
+
+    async def _recover(self) -> None:
+        """Try whether the store works again, and store all that waits.
+
+        Where an attempt takes long, as with a server that does not answer, the next one is put off for as long.
+        """
+        started = time.monotonic()
+        if self._failure is None or started < self._not_before:
+            return
+        try:
+            if self._store is None:
+                self._store = await self._reopen()
+            merged = 0
+            for each in self._meanwhile.stores:
+                merged += await each.merge_into(self._store, self._silence, self._numbers.__setitem__)
+            while self._held:
+                await self._store.apply([self._held[0]])
+                del self._held[0]
+            while self._marks:
+                marks, self._marks = self._marks, {}
+                try:
+                    await self._store.apply(list(marks.values()))
+                except StoreError:
+                    self._marks = {**marks, **self._marks}
+                    raise
+            await self._store.stats()
+        except StoreError as error:
+            self._failure = error
+            ended = time.monotonic()
+            self._not_before = ended + (ended - started) if ended - started > self._quick else 0.0
+            return
+        self._failure = None
+        _log.warning("the store works again; %d messages that had waited are stored", merged)
+        await self._meanwhile.tidy()
+
+    def _fails(self, error: StoreError) -> None:
+        self._failure = error
+        self._since = now()
+        self._not_before = 0.0
+        _log.error("the store fails, and another takes over: %s", error)
+
+
+def _can_wait(changes: Sequence[Change]) -> bool:
+    """Tell whether a change set says something new, and builds on nothing that is stored."""
+    return all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | NoteAccess) for change in changes)
+
+
+def _recognisable(change: Change) -> Change:
+    """Give a message its time. A store that fails may have stored it all the same, and then knows it again."""
+    if not isinstance(change, AddMessage):
+        return change
+    return change._replace(draft=change.draft._replace(at_given=True))

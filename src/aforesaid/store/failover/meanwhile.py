@@ -1,0 +1,165 @@
+"""Where messages wait while the store fails: files first, memory when no disk works."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.message import Draft, Message, sequence_number
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import opening_message
+from aforesaid.domain.summary_change import Walk
+from aforesaid.errors import AforesaidError, SourcesChanged, StoreError
+from aforesaid.store.contract import Store
+from aforesaid.store.ephemeral import EphemeralStore
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+FIRST: Final = 1 << 48
+"""Numbers of messages that wait come after this one, so that nobody takes them for numbers of the store itself."""
+_POLICY: Final = "failover"
+_TOGETHER: Final = 100
+"""So many messages are merged in one change set."""
+
+
+class Waiting:
+    """Messages that wait in one store. How far they were merged is a mark in that store, so that it survives too."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    async def add(self, change: AddMessage) -> Receipt:
+        """Keep a message that can be told from others by its time."""
+        scope = change.draft.scope
+        if scope.session is not None and opening_message(scope.session) is not None:
+            scope = scope._replace(session=None)  # a session of the store itself, unknown here
+        return await self.store.apply([change._replace(draft=change.draft._replace(scope=scope))])
+
+    async def count(self) -> int:
+        """Return how many messages wait, up to a limit."""
+        return len((await self.store.ahead(_POLICY, _TOGETHER * 100)).passed)
+
+    async def inside(self, seq: int) -> bool:
+        """Tell whether a message still waits."""
+        return seq > max(FIRST, (await self.store.ahead(_POLICY, 1)).after)
+
+    async def merge_into(self, target: Store, silence: int, told: Callable[[int, int], None]) -> int:
+        """Store all that waits in another store, in order; return how many. Raises as soon as that one fails."""
+        merged = 0
+        while True:
+            after, passed = await self.store.ahead(_POLICY, _TOGETHER)
+            if not passed:
+                return merged
+            messages = [
+                (await self.store.pick(Scope(each.space, each.user, each.thread), [each.seq]))[0] for each in passed
+            ]
+            for message, seq in zip(messages, await _store(target, messages, silence), strict=True):
+                told(message.seq, seq)
+            merged += len(messages)
+            await self._mark(after, passed[-1].seq)
+
+    async def _mark(self, after: int, up_to: int) -> None:
+        try:
+            await self.store.apply([Walk(_POLICY, after, up_to, ())])
+        except StoreError as error:
+            # They are recognised when they are merged again.
+            _log.warning("what was merged could not be marked: %s", error)
+            raise
+
+
+async def _store(target: Store, messages: Sequence[Message], silence: int) -> list[int]:
+    """Store messages, and return their numbers; zero for one that the store refuses for good."""
+    changes = [AddMessage(_draft(message), silence) for message in messages]
+    try:
+        receipt = await target.apply(changes)
+    except StoreError:
+        raise
+    except AforesaidError:
+        return [await _one(target, change) for change in changes]
+    return [result.message.seq for result in receipt.results]  # type: ignore[union-attr]
+
+
+async def _one(target: Store, change: AddMessage) -> int:
+    try:
+        return (await target.apply([change])).message.seq
+    except StoreError:
+        raise
+    except AforesaidError as error:
+        _log.error("a message of %r cannot be merged: %s: %r", change.draft.scope.user, error, change.draft.text)
+        return 0
+
+
+def _draft(message: Message) -> Draft:
+    """Make a draft of a message that waited. With its time given, it is recognised when it comes twice."""
+    session = message.session if opening_message(message.session) is None else None
+    return Draft(
+        scope=Scope(message.space, message.user, message.thread, session),
+        role=message.role,
+        text=message.text,
+        author=message.author,
+        name=message.name,
+        at=microseconds(message.at, "the time"),
+        at_given=True,
+        stored_at=microseconds(message.stored_at, "the time"),
+        id=message.id if sequence_number(message.id) is None else None,
+    )
+
+
+Open = Callable[[], Awaitable[Store]]
+
+
+class Meanwhile:
+    """Files, if some can be had, and memory. What is in memory is always newer than what is in the files."""
+
+    def __init__(self, open_files: Open | None, passing: Path | None = None) -> None:
+        """Use `passing` for the folder of files that are wanted only as long as something waits in them."""
+        self._open_files = open_files
+        self._passing = passing
+        self._files: Waiting | None = None
+        self._memory = Waiting(EphemeralStore(first=FIRST))
+
+    @property
+    def stores(self) -> list[Waiting]:
+        """Those that are in use, in the order of what waits in them."""
+        return [self._memory] if self._files is None else [self._files, self._memory]
+
+    async def open(self) -> None:
+        """Open the files, if that can be done."""
+        if self._files is None and self._open_files is not None:
+            try:
+                self._files = Waiting(await self._open_files())
+            except StoreError as error:
+                _log.warning("no files can take over: %s", error)
+
+    async def add(self, change: AddMessage, silence: int) -> Receipt:
+        """Keep a message where it is safest."""
+        await self.open()
+        if self._files is not None:
+            try:
+                await self._memory.merge_into(self._files.store, silence, lambda *_: None)
+                return await self._files.add(change)
+            except (StoreError, SourcesChanged) as error:
+                _log.error("the files fail too; what is said is only in memory: %s", error)
+        return await self._memory.add(change)
+
+    async def count(self) -> int:
+        """Return how many messages wait."""
+        return sum([await each.count() for each in self.stores])
+
+    async def tidy(self) -> None:
+        """Remove files that nobody asked for, once all that waited in them is stored."""
+        if self._files is not None and self._passing is not None:
+            store, self._files = self._files.store, None
+            await store.close()
+            shutil.rmtree(self._passing.expanduser())
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        for waiting in self.stores:
+            await waiting.store.close()

@@ -1,0 +1,72 @@
+"""Opening a store with another behind it."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final, cast
+
+from aforesaid.errors import InvalidInput, StoreClosed, StoreDamaged, StoreError, StoreTooNew, StoreUnavailable
+from aforesaid.store.contract import Store
+from aforesaid.store.failover.failover import Failover
+from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+from aforesaid.store.locate import Location, data_folder, locate, open_layout, open_store, postgres_dsn
+
+AUTO: Final = "auto"
+NONE: Final = "none"
+MEMORY: Final = "memory"
+
+
+async def open_with_failover(location: str | os.PathLike[str] | None, fallback: str) -> Store:
+    """Open a store. What takes over when it fails: `none`, `memory`, `files:PATH`, `json:PATH`, or `auto`.
+
+    `auto` is a folder beside the file of the store (for a database: where memory is kept by default), then memory; a
+    store that is in memory itself needs none. With anything but `auto` also a store that cannot be opened is taken over
+    from, until it can be.
+    """
+    dsn = postgres_dsn(location)
+    place = _place_of_database(dsn) if dsn is not None else locate(location).path
+    if fallback == NONE or place is None:
+        return await open_store(location)
+    behind = _behind(place, fallback)
+    opening = None if behind is None else partial(open_layout, behind, first=FIRST)
+    meanwhile = Meanwhile(opening, behind.path if behind is not None and fallback == AUTO else None)
+    failure: StoreError | None = None
+    store: Store | None = None
+    try:
+        store = await open_store(location)
+    except (StoreTooNew, StoreClosed, StoreDamaged):
+        raise
+    except StoreUnavailable as error:
+        if fallback == AUTO:
+            raise  # most likely the location is mistaken
+        failure = error
+    except StoreError as error:
+        failure = error
+    failover = Failover(store, partial(open_store, location), meanwhile)
+    if failure is not None or (behind is not None and behind.path is not None and behind.path.expanduser().exists()):
+        await failover.start(failure)
+    return cast("Store", failover)
+
+
+def _place_of_database(dsn: str) -> Path:
+    """Return a path that stands for a database; its address, which may hold a password, is not written down."""
+    return data_folder() / f"database-{blake2b(dsn.encode(), digest_size=6).hexdigest()}"
+
+
+def _behind(place: Path, fallback: str) -> Location | None:
+    """Return where messages wait on a disk; None for memory alone."""
+    if fallback == MEMORY:
+        return None
+    if fallback == AUTO:
+        return Location("files", place.with_name(f"{place.name}.waiting"))
+    found = locate(fallback)
+    if found.path is None or found.kind not in ("files", "json"):
+        raise InvalidInput(
+            f"the fallback {fallback!r} cannot take over; use {AUTO}, {MEMORY}, {NONE}, files:PATH or json:PATH"
+        )
+    if found.path.expanduser().absolute() == place.expanduser().absolute():
+        raise InvalidInput(f"the fallback {fallback!r} is the store itself")
+    return found

@@ -1,0 +1,152 @@
+"""Every call of the operating system that changes a file, in one place. Tests put a disk that fails in its place."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from aforesaid.errors import StoreError, StoreFull, StoreUnavailable
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+_PRIVATE: Final = 0o600
+_BUFFER: Final = 1 << 20
+
+
+class Disk:
+    """The real one."""
+
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file, or make one that only its owner can read."""
+        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0), _PRIVATE)
+
+    def write(self, handle: int, data: bytes) -> int:
+        """Write some of the bytes, and return how many."""
+        return os.write(handle, data)
+
+    def sync(self, handle: int) -> None:
+        """Have everything that was written to a file on the disk."""
+        if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415
+
+            fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(handle)
+
+    def truncate(self, handle: int, size: int) -> None:
+        """Cut a file."""
+        os.ftruncate(handle, size)
+
+    def keep_rights(self, handle: int, like: os.stat_result) -> None:
+        """Give a file the mode and, where that is allowed, the owner of another."""
+        if sys.platform != "win32":
+            made = os.fstat(handle)
+            if (made.st_uid, made.st_gid) != (like.st_uid, like.st_gid):
+                with suppress(PermissionError):
+                    os.fchown(handle, like.st_uid, like.st_gid)
+            os.fchmod(handle, like.st_mode & 0o7777)
+
+    def close(self, handle: int) -> None:
+        """Let go of a file."""
+        os.close(handle)
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Give a file the name of another, which is gone with that."""
+        os.replace(source, target)  # noqa: PTH105 - one call of the system each
+
+    def unlink(self, path: Path) -> None:
+        """Take a file away, if it is there."""
+        path.unlink(missing_ok=True)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder that only its owner can enter."""
+        path.mkdir(mode=0o700, exist_ok=True)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Have the names in a folder on the disk. Windows has no such call and needs none."""
+        if sys.platform == "win32":
+            return
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_all(disk: Disk, handle: int, data: bytes) -> None:
+    """Write all of the bytes."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[disk.write(handle, bytes(rest)) :]
+
+
+def make_folders(disk: Disk, folder: Path) -> None:
+    """Make a folder and those above it such that they survive a power cut."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    for place in reversed(missing):
+        disk.make_folder(place)
+        disk.sync_folder(place.parent)
+
+
+def replace_file(disk: Disk, target: Path, pieces: Iterable[bytes]) -> int:
+    """Put a new file in the place of another, so that there is always the old or the new one; return its size.
+
+    `target` is no link. Its mode and owner are kept.
+    """
+    arriving = target.with_name(f"{target.name}.tmp")
+    size = 0
+    handle = disk.open(arriving, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    try:
+        try:
+            if target.exists():
+                disk.keep_rights(handle, target.stat())
+            for data in _joined(pieces):
+                write_all(disk, handle, data)
+                size += len(data)
+            disk.sync(handle)
+        finally:
+            disk.close(handle)
+        disk.replace(arriving, target)
+    except BaseException:
+        with suppress(OSError):
+            disk.unlink(arriving)
+        raise
+    disk.sync_folder(target.parent)
+    return size
+
+
+def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small pieces, so that the system is called for large ones."""
+    held: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _BUFFER:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
+@contextmanager
+def translated(path: Path, doing: str) -> Iterator[None]:
+    """Turn the system's errors into ours, saying what was being done to which file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        if error.errno in _FULL:
+            raise StoreFull(f"no room left while {doing} {path}; free some space and try again") from error
+        if error.errno in _REFUSED:
+            raise StoreUnavailable(
+                f"{path} cannot be used ({reason}) while {doing} it; check the folder and its rights"
+            ) from error
+        raise StoreError(f"the disk failed while {doing} {path}: {reason}") from error
+    except RuntimeError as error:
+        # What pathlib says of homes that do not exist and of links that lead to themselves.
+        raise StoreUnavailable(f"{path} cannot be found: {error}") from error

@@ -1,0 +1,238 @@
+"""A document of records: plain JSON, a record on each line, that is written and read without holding all of it.
+
+A person may lay it out anew with any tool; what counts is the records and their checksums.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, TypeAlias
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from aforesaid.store.journalled.layout import Header, Put
+from aforesaid.store.journalled.lines import CHECK, DamagedRecord, Record, check_of, salvaged, sealed, unsealed
+from aforesaid.store.journalled.loading import UnknownRecord
+from aforesaid.store.journalled.tables import BY_NAME
+
+FORMAT: Final = 1
+HEADER: Final = "aforesaid"
+"""The section that a document begins with. It is recognised by its keys: earlier versions gave it another name."""
+_OF_HEADERS: Final = {"format", "kind", "store", "journal"}
+END: Final = "end"
+_CHUNK: Final = 1 << 20
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+
+Shape: TypeAlias = Literal["named", "grouped", "listed"]
+"""Records by a name each, lists of records by a name each, or one list of records."""
+Section: TypeAlias = tuple[str, Shape, Iterable[tuple[str, Record]]]
+"""Its name, its shape, and the records with their names."""
+
+
+def pieces(kind: str, header: Header, sections: Iterable[Section], about: Record | None = None) -> Iterator[bytes]:
+    """Write a document. What is said `about` it stands at its head, for people, and is not read again."""
+    head = {"format": FORMAT, "kind": kind, "store": header.store, "journal": header.journal}
+    yield b'{\n"%b": %b' % (HEADER.encode(), sealed(head | {"written_at": moment(now()).isoformat()}))
+    for name, value in (about or {}).items():
+        yield b",\n%b: %b" % (_text(name), _text(value))
+    count, check = 0, 0
+    for name, shape, records in sections:
+        yield b",\n%b: %b" % (_text(name), b"[" if shape == "listed" else b"{")
+        before: str | None = None
+        for group, record in records:
+            line = sealed(record)
+            count, check = count + 1, zlib.crc32(check_of(line), check)
+            yield _opening(shape, group, before) + line
+            before = group
+        if shape == "grouped" and before is not None:
+            yield b"\n]"
+        yield b"\n]" if shape == "listed" else b"\n}"
+    yield b',\n"%b": %b\n}\n' % (END.encode(), sealed({"records": count, "sum": f"{check:08x}"}))
+
+
+def _opening(shape: Shape, group: str, before: str | None) -> bytes:
+    """Return what stands before a record."""
+    comma = b"" if before is None else b","
+    if shape == "named":
+        return comma + b"\n%b: " % _text(group)
+    if shape == "listed" or group == before:
+        return comma + b"\n"
+    return (b"" if before is None else b"\n],") + b"\n%b: [\n" % _text(group)
+
+
+def _text(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def read(path: Path, kind: str, put: Put) -> Header:
+    """Read a document, record by record. Raises StoreDamaged when it is not whole, and says where."""
+    header: Header | None = None
+    ended: Record | None = None
+    count, check = 0, 0
+    with path.open("rb") as file:
+        try:
+            for section, found in _Reader(file).records():
+                seal = str(found.get(CHECK)).encode() if isinstance(found, dict) else b""
+                record = unsealed(found)
+                if header is None:
+                    header = _header(path, kind, section, record)
+                elif section == END:
+                    ended = record
+                else:
+                    count, check = count + 1, zlib.crc32(seal, check)
+                    put(section, record)
+        except (DamagedRecord, UnknownRecord, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise StoreDamaged(
+                f"{path} is damaged near byte {file.tell()} ({error}); run: aforesaid verify --repair"
+            ) from error
+    if header is None or ended != {"records": count, "sum": f"{check:08x}"}:
+        raise StoreDamaged(f"{path} is damaged: some of it is missing; run: aforesaid verify --repair")
+    return header
+
+
+def salvage(path: Path, put: Put) -> tuple[Header | None, tuple[str, ...]]:
+    """Read every record that is whole. Returns the head, if it is, and how many records are missing."""
+    header: Header | None = None
+    expected: int | None = None
+    count = 0
+    for record in salvaged(path.read_bytes()):
+        if "format" in record and "store" in record:
+            header = Header(str(record["store"]), int(record["journal"]))
+        elif record.keys() == {"records", "sum"}:
+            expected = int(record["records"])
+        elif put_somewhere(record, put):
+            count += 1
+    if expected is None:
+        return header, (f"{path.name}: its end is damaged, so how many records it had is not known; {count} are whole",)
+    missing = expected - count
+    return header, () if missing <= 0 else (f"{path.name}: {missing} of {expected} records",)
+
+
+def put_somewhere(record: Record, put: Put) -> bool:
+    """Put a record into the table that it fits. Users come last: messages have all that they have, and more."""
+    for name in (*(name for name in BY_NAME if name != "users"), "users"):
+        try:
+            put(name, dict(record))
+        except UnknownRecord:
+            continue
+        return True
+    return False
+
+
+def _header(path: Path, kind: str, section: str, record: Record) -> Header:
+    if section != HEADER or not isinstance(record["format"], int):
+        raise StoreUnavailable(f"{path} was not written by Aforesaid; choose another file, or import it")
+    if record["format"] > FORMAT:
+        raise StoreTooNew(
+            f"{path} was written by a newer Aforesaid (format {record['format']}; this version knows {FORMAT}): "
+            "install that version or a later one"
+        )
+    if record["kind"] != kind:
+        raise StoreUnavailable(f"{path} is part of a store of the kind {record['kind']!r}, not {kind!r}")
+    return Header(str(record["store"]), int(record["journal"]))
+
+
+class _Reader:
+    """Reads JSON that is larger than what is held of it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._utf8 = codecs.getincrementaldecoder("utf-8")()
+        self._json = json.JSONDecoder()
+        self._text = ""
+        self._at = 0
+        self._over = False
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """Return each record, still sealed, with the name of its section."""
+        self._expect("{")
+        while True:
+            name = self._value()
+            self._expect(":")
+            if name == END:
+                yield name, self._value()
+            elif name not in BY_NAME:
+                value = self._value()
+                if isinstance(value, dict) and value.keys() >= _OF_HEADERS:
+                    yield HEADER, value
+            else:
+                yield from ((str(name), record) for record in self._section())
+            if self._next(",}") == "}":
+                break
+        if self._peek():
+            raise json.JSONDecodeError("more after the end", self._text, self._at)
+
+    def _section(self) -> Iterator[Any]:
+        if self._next("[{") == "[":
+            yield from self._list()
+            return
+        if self._peek() == "}":
+            self._next("}")
+            return
+        while True:
+            self._value()
+            self._expect(":")
+            if self._peek() == "[":
+                self._next("[")
+                yield from self._list()
+            else:
+                yield self._value()
+            if self._next(",}") == "}":
+                return
+
+    def _list(self) -> Iterator[Any]:
+        if self._peek() == "]":
+            self._next("]")
+            return
+        while True:
+            yield self._value()
+            if self._next(",]") == "]":
+                return
+
+    def _value(self) -> Any:  # noqa: ANN401 - whatever JSON holds
+        self._peek()
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._at)
+            except json.JSONDecodeError:
+                if self._over:
+                    raise
+            else:
+                # A number at the end of what is held could go on.
+                if end < len(self._text) or self._over:
+                    self._at = end
+                    return value
+            self._more()
+
+    def _peek(self) -> str:
+        """Return the next character that is no space; nothing at the end."""
+        while True:
+            match = _SPACE.match(self._text, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._text):
+                return self._text[self._at]
+            if self._over:
+                return ""
+            self._more()
+
+    def _next(self, allowed: str) -> str:
+        found = self._peek()
+        if not found or found not in allowed:
+            raise json.JSONDecodeError(f"expected one of {allowed!r}", self._text, self._at)
+        self._at += 1
+        return found
+
+    def _expect(self, character: str) -> None:
+        self._next(character)
+
+    def _more(self) -> None:
+        chunk = self._file.read(max(_CHUNK, len(self._text) - self._at))
+        self._over = not chunk
+        self._text = self._text[self._at :] + self._utf8.decode(chunk, final=not chunk)
+        self._at = 0

@@ -1,0 +1,244 @@
+"""The files of a store while they are in use: opened, journalled, written anew from time to time."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from aforesaid.errors import StoreDamaged, StoreError
+from aforesaid.store.ephemeral.state import State
+from aforesaid.store.journalled import loading
+from aforesaid.store.journalled.disk import Disk, translated
+from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_journal
+from aforesaid.store.journalled.layout import Header, Layout, Snapshot, Touched
+from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.lock import Lock
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+LARGEST_JOURNAL: Final = 4 << 20
+"""The files are written anew when the journal is larger than this and than the files (4 MB)."""
+_WORTH_IT: Final = 8
+"""In a pause they are written anew when the journal has at least this part (one eighth) of their size."""
+
+
+class Files:
+    """The files of one store, held by this process. One thread uses them."""
+
+    def __init__(self, layout: Layout, disk: Disk | None = None) -> None:
+        """Take the lock and read everything into `state`."""
+        self.layout = layout
+        self.disk = disk or Disk()
+        self.state = State()
+        self.written = 0
+        """How large the files are."""
+        self.last_error: str | None = None
+        self._touched: set[Touched] = set()
+        self._all_touched = False
+        self._background: threading.Thread | None = None
+        with translated(layout.path, "opening"):
+            layout.prepare(self.disk)
+            self._lock = Lock(layout.beside.with_name(layout.beside.name + ".lock"), layout.path)
+            try:
+                self._journal = self._open()
+            except BaseException:
+                self._lock.release()
+                raise
+
+    @property
+    def store(self) -> str:
+        """A name that no other store has."""
+        return self._header.store
+
+    @property
+    def journalled(self) -> int:
+        """How large the journals are that the files do not have yet."""
+        return self._journal.size
+
+    def append(self, records: Sequence[Record], touched: AbstractSet[Touched]) -> None:
+        """Write change sets down. When this returns, they are on the disk."""
+        with translated(self.layout.path, "writing to"):
+            if self._journal.broken:
+                self._mend()
+            self._touched |= touched
+            self._journal.append(records)
+
+    def write_when_due(self, state: State, *, pause: bool) -> None:
+        """Have the files written anew, in the background, when the journal has grown enough."""
+        size = self._journal.size
+        worth_it = size * _WORTH_IT >= self.written if pause else size >= max(LARGEST_JOURNAL, self.written)
+        if not self._unwritten or not worth_it or self.busy:
+            return
+        try:
+            snapshot, old = self._turn_over(state)
+        except (OSError, StoreError) as error:
+            self.note(error)
+            return
+        self._background = threading.Thread(
+            target=self._write, args=(snapshot, old), name="aforesaid-files", daemon=True
+        )
+        self._background.start()
+
+    @property
+    def _unwritten(self) -> bool:
+        return bool(self._touched) or self._all_touched
+
+    @property
+    def busy(self) -> bool:
+        """Whether the files are being written."""
+        return self._background is not None and self._background.is_alive()
+
+    def write_now(self, state: State, *, everything: bool = False) -> None:
+        """Write the files anew, those that changed or all. Raises when that fails; nothing is lost then."""
+        self.settle()
+        self._all_touched = self._all_touched or everything
+        with translated(self.layout.path, "writing"):
+            if self._journal.broken:
+                self._mend()
+                return
+            snapshot, old = self._turn_over(state)
+            self._replace(snapshot, old)
+
+    def settle(self) -> None:
+        """Wait until the files are not being written."""
+        if self._background is not None:
+            self._background.join()
+            self._background = None
+
+    def close(self, state: State) -> None:
+        """Write what the files do not have yet, and let go of everything."""
+        self.settle()
+        try:
+            if self._unwritten:
+                self.write_now(state)
+            self._journal.close()
+            self.disk.unlink(self._journal.path)
+        except (OSError, StoreError) as error:
+            # Nothing is lost: what was acknowledged is in the journal, which is read when it is opened again.
+            self.note(error)
+            self._journal.cut()
+        finally:
+            self._journal.close()
+            self._lock.release()
+
+    def let_go(self) -> None:
+        """Release the lock without writing anything."""
+        self.settle()
+        self._journal.close()
+        self._lock.release()
+
+    def _open(self) -> Journal:
+        state = self.state
+        header = self.layout.load(lambda name, record: loading.put(state, name, record))
+        self.written = self.layout.size()
+        journals = journals_of(self.layout.beside)
+        current = {number: path for number, path in journals.items() if header is None or number >= header.journal}
+        self._expect_all(header, current)
+        self._header = header or Header(uuid4().hex, 1)
+        self._all_touched = header is None
+        journal = None
+        for number, path in current.items():
+            journal = self._replay(state, number, path, newest=number == max(current))
+        for number in journals.keys() - current.keys():
+            self.disk.unlink(journals[number])
+        loading.finish(state)
+        if journal is not None:
+            return journal
+        return Journal.begin(
+            self.disk, self._journal_path(self._header.journal), self._header.journal, self._header.store
+        )
+
+    def _replay(self, state: State, number: int, path: Path, *, newest: bool) -> Journal | None:
+        read = read_journal(path, newest=newest)
+        self._expect_ours(path, read)
+        for record in read.records:
+            try:
+                loading.replay(state, record)
+            except (loading.UnknownRecord, KeyError, TypeError, ValueError, AttributeError) as error:
+                raise StoreDamaged(
+                    f"{path} holds what cannot be read ({error}); run: aforesaid verify --repair"
+                ) from error
+        # Whose records they are is not worked out again: everything is written once.
+        self._all_touched = self._all_touched or bool(read.records)
+        if not newest:
+            return None
+        if read.store is None:
+            return Journal.begin(self.disk, path, number, self._header.store)
+        return Journal.resume(self.disk, path, number, read)
+
+    def _expect_all(self, header: Header | None, current: dict[int, Path]) -> None:
+        first = 1 if header is None else header.journal
+        if current and list(current) != list(range(first, first + len(current))):
+            what = "the files are gone" if header is None else f"journal {first} is gone"
+            raise StoreDamaged(
+                f"{self.layout.path} has journals that do not fit: {what}; bring back what was removed, or run: "
+                "aforesaid verify --repair"
+            )
+
+    def _expect_ours(self, path: Path, read: Read) -> None:
+        if read.store not in (None, self._header.store) and self._header.journal > 1:
+            raise StoreDamaged(f"{path} belongs to other files than {self.layout.path}; move one of them away")
+        if read.store is not None:
+            self._header = replace(self._header, store=read.store)
+
+    def _journal_path(self, number: int) -> Path:
+        return self.layout.beside.with_name(f"{self.layout.beside.name}.journal-{number:06d}")
+
+    def _turn_over(self, state: State) -> tuple[Snapshot, list[Path]]:
+        """Begin a new journal, and return the state at this moment with the journals that come before it."""
+        number = self._journal.number + 1
+        old = [path for each, path in journals_of(self.layout.beside).items() if each < number]
+        begun = Journal.begin(self.disk, self._journal_path(number), number, self._header.store)
+        left, self._journal = self._journal, begun
+        if not left.broken:
+            left.close()
+        touched, self._touched = (None if self._all_touched else self._touched), set()
+        self._all_touched = False
+        return Snapshot(loading.still(state), replace(self._header, journal=number), touched), old
+
+    def _write(self, snapshot: Snapshot, old: list[Path]) -> None:
+        try:
+            with translated(self.layout.path, "writing"):
+                self._replace(snapshot, old)
+        except Exception as error:
+            # The thread has nobody to raise to. What the files lack is in the journals, which are kept.
+            self.note(error)
+
+    def _replace(self, snapshot: Snapshot, old: list[Path]) -> None:
+        try:
+            self.written = self.layout.write(self.disk, snapshot)
+        except BaseException:
+            self._all_touched = self._all_touched or snapshot.touched is None
+            self._touched |= snapshot.touched or set()
+            raise
+        self._header = snapshot.header
+        for path in old:
+            self.disk.unlink(path)
+        self.last_error = None
+
+    def _mend(self) -> None:
+        """Leave a journal that cannot be relied on behind: write the files anew, without what was not acknowledged."""
+        self.settle()
+        broken = self._journal
+        broken.cut()
+        snapshot, old = self._turn_over(self.state)
+        try:
+            self._replace(snapshot, old)
+        except BaseException:
+            # Back to the broken one: what comes after it in a new journal would bring back what it has at its end.
+            begun, self._journal = self._journal, broken
+            begun.close()
+            self.disk.unlink(begun.path)
+            raise
+        broken.close()
+
+    def note(self, error: Exception) -> None:
+        """Keep an error for health and for the administrator."""
+        _log.error("%s", error)
+        self.last_error = str(error)

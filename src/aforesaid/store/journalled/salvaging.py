@@ -1,0 +1,82 @@
+"""Reading whatever is whole in damaged files and journals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aforesaid.domain.moving import Row
+from aforesaid.store.ephemeral.dumping import rows
+from aforesaid.store.ephemeral.state import State
+from aforesaid.store.journalled import loading
+from aforesaid.store.journalled.checking import intact
+from aforesaid.store.journalled.disk import translated
+from aforesaid.store.journalled.journal import journals_of
+from aforesaid.store.journalled.layout import Layout
+from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, salvaged
+from aforesaid.store.journalled.lock import Lock
+from aforesaid.store.journalled.tables import BY_NAME
+from aforesaid.store.salvage import Salvage, ranges
+
+
+def salvage(layout: Layout) -> Salvage:
+    """Read everything that is whole. The files themselves are not touched."""
+    state = State()
+
+    def put(name: str, record: Record) -> None:
+        loading.put(state, name, record)
+
+    with translated(layout.path, "reading"):
+        # Whoever uses the files would go on writing to what is set aside.
+        lock = Lock(layout.beside.with_name(layout.beside.name + ".lock"), layout.path)
+        try:
+            lost = list(layout.salvage(put).lost)
+            for path in journals_of(layout.beside).values():
+                lost += _journal(state, path)
+        finally:
+            lock.release()
+    damaged = [seq for seq, entry in sorted(state.log.items()) if not intact(entry)]
+    for seq in damaged:
+        del state.log[seq]
+    if damaged:
+        lost.append(f"messages that are not what was stored: {ranges(damaged)}")
+    _drop_loose_ends(state)
+    found: list[Row] = list(rows(loading.finish(state), vectors=False))
+    return Salvage(found, tuple(lost))
+
+
+def _journal(state: State, path: Path) -> list[str]:
+    data = path.read_bytes()
+    lines = [line for line in data.split(b"\n") if line]
+    whole = 0
+    for record in salvaged(data):
+        whole += 1
+        if "put" in record:
+            _replay(state, record)
+    torn = bool(lines) and not data.endswith(b"\n") and not _is_whole(lines[-1])
+    damaged = len(lines) - whole - torn
+    return [f"{path.name}: {damaged} of {len(lines)} lines"] if damaged > 0 else []
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        read_line(line)
+    except DamagedRecord:
+        return False
+    return True
+
+
+def _replay(state: State, record: Record) -> None:
+    try:
+        loading.replay(state, record)
+    except (loading.UnknownRecord, KeyError, TypeError, ValueError, AttributeError):
+        return  # a record of a kind that is not known; its checksum is right, so it is nothing that was lost
+
+
+def _drop_loose_ends(state: State) -> None:
+    """Drop what refers to a message that is gone: vectors are made again, a memory goes on without that source."""
+    for key in [key for key in state.vectors if key[1] not in state.log]:
+        del state.vectors[key]
+    for table in BY_NAME.values():
+        if table.name == "memory_versions":
+            for memory in [memory for memory in state.versions if memory not in state.memories]:
+                del state.versions[memory]

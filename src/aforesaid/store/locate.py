@@ -1,0 +1,175 @@
+"""From a location, as people write it, to an open store."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from aforesaid.domain import checks
+from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.store.contract import Store
+
+if TYPE_CHECKING:
+    from aforesaid.store.journalled.layout import Layout
+    from aforesaid.store.salvage import Salvage
+
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+]+):", re.IGNORECASE)
+_POSTGRES: Final = ("postgresql://", "postgres://")
+MEMORY: Final = ":memory:"
+
+Kind: TypeAlias = Literal["sqlite", "json", "files", "memory", "postgres"]
+_ON_DISK: Final[tuple[Kind, ...]] = ("sqlite", "json", "files")
+
+
+def default_location() -> str | Path:
+    """Return where memory is kept when nobody says: AFORESAID_STORE, or the platform's folder for application data."""
+    return os.environ.get("AFORESAID_STORE") or data_folder() / "memory.db"
+
+
+def data_folder() -> Path:
+    """Return the platform's folder for application data, ours in it."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "aforesaid"
+
+
+class Location(NamedTuple):
+    """A kind of store, and where it is."""
+
+    kind: Kind
+    path: Path | None
+    """None for a store in memory."""
+
+
+def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 - a line for each kind
+    """Read a location as people write it.
+
+    A path or `sqlite:PATH` is a SQLite file, `json:PATH` one JSON file, `files:PATH` a folder of account folders,
+    `:memory:` a store that is forgotten at the end.
+    """
+    if location is None:
+        location = default_location()
+    if not isinstance(location, str | Path):
+        raise InvalidInput(f"the location must be a path or a string, not {type(location).__name__}")
+    checks.storable(str(location), "the location")
+    if isinstance(location, Path):
+        return Location("sqlite", location)
+    if not location:
+        raise InvalidInput("the location is empty")
+    if location.startswith(_POSTGRES):
+        return Location("postgres", None)
+    if location in (MEMORY, f"sqlite:{MEMORY}"):
+        return Location("memory", None)
+    for kind in _ON_DISK:
+        if location.startswith(f"{kind}:"):
+            path = location.removeprefix(f"{kind}:")
+            if not path:
+                raise InvalidInput(f"the location {location!r} names no file; write {kind}:PATH")
+            # sqlite:///abs/path as other tools write it
+            return Location(kind, Path(path.removeprefix("//") if path.startswith("///") else path))
+    scheme = _SCHEME.match(location)
+    if scheme is not None and not Path(location).exists():
+        raise InvalidInput(
+            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH, json:PATH, files:PATH, "
+            f"postgresql://… or {MEMORY}"
+        )
+    return Location("sqlite", Path(location))
+
+
+def sqlite_path(location: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file or the folder that a location names, or None for a store in memory."""
+    return locate(location).path
+
+
+def postgres_dsn(location: str | os.PathLike[str] | None) -> str | None:
+    """Return the address of the database that a location names, or None for another kind of location."""
+    if locate(location).kind != "postgres":
+        return None
+    return str(default_location() if location is None else location)
+
+
+async def open_store(location: str | os.PathLike[str] | None) -> Store:
+    """Open the store that a location names. Only the code of that kind of store is loaded."""
+    kind, path = locate(location)
+    dsn = postgres_dsn(location)
+    if dsn is not None:
+        from aforesaid.store.postgres import PostgresStore  # noqa: PLC0415 - loaded only when asked for
+
+        return await PostgresStore.open(dsn)
+    if path is None:
+        from aforesaid.store.ephemeral import EphemeralStore  # noqa: PLC0415 - loaded only when asked for
+
+        return EphemeralStore()
+    if kind == "sqlite":
+        from aforesaid.store.sqlite import SqliteStore  # noqa: PLC0415
+
+        return await SqliteStore.open(path)
+    return await open_layout(Location(kind, path))
+
+
+async def open_layout(location: Location, first: int = 0) -> Store:
+    """Open a store of files. In one that has no messages yet, they are numbered from after `first`."""
+    from aforesaid.store.journalled import JournalledStore  # noqa: PLC0415
+
+    kind, path = location
+    if path is None:
+        raise InvalidInput("files need a path")
+    if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
+        raise StoreUnavailable(f"a key is configured, and {kind}: writes files that can be read without it; use SQLite")
+    return await JournalledStore.open(_layout(kind, path), first=first)
+
+
+def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, replace: bool) -> Path | None:
+    """Put a backup in the place of a store. What was there is set aside; its new name is returned."""
+    kind, path = locate(location)
+    if path is None:
+        raise InvalidInput("a backup cannot be restored into memory; name a file")
+    if kind == "sqlite":
+        from aforesaid.store.sqlite.backup import restore  # noqa: PLC0415
+
+        return restore(backup, path, replace=replace)
+    from aforesaid.store.journalled.restoring import restore as restore_files  # noqa: PLC0415
+
+    return restore_files(_layout(kind, backup), _layout(kind, path), replace=replace)
+
+
+def hides_damage(location: str | os.PathLike[str] | None) -> bool:
+    """Tell whether opening a store would pass over damage without a word. Nobody may use it meanwhile."""
+    kind, path = locate(location)
+    if path is None or kind != "sqlite":
+        return False
+    from aforesaid.store.sqlite.pages import log_is_broken  # noqa: PLC0415
+
+    path = path.expanduser().absolute().resolve()
+    return log_is_broken(path.with_name(path.name + "-wal"))
+
+
+def salvage_store(location: str | os.PathLike[str] | None) -> Salvage:
+    """Read whatever is whole in a store that nobody uses. It stays as it is."""
+    kind, path = locate(location)
+    if path is None:
+        raise InvalidInput("a store in memory has no files that could be repaired")
+    if kind == "sqlite":
+        from aforesaid.store.sqlite.salvaging import salvage  # noqa: PLC0415
+
+        return salvage(path)
+    from aforesaid.store.journalled.salvaging import salvage as salvage_files  # noqa: PLC0415
+
+    return salvage_files(_layout(kind, path))
+
+
+def _layout(kind: Kind, path: Path) -> Layout:
+    if kind == "json":
+        from aforesaid.store.jsonfile import JsonFile  # noqa: PLC0415
+
+        return JsonFile(path)
+    from aforesaid.store.accounts import AccountFolders  # noqa: PLC0415
+
+    return AccountFolders(path)

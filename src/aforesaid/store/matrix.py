@@ -1,0 +1,206 @@
+"""Many vectors in memory, compared with one: all of them where there are few, a shortlist where there are many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.vector import Similar
+from aforesaid.store.growing import Growing
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+    Numbers = NDArray[np.int64]
+
+EXACT: Final = 4_000
+"""Up to so many vectors, all are compared."""
+_SHORTLIST: Final = 1_500
+"""Beyond, the signs of the numbers pick so many that are compared."""
+_SAMPLE: Final = 1_000
+"""How similar vectors are on the whole is judged by so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Few:
+    """So few vectors that all of them are compared. They do not change when others come."""
+
+    seqs: Numbers
+    values: Floats
+
+    def similar(self, vector: Floats) -> Similar | None:
+        """Return all of them, best first, and how similar they are on the whole."""
+        import numpy as np  # noqa: PLC0415
+
+        if not len(self.seqs):
+            return None
+        scores: Floats = self.values @ vector
+        # Ties go to the newer message, so that the answer is always the same: rows are in order, seen from the end.
+        best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+        return Similar(self.seqs[best], scores[best], float(scores.mean()), float(scores.std()))
+
+
+class Matrix:
+    """Vectors of one scope and one embedder, in the order of the log. A row that comes twice counts once."""
+
+    def __init__(self) -> None:
+        self._seqs: Growing | None = None
+        self._values: Growing | None = None
+        self._signs: list[Growing] = []
+        """Whether each number is positive, as bits: a column for every 64 of them, which is what numpy counts fast."""
+        self._exact: Floats | None = None
+        self._sample: Floats | None = None
+        """Some of the vectors, from the first to the last, as long as no others come in."""
+
+    def __len__(self) -> int:
+        """Return how many vectors there are."""
+        return 0 if self._seqs is None else len(self._seqs)
+
+    @property
+    def size(self) -> int:
+        """How much memory they take."""
+        held = (self._seqs, self._values, *self._signs, self._exact, self._sample)
+        return sum(array.nbytes for array in held if array is not None)
+
+    def extend(self, rows: Sequence[tuple[int, bytes]]) -> None:
+        """Add vectors by sequence number."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        if not rows:
+            return
+        seqs = np.array([seq for seq, _ in rows], dtype=np.int64)
+        values = np.frombuffer(b"".join(value for _, value in rows), dtype=np.float16).reshape(len(rows), -1)
+        if self._seqs is None or self._values is None:
+            self._seqs, self._values = Growing(seqs[:0]), Growing(values[:0])
+        if (len(self) and seqs[0] <= self._seqs.rows[-1]) or (np.diff(seqs) <= 0).any():
+            self._merge(seqs, values)
+        else:
+            self._seqs.extend(seqs)
+            self._values.extend(values)
+        self._exact = self._sample = None
+
+    def few(self, only: Numbers | None = None) -> Few | None:
+        """Return all vectors, or those of these sequence numbers, which are in order; None where they are too many."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._seqs is None or self._values is None:
+            return Few(np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.float32))
+        seqs = self._seqs.rows
+        if only is not None:
+            inside = np.flatnonzero(np.isin(seqs, only, assume_unique=True))
+            return Few(seqs[inside], self._values.rows[inside].astype(np.float32)) if len(inside) <= EXACT else None
+        if len(seqs) > EXACT:
+            return None
+        if self._exact is None or len(self._exact) != len(seqs):
+            self._exact = self._values.rows.astype(np.float32)
+        return Few(seqs, self._exact)
+
+    def similar(
+        self, vector: Floats, limit: int, also: Sequence[int] = (), only: Numbers | None = None
+    ) -> Similar | None:
+        """Return what was compared, best first, then those asked for by name, and how similar all are on the whole.
+
+        The first `limit` are the most similar ones. `only` limits all of it to these sequence numbers, in order.
+        """
+        import numpy as np  # noqa: PLC0415
+
+        few = self.few(only)
+        if few is not None:
+            return few.similar(vector)
+        if self._seqs is None:
+            return None
+        seqs = self._seqs.rows
+        inside = np.arange(len(seqs)) if only is None else np.flatnonzero(np.isin(seqs, only, assume_unique=True))
+        places = self._shortlist(vector, inside, max(_SHORTLIST, 4 * limit))
+        scores, whole = self._compare(vector, places), self._usual(vector, inside)
+        best = len(scores) - 1 - np.argsort(-scores[::-1], kind="stable")
+        chosen, given = places[best], scores[best]
+        named = self._places(np.array(also, dtype=np.int64), seqs)
+        named = named[~np.isin(named, chosen)]
+        if only is not None:
+            named = np.intersect1d(named, inside, assume_unique=True)
+        if len(named):
+            chosen = np.concatenate([chosen, named])
+            given = np.concatenate([given, self._compare(vector, named)])
+        return Similar(seqs[chosen], given, float(whole.mean()), float(whole.std()))
+
+    def _compare(self, vector: Floats, places: NDArray[np.intp]) -> Floats:
+        """Return the cosine of the vectors at these places."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._values is None:
+            raise ValueError("there is nothing to compare with")
+        scores: Floats = self._values.rows[places].astype(np.float32) @ vector
+        return scores
+
+    def _usual(self, vector: Floats, inside: NDArray[np.intp]) -> Floats:
+        """Return the cosine of some vectors out of all that are inside."""
+        import numpy as np  # noqa: PLC0415
+
+        places = inside[:: max(len(inside) // _SAMPLE, 1)]
+        if len(inside) < len(self) or self._values is None:
+            return self._compare(vector, places)
+        if self._sample is None:
+            self._sample = self._values.rows[places].astype(np.float32)
+        scores: Floats = self._sample @ vector
+        return scores
+
+    def _shortlist(self, vector: Floats, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+        """Return the places whose signs agree most with the vector's, in order: `size` of them, and all equals."""
+        import numpy as np  # noqa: PLC0415
+
+        if size >= len(inside):
+            return inside
+        mine = _signs(vector[np.newaxis, :])[0]
+        differing = np.zeros(len(inside), dtype=np.uint16)
+        for column, bits in zip(self._signs_of_all(), mine, strict=True):
+            rows = column.rows if len(inside) == len(column) else column.rows[inside]
+            differing += np.bitwise_count(rows ^ bits)
+        # There are few different numbers, so counting them is quicker than sorting.
+        most = np.searchsorted(np.cumsum(np.bincount(differing)), size)
+        return inside[differing <= most]
+
+    def _signs_of_all(self) -> list[Growing]:
+        if self._values is None:
+            raise ValueError("there is nothing to choose from")
+        values = self._values.rows
+        known = len(self._signs[0]) if self._signs else 0
+        if known < len(values):
+            fresh = _signs(values[known:])
+            if not self._signs:
+                self._signs = [Growing(column[:0].copy()) for column in fresh.T]
+            for column, more in zip(self._signs, fresh.T, strict=True):
+                column.extend(more)
+        return self._signs
+
+    def _merge(self, seqs: Numbers, values: NDArray[np.float16]) -> None:
+        """Put late vectors where they belong; of two for one message, the first stays."""
+        import numpy as np  # noqa: PLC0415
+
+        if self._seqs is None or self._values is None:
+            raise ValueError("there is nothing to merge with")
+        every, first = np.unique(np.concatenate([self._seqs.rows, seqs]), return_index=True)
+        self._values = Growing(np.concatenate([self._values.rows, values])[first])
+        self._seqs = Growing(every)
+        self._signs = []
+
+    @staticmethod
+    def _places(wanted: Numbers, seqs: Numbers) -> NDArray[np.intp]:
+        import numpy as np  # noqa: PLC0415
+
+        places = np.minimum(np.searchsorted(seqs, wanted), len(seqs) - 1)
+        return np.unique(places[seqs[places] == wanted])
+
+
+def _signs(values: NDArray[np.floating]) -> NDArray[np.uint64]:
+    """Return which numbers of each vector are positive, as bits."""
+    import numpy as np  # noqa: PLC0415
+
+    packed = np.packbits(values > 0, axis=1)
+    padded: NDArray[np.uint64] = np.ascontiguousarray(np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))).view(
+        np.uint64
+    )
+    return padded

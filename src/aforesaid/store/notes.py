@@ -1,0 +1,60 @@
+"""Ranking notes, the same for every store: there are few of them, so all that match are looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from aforesaid.store.contract import Vector
+
+
+MOST_SOURCES: Final = 200
+"""Of the messages that a note stands for, so many are named in a hit, oldest first."""
+
+
+class RankedNote(NamedTuple):
+    """A note by its number, and how well it fits."""
+
+    note: int
+    words: tuple[str, ...]
+    coverage: float
+    similarity: float | None
+
+
+def rank_notes(having: Mapping[str, Sequence[int]], similar: Mapping[int, float], notes: int) -> list[RankedNote]:
+    """Return the notes that have a word of the query or a vector, best first by both together.
+
+    `having` tells which notes have each word of the query, `similar` how near those are that have a vector, and `notes`
+    how many there are.
+    """
+    rarity = {
+        word: math.log1p((notes - len(found) + 0.5) / (len(found) + 0.5)) if len(found) <= notes else 0.0
+        for word, found in having.items()
+    }
+    total = sum(rarity.values()) or 1.0
+    words: dict[int, list[str]] = {}
+    for word, found in having.items():
+        for note in dict.fromkeys(found):
+            words.setdefault(note, []).append(word)
+    ranked = [
+        RankedNote(
+            note,
+            tuple(words.get(note, ())),
+            sum(rarity[word] for word in words.get(note, ())) / total,
+            similar.get(note),
+        )
+        for note in words.keys() | similar.keys()
+    ]
+    return sorted(ranked, key=lambda found: (-found.coverage - (found.similarity or 0.0), -found.note))
+
+
+def similarities(vectors: Mapping[int, bytes], vector: Vector | None) -> dict[int, float]:
+    """Return the cosine of each vector with the one that was asked for."""
+    if vector is None or not vectors:
+        return {}
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    rows = np.frombuffer(b"".join(vectors.values()), dtype=np.float16).reshape(len(vectors), -1)
+    return dict(zip(vectors, (rows.astype(np.float32) @ vector).tolist(), strict=True))

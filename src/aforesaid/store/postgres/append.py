@@ -1,0 +1,251 @@
+"""Appending messages: recognising what was delivered before, finding the session, indexing, counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.moving import Restore, Restored, draft_of
+from aforesaid.domain.receipt import Repeated, Stored
+from aforesaid.domain.scope import is_direct
+from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.store import records
+from aforesaid.store.hashed import hashed
+from aforesaid.store.postgres import rows
+from aforesaid.store.postgres.queries import Row, Statement, columns
+from aforesaid.store.postgres.sessions import Sessions, latest_sessions
+from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.terms import terms
+
+_BY_GIVEN_ID: Final = f"""
+{rows.MESSAGE} JOIN unnest($1::text[], $2::text[], $3::text[]) AS wanted (space, thread, given_id)
+    ON log.space = wanted.space AND log.given_id = wanted.given_id AND md5(log.thread) = md5(wanted.thread)
+   AND log.thread = wanted.thread
+"""
+_BY_TIME: Final = f"""
+{rows.MESSAGE} JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS wanted (space, thread, at)
+    ON log.space = wanted.space AND log.thread = wanted.thread AND log.at = wanted.at
+ ORDER BY log.seq
+"""
+_NEW_MESSAGES: Final = """
+INSERT INTO log (space, seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words,
+                 terms, hash)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::text[], $8::text[],
+                     $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::integer[], $15::bytea[],
+                     $16::bytea[])
+"""
+_AUTHORS: Final = """
+INSERT INTO person (space, name, created_at, revision) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
+ON CONFLICT DO NOTHING
+"""
+_OWNERS: Final = """
+INSERT INTO person (space, name, owner, created_at, messages, turns, open_turns, words, last_seq, last_at, revision)
+SELECT space, name, true, created_at, messages, turns, turns, words, last_seq, last_at, revision
+  FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
+              $9::bigint[]) AS new (space, name, created_at, messages, turns, words, last_seq, last_at, revision)
+ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
+       turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
+       words = person.words + excluded.words, last_seq = excluded.last_seq,
+       last_at = greatest(person.last_at, excluded.last_at)
+"""
+_THREADS: Final = """
+INSERT INTO thread (space, name, revision) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING
+"""
+_COUNT_THREADS: Final = """
+INSERT INTO thread (space, name, messages, words, revision)
+SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+ON CONFLICT (space, name) DO UPDATE SET messages = thread.messages + excluded.messages,
+       words = thread.words + excluded.words
+"""
+
+
+class Prepared(NamedTuple):
+    """A message with all that can be computed about it before a space is held."""
+
+    draft: Draft
+    silence: int
+    words: int
+    terms: bytes
+    hash: bytes
+
+
+class Returning(NamedTuple):
+    """A message of a dump: it has a number and a session of its own."""
+
+    change: Restore
+    message: Prepared
+    seq: int
+    session: str
+
+
+Place = tuple[str, str]
+"""A space, and a person or a thread in it."""
+
+
+def prepare(change: AddMessage) -> Prepared:
+    """Do the thinking about a message that needs no database."""
+    draft, silence = change
+    found = terms(draft.text)
+    return Prepared(draft, silence, len(found), hashed(found), draft.hash)
+
+
+def prepare_return(change: Restore, message: Message) -> Returning:
+    """Do the thinking about a message of a dump that needs no database."""
+    return Returning(change, prepare(AddMessage(draft_of(message))), message.seq, message.session)
+
+
+class Appender:
+    """Appends messages within one write transaction.
+
+    Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
+    """
+
+    def __init__(self, unit: Unit, steps: Sequence[Prepared]) -> None:
+        """Append the messages of these steps, and no others."""
+        self._unit = unit
+        self._steps = steps
+        self._sessions = Sessions(unit, before_change=self._write_messages)
+        self._by_id: dict[tuple[str, str, str], Message | Stored] = {}
+        self._by_time: dict[tuple[str, str, int], list[Row | Stored]] = {}
+        self._messages: list[Row] = []
+        self._authors: dict[Place, int] = {}
+        self._owners: dict[Place, list[int]] = {}
+        self._threads: set[Place] = set()
+        self._shared: dict[Place, list[int]] = {}
+
+    async def begin(self) -> None:
+        """Hold the spaces, and read all that is needed to place the messages, in one journey."""
+        ids = [step.draft for step in self._steps if step.draft.id is not None]
+        timed = [step.draft for step in self._steps if step.draft.at_given]
+        threads = {(step.draft.scope.space, step.draft.scope.thread) for step in self._steps}
+        statements: list[Statement] = []
+        if ids:
+            statements.append((_BY_GIVEN_ID, columns([(*_place(each), each.id) for each in ids])))
+        if timed:
+            wanted = {(*_place(each), each.at) for each in timed}
+            statements.append((_BY_TIME, columns(sorted(wanted))))
+        if threads:
+            statements.append(latest_sessions(sorted(threads)))
+        answers = await self._unit.begin(*statements)
+        if ids:
+            for row in answers.pop(0):
+                self._by_id[row[2], row[4], row[1]] = records.message(row)
+        if timed:
+            for row in answers.pop(0):
+                self._by_time.setdefault((row[2], row[4], row[10]), []).append(row)
+        if threads:
+            self._sessions.remember(threads, answers.pop(0))
+
+    async def append(self, step: Prepared) -> Stored | Repeated:
+        """Store a message, or return the one it repeats."""
+        draft = step.draft
+        earlier = self._delivered_before(draft)
+        if earlier is not None:
+            return Repeated(earlier)
+        numbers = self._unit.numbers[draft.scope.space]
+        numbers.seq += 1
+        seq = numbers.seq
+        try:
+            session, session_name = await self._sessions.place(draft, step.silence, seq)
+        except BaseException:
+            numbers.seq -= 1
+            raise
+        return self._collect(step, seq, session, session_name)
+
+    async def restore(self, step: Returning) -> Restored:
+        """Store a message of a dump, unless it is here."""
+        draft = step.message.draft
+        earlier = self._delivered_before(draft)
+        if earlier is not None:
+            return Restored(earlier.seq, False)
+        numbers = self._unit.numbers[draft.scope.space]
+        seq = numbers.seq = max(numbers.seq + 1, step.seq)
+        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
+        session = await self._sessions.enter(draft, step.message.silence, seq, name)
+        self._collect(step.message, seq, session, name)
+        return Restored(seq, True)
+
+    def _collect(self, step: Prepared, seq: int, session: int, session_name: str) -> Stored:
+        """Have a message written with the next ones."""
+        draft, scope = step.draft, step.draft.scope
+        shared = not is_direct(scope.thread)
+        self._messages.append(
+            (scope.space, seq, scope.user, scope.thread, shared, session, draft.author, draft.role, draft.name)
+            + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash)
+        )
+        self._count(draft, seq, step.words, shared=shared)
+        stored = Stored(draft, seq, session_name, step.hash)
+        self._note(stored)
+        return stored
+
+    def write(self) -> None:
+        """Write all that was collected: messages, sessions, people and counts."""
+        self._write_messages()
+        self._sessions.write()
+        later = self._unit.later
+        if self._owners:
+            later(_OWNERS, *self._table({place: tuple(counts) for place, counts in self._owners.items()}))
+            self._owners.clear()
+        if self._authors:
+            later(_AUTHORS, *self._table({place: (at,) for place, at in self._authors.items()}))
+            self._authors.clear()
+        if self._threads:
+            later(_THREADS, *self._table(dict.fromkeys(self._threads, ())))
+            self._threads.clear()
+        if self._shared:
+            later(_COUNT_THREADS, *self._table({place: tuple(counts) for place, counts in self._shared.items()}))
+            self._shared.clear()
+
+    def _table(self, counted: dict[Place, tuple[int, ...]]) -> tuple[list[Any], ...]:
+        """Return people or threads with their counts, and the revision that they start with where they are new."""
+        numbers = self._unit.numbers
+        return columns(
+            [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
+        )
+
+    def _write_messages(self) -> None:
+        if self._messages:
+            self._unit.later(_NEW_MESSAGES, *columns(self._messages))
+            self._messages = []
+
+    def _delivered_before(self, draft: Draft) -> Message | None:
+        if draft.id is not None:
+            found = self._by_id.get((*_place(draft), draft.id))
+            if found is not None:
+                return found.message if isinstance(found, Stored) else found
+        if draft.at_given:
+            for each in self._by_time.get((*_place(draft), draft.at), ()):
+                message, given = (
+                    (each.message, each.draft.id) if isinstance(each, Stored) else (records.message(each), each[1])
+                )
+                if repeats(draft, message, given):
+                    return message
+        return None
+
+    def _note(self, stored: Stored) -> None:
+        draft = stored.draft
+        if draft.id is not None:
+            self._by_id[(*_place(draft), draft.id)] = stored
+        self._by_time.setdefault((*_place(draft), draft.at), []).append(stored)
+
+    def _count(self, draft: Draft, seq: int, words: int, *, shared: bool) -> None:
+        scope, turn = draft.scope, int(draft.role == "user")
+        counts = self._owners.get((scope.space, scope.user))
+        if counts is None:
+            self._owners[scope.space, scope.user] = [draft.stored_at, 1, turn, words, seq, draft.at]
+        else:
+            created, messages, turns, counted, _, last_at = counts
+            counts[:] = [created, messages + 1, turns + turn, counted + words, seq, max(last_at, draft.at)]
+        if draft.author != scope.user:
+            self._authors.setdefault((scope.space, draft.author), draft.stored_at)
+        if shared:
+            in_thread = self._shared.setdefault((scope.space, scope.thread), [0, 0])
+            in_thread[:] = [in_thread[0] + 1, in_thread[1] + words]
+        else:
+            self._threads.add((scope.space, scope.thread))
+
+
+def _place(draft: Draft) -> Place:
+    return draft.scope.space, draft.scope.thread

@@ -1,0 +1,63 @@
+"""Spreading the tables over machines: every key begins with the space, so they are distributed by it as they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import psycopg
+
+from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.store.postgres.connection import shown, translated
+
+TABLES: Final = (
+    *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
+    *("memory_version", "facts", "forgotten", "derived", "setting", "audit", "spending", "walk", "agenda", "embedder"),
+    *("meaning", "note_meaning", "mark"),
+)
+"""All tables, those that others refer to before these."""
+
+_SEE_ALL: Final = "SELECT set_config('aforesaid.reach', 'all', true)"
+_HAS_CITUS: Final = "SELECT to_regproc('create_distributed_table') IS NOT NULL"
+_HAS_TABLES: Final = "SELECT to_regclass('aforesaid_schema') IS NOT NULL"
+_HAS_SPACES: Final = "SELECT EXISTS (SELECT 1 FROM space)"
+
+
+def statements() -> list[str]:
+    """Return what is run once, in a database on a coordinator of Citus that Aforesaid has opened before."""
+    first, *others = TABLES
+    return [
+        f"SELECT create_distributed_table('{first}', 'space');",
+        *(f"SELECT create_distributed_table('{table}', 'space', colocate_with => '{first}');" for table in others),
+    ]
+
+
+async def distribute(dsn: str) -> int:
+    """Run the statements, all or none of them, and return how many tables were distributed.
+
+    The tables must be there and empty: what they hold is seen by Aforesaid alone, because of the walls between spaces,
+    so moving it is left to `aforesaid migrate` from another store.
+    """
+    where = shown(dsn)
+    with translated(where, "distributing"):
+        async with await psycopg.AsyncConnection.connect(dsn) as connection, connection.transaction():
+
+            async def says(question: str) -> bool:
+                row = await (await connection.execute(question.encode())).fetchone()
+                return bool(row and row[0])
+
+            await connection.execute(_SEE_ALL)
+            if not await says(_HAS_CITUS):
+                raise StoreUnavailable(
+                    f"{where} has no Citus: nothing was distributed. An administrator must install it on all machines, "
+                    "run CREATE EXTENSION citus in this database, and name the machines with citus_add_node"
+                )
+            if not await says(_HAS_TABLES):
+                raise InvalidInput(f"{where} has no tables yet: open it once, with: aforesaid status --store {where}")
+            if await says(_HAS_SPACES):
+                raise InvalidInput(
+                    f"{where} holds messages already: distribute an empty database, then copy into it with "
+                    "aforesaid migrate FROM TO"
+                )
+            for statement in statements():
+                await connection.execute(statement.encode())
+    return len(TABLES)

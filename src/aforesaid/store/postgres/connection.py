@@ -1,0 +1,216 @@
+"""Connections: how they are made, shared and given up, and what their errors mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from pgvector.psycopg.vector import register_vector_info
+from psycopg import conninfo, errors
+from psycopg.types import TypeInfo
+
+from aforesaid.errors import (
+    AforesaidError,
+    SourcesChanged,
+    StoreBusy,
+    StoreClosed,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    TooLarge,
+)
+from aforesaid.store.postgres.arrays import ListDumper
+
+if TYPE_CHECKING:
+    Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+_CONNECT_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the database is used."""
+
+    connections: int = 12
+    """At most so many are open at a time, by this store."""
+    transactions: int = 4
+    """So many transactions may write at a time. What is written to one space is always written in order."""
+    patience: float = 30.0
+    """So many seconds a call waits for a database that has gone away, before it gives up."""
+    statement_seconds: float = 60.0
+    lock_seconds: float = 30.0
+
+
+class Pool:
+    """A few connections, used by one task at a time. Those that broke are replaced when they are needed again."""
+
+    def __init__(self, dsn: str, options: Options) -> None:
+        self._dsn = dsn
+        self._options = options
+        self._free = asyncio.Semaphore(options.connections)
+        self._idle: list[tuple[Connection, int]] = []
+        self._generation = 0
+        self._closed = False
+        self._types: list[TypeInfo | None] = []
+        self.open = 0
+        """How many connections there are."""
+
+    @property
+    def shown(self) -> str:
+        """Where the database is, without a password."""
+        return shown(self._dsn)
+
+    @asynccontextmanager
+    async def connection(self, *, vectors: bool = True) -> AsyncIterator[Connection]:
+        """Lend a connection that is in no transaction. One that was left inside of one is thrown away."""
+        self._check_open()
+        async with self._free:
+            held = await self._take(vectors=vectors)
+            generation = self._generation
+            try:
+                yield held
+            except psycopg.OperationalError:
+                # Others are likely to have lost their connections too: none of them is tried again.
+                if held.broken or held.closed:
+                    self._generation += 1
+                raise
+            finally:
+                idle = held.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+                if not idle or self._closed or generation != self._generation:
+                    await self._drop(held)
+                else:
+                    self._idle.append((held, generation))
+
+    async def close(self) -> None:
+        """Close what is idle now, and everything else when it comes back."""
+        self._closed = True
+        while self._idle:
+            await self._drop(self._idle.pop()[0])
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreClosed(f"{self.shown} has been closed")
+
+    async def _take(self, *, vectors: bool) -> Connection:
+        while self._idle:
+            held, generation = self._idle.pop()
+            if generation == self._generation and not held.closed:
+                return held
+            await self._drop(held)
+        held = await psycopg.AsyncConnection.connect(
+            self._dsn,
+            autocommit=True,
+            cursor_factory=psycopg.AsyncRawCursor,
+            connect_timeout=_CONNECT_SECONDS,
+            application_name=application_name(self._dsn),
+        )
+        self.open += 1
+        held.adapters.register_dumper(list, ListDumper)
+        try:
+            await held.execute(
+                "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
+                "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false), "
+                # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
+                "set_config('plan_cache_mode', 'force_custom_plan', false)",
+                (milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)),
+            )
+            if vectors:
+                await self._register(held)
+        except BaseException:
+            await self._drop(held)
+            raise
+        return held
+
+    async def _register(self, held: Connection) -> None:
+        """Teach a connection the types of vectors. What they are called inside the database is asked once."""
+        if not self._types:
+            self._types = [await TypeInfo.fetch(held, name) for name in ("vector", "halfvec")]
+        for info, register in zip(self._types, (register_vector_info, register_halfvec_info), strict=True):
+            if info is None:
+                raise StoreUnavailable(f"{self.shown} has no type for vectors: CREATE EXTENSION vector (0.7 or newer)")
+            register(held, info)
+
+    async def _drop(self, held: Connection) -> None:
+        self.open -= 1
+        await held.close()
+
+
+def milliseconds(seconds: float) -> str:
+    """Write a time as PostgreSQL's settings want it."""
+    return f"{round(seconds * 1000)}ms"
+
+
+def application_name(dsn: str) -> str:
+    """Return the name under which the database lists us."""
+    return str(conninfo.conninfo_to_dict(dsn).get("application_name") or "aforesaid")
+
+
+def shown(dsn: str) -> str:
+    """Return where a database is, without its password."""
+    try:
+        parts = conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return "postgresql"
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    port = f":{parts['port']}" if parts.get("port") else ""
+    return f"postgresql://{host}{port}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def is_gone(error: BaseException) -> bool:
+    """Tell whether an error means that the database went away, and not that it refused what was asked."""
+    if isinstance(error, errors.CannotConnectNow | errors.AdminShutdown | errors.CrashShutdown):
+        return True
+    if isinstance(error, psycopg.OperationalError):
+        # Without a code it is the connection that failed; codes of class 08 and 53300 say the same.
+        state = error.sqlstate
+        return state is None or state.startswith("08") or state in ("53300", "57P05")
+    return isinstance(error, OSError | TimeoutError)
+
+
+def can_be_repeated(error: BaseException) -> bool:
+    """Tell whether a transaction was taken back for reasons that will not be there the next time."""
+    return isinstance(error, errors.SerializationFailure | errors.DeadlockDetected)
+
+
+@contextmanager
+def translated(where: str, doing: str) -> Iterator[None]:
+    """Turn what psycopg raises into our own errors."""
+    try:
+        yield
+    except AforesaidError:
+        raise
+    except (psycopg.Error, OSError) as error:
+        raise translate(error, where, doing) from error
+
+
+def translate(error: BaseException, where: str, doing: str) -> AforesaidError:
+    """Return our own error for one of psycopg's."""
+    said = str(error).strip().splitlines()
+    what = f"{doing} {where} failed: {said[0] if said else type(error).__name__}"
+    match error:
+        case errors.UniqueViolation():
+            return SourcesChanged(f"somebody else stored the same thing first ({said[0]})")
+        case errors.ProgramLimitExceeded():
+            return TooLarge(f"{what}. Several very long names together do not fit into an index; shorten them")
+        case errors.DiskFull():
+            return StoreFull(f"{what}. Make room on the database's disk; nothing was stored")
+        case errors.LockNotAvailable() | errors.QueryCanceled():
+            return StoreBusy(f"{what}. Others work on the same space, or the database is overloaded; try again")
+        case errors.DataCorrupted() | errors.IndexCorrupted():
+            return StoreDamaged(f"{what}. Restore a backup")
+        case errors.InsufficientPrivilege() | errors.FeatureNotSupported() | errors.UndefinedFile():
+            return StoreUnavailable(
+                f"{what}. The role must own the schema, and an administrator must once have run CREATE EXTENSION vector "
+                "in this database, on a server that has pgvector"
+            )
+        case errors.InvalidCatalogName() | errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
+            return StoreUnavailable(f"{what}. Check the address, the role and the password")
+    if is_gone(error):
+        return StoreUnavailable(f"{what}. Is the database running, and is its address right?")
+    return StoreError(what)

@@ -1,0 +1,175 @@
+"""The database: transactions that read and transactions that write, over connections that may break."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import psycopg
+
+from aforesaid.errors import AforesaidError, StoreClosed
+from aforesaid.store.postgres.breaker import Breaker
+from aforesaid.store.postgres.connection import Options, Pool, can_be_repeated, is_gone, translate
+from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, Row, opening
+from aforesaid.store.postgres.unit import Unit
+
+T = TypeVar("T")
+
+_FIRST_PAUSE: Final = 0.02
+_LONGEST_PAUSE: Final = 0.5
+_REPEATS: Final = 5
+"""So often a transaction is repeated that the database took back because of others."""
+
+_COMMITTED: Final = "SELECT batch FROM writer WHERE space = $1 AND writer = $2"
+_MARK: Final = """
+INSERT INTO writer (space, writer, batch) VALUES ($1, $2, $3)
+ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = now()
+"""
+_OLD_MARKS: Final = "DELETE FROM writer WHERE at < now() - interval '7 days'"
+_OWN_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1)"
+
+
+class Database:
+    """One database, for one event loop."""
+
+    def __init__(self, dsn: str, options: Options) -> None:
+        self.pool = Pool(dsn, options)
+        self.breaker = Breaker(self.pool.shown)
+        self._patience = options.patience
+        self._name = uuid.uuid4().hex
+        self._batches = 0
+        self._marked = False
+
+    async def rows(self, space: str | None, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
+        """Ask one thing, in one journey to the database."""
+
+        async def ask() -> list[Row]:
+            async with self.pool.connection() as connection:
+                queries = Queries(connection, opening(SNAPSHOT, space))
+                try:
+                    found, _ = await queries.together((query, values), ("COMMIT", ()))
+                except psycopg.Error:
+                    await queries.finish(keep=False)
+                    raise
+                return found
+
+        return await self._persist("reading", ask)
+
+    async def read(self, space: str | None, work: Callable[[Queries], Awaitable[T]]) -> T:
+        """Run several reads that all see the same moment."""
+
+        async def attempt() -> T:
+            async with self.pool.connection() as connection:
+                queries = Queries(connection, opening(SNAPSHOT, space))
+                try:
+                    result = await work(queries)
+                except (psycopg.Error, AforesaidError):
+                    await queries.finish(keep=False)
+                    raise
+                await queries.finish(keep=True)
+                return result
+
+        return await self._persist("reading", attempt)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Queries]:
+        """Read for as long as it takes, over all spaces, what is there at one moment. Nothing is tried again."""
+        async with self.pool.connection() as connection:
+            queries = Queries(connection, opening(SNAPSHOT, None))
+            queries.later("SET LOCAL statement_timeout = 0")
+            queries.later("SET LOCAL idle_in_transaction_session_timeout = 0")
+            try:
+                yield queries
+            finally:
+                await queries.finish(keep=False)
+
+    async def write(self, spaces: Sequence[str], who: str, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Run a change that holds the rows of its spaces, once, whatever happens to the connection meanwhile.
+
+        A transaction whose commit was not answered may have happened or not. Whoever asks again waits for the same
+        rows, so it is over by then, and its mark says what became of it. Two that write to the same space at the same
+        time have different names (`who`), because each leaves one mark.
+        """
+        ordered = sorted(set(spaces))
+        writer = f"{self._name}/{who}"
+        self._batches += 1
+        batch = self._batches
+        made: list[T] = []
+
+        async def attempt() -> T:
+            async with self.pool.connection() as connection:
+                queries = Queries(connection, opening(WRITING, ordered[0] if len(ordered) == 1 else None))
+                unit = Unit(queries, ordered)
+                try:
+                    if made:
+                        await unit.begin()
+                        if await queries.value(_COMMITTED, ordered[0], writer) == batch:
+                            await queries.finish(keep=False)
+                            return made[-1]
+                    made.clear()
+                    result = await work(unit)
+                    unit.settle()
+                    queries.later(_MARK, ordered[0], writer, batch)
+                    made.append(result)
+                    self._marked = True
+                    await queries.finish(keep=True)
+                except (psycopg.Error, AforesaidError) as error:
+                    if not is_gone(error):
+                        made.clear()
+                        await queries.finish(keep=False)
+                    raise
+                return result
+
+        return await self._persist("writing to", attempt)
+
+    async def tidy(self) -> None:
+        """Forget the marks of processes that ended long ago."""
+        await self._simply(_OLD_MARKS)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        if self._marked and self.breaker.state == "closed":
+            try:
+                await asyncio.wait_for(self._simply(_OWN_MARKS, self._name), 5)
+            except (psycopg.Error, OSError, TimeoutError, StoreClosed):
+                self._marked = False  # they are tidied up by whoever opens the store in a week
+        await self.pool.close()
+
+    async def _simply(self, query: str, *values: Any) -> None:  # noqa: ANN401
+        async with self.pool.connection() as connection:
+            queries = Queries(connection, opening(WRITING, None))
+            queries.later(query, *values)
+            await queries.finish(keep=True)
+
+    async def _persist(self, doing: str, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Try until it works, the database says no, or patience is at its end."""
+        probe = self.breaker.admit()
+        give_up = time.monotonic() + (0.0 if probe else self._patience)
+        pause, repeats = _FIRST_PAUSE, 0
+        while True:
+            try:
+                result = await attempt()
+            except AforesaidError:
+                self.breaker.answered()
+                raise
+            except (psycopg.Error, OSError) as error:
+                where = self.pool.shown
+                if can_be_repeated(error) and repeats < _REPEATS:
+                    repeats += 1
+                    continue
+                if not is_gone(error):
+                    self.breaker.answered()
+                    raise translate(error, where, doing) from error
+                if time.monotonic() + pause > give_up:
+                    unavailable = translate(error, where, doing)
+                    self.breaker.failed(unavailable)
+                    raise unavailable from error
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                self.breaker.answered()
+                return result

@@ -1,0 +1,269 @@
+"""Typed reads. Each runs inside one short read transaction and cannot leave its scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any, Final, NamedTuple
+
+from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.session import Session
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.words import Within
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.store import records
+from aforesaid.store.postgres import rows, views
+from aforesaid.store.postgres.queries import Queries
+
+_PAGE: Final = 500
+NOBODY: Final = -1
+"""A number that no row has: what a name that was never heard of stands for."""
+
+_SESSION: Final = """
+SELECT id, first_seq, last_seq FROM session WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2
+"""
+_REACH: Final = "SELECT reach, chunks FROM summary WHERE space = $1 AND id = $2 AND owner = $3"
+_IN_CHUNKS: Final = f"""
+{rows.MESSAGE} WHERE log.space = $1 AND log.owner = $2 AND log.chunk = ANY($3::bigint[]) ORDER BY log.seq
+"""
+_SETTINGS: Final = "SELECT key, value, updated_at FROM setting WHERE space = $1 AND owner = $2 ORDER BY key"
+_COUNTS: Final = """
+SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE space = $1 AND name = $2
+"""
+_LEVELS: Final = """
+SELECT level, count(*) FROM summary WHERE space = $1 AND owner = $2 AND kind = 'tree' AND active GROUP BY level ORDER BY level
+"""
+_SPENT_BY: Final = "SELECT tokens FROM spending WHERE day = $1 AND space = $2 AND owner = $3"
+_SPENT: Final = "SELECT coalesce(sum(tokens), 0)::bigint FROM spending WHERE day = $1 AND owner = ''"
+_USERS: Final = """
+SELECT space, name, messages, archived, created_at, last_at FROM person
+ WHERE owner AND ($1::text IS NULL OR space = $1) ORDER BY space, name
+"""
+_AUDIT: Final = """
+SELECT id, at, space, owner, actor, action, subject FROM audit WHERE space = $1 AND owner = $2 ORDER BY id DESC LIMIT $3
+"""
+_TOTALS: Final = """
+SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(*) FROM thread), (SELECT count(*) FROM session),
+       coalesce(sum(messages), 0)::bigint, coalesce(sum(archived), 0)::bigint, (SELECT count(*) FROM summary),
+       (SELECT count(*) FROM memory), pg_database_size(current_database())
+  FROM person WHERE owner
+"""
+_SAID_BETWEEN: Final = f"""
+{rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
+ WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.seq
+"""
+_SAID_PER_DAY: Final = """
+SELECT log.at / 86400000000, count(*), count(*) FILTER (WHERE log.role = 'user') FROM log
+ WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 AND ($4::text IS NULL OR log.owner = $4) GROUP BY 1 ORDER BY 1
+"""
+_FIRST_DAY: Final = date(1970, 1, 1)
+_WITHOUT_MODEL: Final = f"""
+{rows.SUMMARY} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
+ ORDER BY y.id FETCH FIRST $4 ROWS WITH TIES
+"""
+
+
+class Place(NamedTuple):
+    """The condition that limits a read to a scope, with the name of a table to be filled in, and what it binds."""
+
+    condition: str
+    values: tuple[Any, ...]
+
+    @property
+    def of_log(self) -> str:
+        """The condition on the log."""
+        return self.condition.format(table="log")
+
+
+async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
+    """Return what limits a read to the scope. Whoever reads adds nothing but further limits."""
+    if within == "user":
+        return Place("{table}.space = $1 AND {table}.owner = $2", (scope.space, scope.user))
+    # A direct chat is found through its owner: that index is there anyway.
+    direct = is_direct(scope.thread)
+    place = "{table}.space = $1 AND {table}.thread = $2 AND " + ("{table}.owner = $3" if direct else "{table}.shared")
+    values: tuple[Any, ...] = (scope.space, scope.thread, *([scope.user] if direct else []))
+    if within == "thread":
+        return Place(place, values)
+    if scope.session is None:
+        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+    found = await queries.first(_SESSION, scope.space, scope.thread, scope.session) or (NOBODY,) * 3
+    key, first, last = (f"${len(values) + place}" for place in (1, 2, 3))
+    limits = f"{{table}}.session = {key} AND {{table}}.seq BETWEEN {first} AND {last}"
+    return Place(f"{place} AND {limits}", (*values, *found))
+
+
+async def messages(
+    queries: Queries, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool
+) -> list[Message]:
+    """Return the newest messages below `before`, oldest first."""
+    place = await inside(queries, scope, within)
+    count = len(place.values)
+    active = "" if archived else "AND log.active"
+    query = f"{rows.MESSAGE} WHERE {place.of_log} AND log.seq < ${count + 1} {active} ORDER BY log.seq DESC LIMIT ${count + 2}"
+    found = await queries.rows(query, *place.values, LARGEST if before is None else before, limit)
+    return records.messages(reversed(found))
+
+
+async def message(queries: Queries, scope: Scope, message_id: str, within: Within) -> Message:
+    """Return one message by its id."""
+    place = await inside(queries, scope, within)
+    count = len(place.values)
+    limited = f"{rows.MESSAGE} WHERE {place.of_log}"
+    seq = sequence_number(message_id)
+    if seq is not None:
+        row = await queries.first(f"{limited} AND log.seq = ${count + 1} AND log.given_id IS NULL", *place.values, seq)
+    else:
+        named = f"{limited} AND log.given_id = ${count + 1} ORDER BY log.thread != ${count + 2}, log.seq LIMIT 1"
+        row = await queries.first(named, *place.values, message_id, scope.thread)
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+    return records.message(row)
+
+
+async def pick(queries: Queries, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
+    """Return those of the messages that the scope holds, in order."""
+    place = await inside(queries, scope, within)
+    wanted = f"log.seq = ANY(${len(place.values) + 1}::bigint[])"
+    query = f"{rows.MESSAGE} WHERE {place.of_log} AND {wanted} ORDER BY log.seq"
+    return records.messages(await queries.rows(query, *place.values, list(seqs)))
+
+
+async def following(
+    queries: Queries, scope: Scope, after: int, limit: int, *, here: bool, archived: bool
+) -> list[Message]:
+    """Return the user's oldest messages after one, in the scope's thread or in all."""
+    where = "log.space = $1 AND log.owner = $2 AND log.seq > $3 AND ($4::text IS NULL OR log.thread = $4)"
+    active = "" if archived else "AND log.active"
+    query = f"{rows.MESSAGE} WHERE {where} {active} ORDER BY log.seq LIMIT $5"
+    thread = scope.thread if here else None
+    return records.messages(await queries.rows(query, scope.space, scope.user, after, thread, limit))
+
+
+async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]:
+    """Return the messages below a summary."""
+    found = await queries.first(_REACH, scope.space, summary, scope.user)
+    if found is None:
+        raise NotFound(f"{scope.user!r} has no summary {summary}")
+    reach, chunks = found
+    if reach != "chunks":
+        return await views.below(queries, scope.space, summary)
+    return records.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks))
+
+
+async def said_between(queries: Queries, space: str, since: int, until: int) -> list[Message]:
+    """Return what was said in a space, from one moment to before another, in the order of the log."""
+    return records.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
+
+
+async def said_per_day(queries: Queries, space: str, since: int, until: int, user: str | None) -> list[Activity]:
+    """Return how much was said in a space on each day of UTC, oldest first."""
+    found = await queries.rows(_SAID_PER_DAY, space, since, until, user)
+    return [Activity(_FIRST_DAY + timedelta(days=day), messages, turns) for day, messages, turns in found]
+
+
+async def summaries(
+    queries: Queries, scope: Scope, *, active: bool | None, kind: str | None, day: date | None, here: bool
+) -> list[Summary]:
+    """Return the user's summaries, highest level first."""
+    where, values = ["y.space = $1", "y.owner = $2"], [scope.space, scope.user]
+    limits = (
+        ("kind", kind),
+        ("day", None if day is None else day.isoformat()),
+        ("thread", scope.thread if here else None),
+    )
+    for column, value in limits:
+        if value is not None:
+            values.append(value)
+            where.append(f"y.{column} = ${len(values)}")
+    if active is not None:
+        where.append("y.active" if active else "NOT y.active")
+    query = f"{rows.SUMMARY} WHERE {' AND '.join(where)} ORDER BY y.level DESC, y.id"
+    return [rows.summary(row) for row in await queries.rows(query, *values)]
+
+
+async def summary(queries: Queries, scope: Scope, number: int) -> Summary:
+    """Return one of the user's summaries."""
+    query = f"{rows.SUMMARY} WHERE y.space = $1 AND y.id = $2 AND y.owner = $3"
+    row = await queries.first(query, scope.space, number, scope.user)
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no summary {number}")
+    return rows.summary(row)
+
+
+async def without_model(queries: Queries, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+    """Return active summaries that neither a model nor a person wrote. Those with the same number come together."""
+    return [rows.summary(row) for row in await queries.rows(_WITHOUT_MODEL, kind, prompt, after, limit)]
+
+
+async def sessions(queries: Queries, scope: Scope, within: Within, limit: int) -> list[Session]:
+    """Return the sessions that the scope's newest messages are in, oldest first by start."""
+    place = await inside(queries, scope, within)
+    before = f"log.seq < ${len(place.values) + 1}"
+    query = f"SELECT seq, session FROM log WHERE {place.of_log} AND {before} ORDER BY seq DESC LIMIT {_PAGE}"
+    found: dict[int, None] = {}
+    last = LARGEST
+    # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
+    while len(found) < limit:
+        page = await queries.rows(query, *place.values, last)
+        found.update((session, None) for _, session in page)
+        if len(page) < _PAGE:
+            break
+        last = page[-1][0]
+    query = f"{rows.SESSION} WHERE s.space = $1 AND s.id = ANY($2::bigint[]) ORDER BY s.started_at, s.id"
+    return [records.session(row) for row in await queries.rows(query, scope.space, list(found)[:limit])]
+
+
+async def settings(queries: Queries, scope: Scope) -> list[Setting]:
+    """Return the user's settings, by name."""
+    found = await queries.rows(_SETTINGS, scope.space, scope.user)
+    return [Setting(key, value, moment(at)) for key, value, at in found]
+
+
+async def ledger(queries: Queries, scope: Scope) -> Ledger:
+    """Return the user's counts."""
+    here = scope.space, scope.user
+    counts, found = await queries.together((_COUNTS, here), (_LEVELS, here))
+    messages, archived, turns, open_turns, last_seq, last_chunk = counts[0] if counts else (0,) * 6
+    levels = tuple((level, count) for level, count in found)
+    return Ledger(
+        messages=messages,
+        archived=archived,
+        turns=turns,
+        open_turns=open_turns,
+        last_seq=last_seq,
+        last_chunk=last_chunk,
+        active_summaries=levels,
+        # Whatever stands on a summary is of a higher level, so the highest are all active.
+        highest_level=levels[-1][0] if levels else 0,
+    )
+
+
+async def spent(queries: Queries, day: date, scope: Scope | None) -> int:
+    """Return the tokens that were spent on a day."""
+    if scope is None:
+        return int(await queries.value(_SPENT, day.isoformat()))
+    return await queries.value(_SPENT_BY, day.isoformat(), scope.space, scope.user) or 0
+
+
+async def users(queries: Queries, space: str | None) -> list[User]:
+    """Return the users who own something."""
+    return [
+        User(row[0], row[1], row[2], row[3], moment(row[4]), None if row[5] is None else moment(row[5]))
+        for row in await queries.rows(_USERS, space)
+    ]
+
+
+async def audit(queries: Queries, scope: Scope, limit: int) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    found = await queries.rows(_AUDIT, scope.space, scope.user, limit)
+    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
+
+
+async def stats(queries: Queries) -> Stats:
+    """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
+    return Stats(*await queries.one(_TOTALS, EVERYBODY))

@@ -1,0 +1,33 @@
+"""Rows of the database as values of the domain."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.domain.summary import Summary
+from aforesaid.store import records
+from aforesaid.store.postgres.queries import Row
+
+MESSAGE: Final = """
+SELECT log.seq, log.given_id, log.space, log.owner, log.thread, s.name, log.role, log.author, log.name, log.text,
+       log.at, log.stored_at, log.active, log.chunk, log.hash
+  FROM log JOIN session s ON s.space = log.space AND s.id = log.session
+"""
+
+SUMMARY: Final = """
+SELECT y.id, y.space, y.owner, y.thread, y.kind, y.level, y.text, y.chunks,
+       ARRAY(SELECT x.source FROM summary_source x WHERE x.space = y.space AND x.summary = y.id ORDER BY x.source),
+       y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back,
+       y.began_at, y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
+       y.quality
+  FROM summary y
+"""
+
+SESSION: Final = """
+SELECT s.name, s.space, s.thread, s.opened_by, s.started_at, s.last_at, s.messages, s.timeout FROM session s
+"""
+
+
+def summary(row: Row) -> Summary:
+    """Read a row of SUMMARY."""
+    return records.summary(row, lambda given: given)

@@ -1,0 +1,180 @@
+"""Keyword search, over what is kept in memory of the people and threads that were searched last.
+
+Columns of messages and the terms by which they are found are read once, and from then on only what is new. All of it is
+made from the log and can be dropped at any time. It is brought up to date at the start of each search, inside the
+search's own snapshot, so that several servers and workers see the same: messages are only ever added at the end, and a
+revision tells when stored ones were regrouped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.words import Within
+from aforesaid.errors import InvalidInput
+from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
+from aforesaid.store.hashed import Inverted
+from aforesaid.store.postgres import reads
+from aforesaid.store.postgres.queries import Queries, Row
+from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
+from aforesaid.store.terms import query_words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CACHE_BYTES: Final = 256 * 1024 * 1024
+"""All of it takes at most so much memory; what was used longest ago goes first."""
+
+_PAGE: Final = 10_000
+_IN_A_THREAD: Final = 1_000
+"""From so many new messages on they are put in by another thread, so that the event loop goes on."""
+
+_COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
+_NEW: Final = f"""
+SELECT seq, at, thread, session, coalesce(name, author), role, words, terms FROM log
+ WHERE space = $1 AND {{limit}} = $2 AND seq > $3 {{shared}} ORDER BY seq LIMIT {_PAGE}
+"""
+_HAS_NOTES: Final = """
+SELECT EXISTS (SELECT 1 FROM summary WHERE space = $1 AND owner = $2)
+    OR EXISTS (SELECT 1 FROM memory WHERE space = $1 AND owner = $2)
+"""
+_SESSION: Final = "SELECT id FROM session WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2"
+
+
+class Place(NamedTuple):
+    """Whose messages are searched: all of a person's, or all of a shared thread's."""
+
+    shared: bool
+    space: str
+    name: str
+
+    @property
+    def counts(self) -> str:
+        """The query for its counts."""
+        return _COUNTS.format(table="thread" if self.shared else "person")
+
+    @property
+    def new(self) -> str:
+        """The query for what is new."""
+        return _NEW.format(limit="thread" if self.shared else "owner", shared="AND shared" if self.shared else "")
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of a place. Whoever changes it holds the lock."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    roll: Roll = field(default_factory=Roll)
+    index: Inverted = field(default_factory=Inverted)
+    threads: dict[str, int] = field(default_factory=dict)
+    revision: int = -1
+
+    @property
+    def size(self) -> int:
+        return self.roll.size + self.index.size
+
+    def start_again(self, revision: int) -> None:
+        self.roll, self.index, self.threads, self.revision = Roll(), Inverted(), {}, revision
+
+    def extend(self, rows: list[Row]) -> None:
+        threads = self.threads
+        self.index.extend([row[7] for row in rows])
+        self.roll.extend(
+            [ColumnRow(row[0], row[1], threads.setdefault(row[2], len(threads)), *row[3:7]) for row in rows]
+        )
+
+
+class Search:
+    """Searches by words."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Place, _Kept] = OrderedDict()
+
+    @property
+    def size(self) -> int:
+        """How much memory is kept."""
+        return sum(kept.size for kept in self._kept.values())
+
+    async def search(self, queries: Queries, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
+        """Return the best matches of any of the words."""
+        best = best_hits(await self.match(queries, scope, words, within), limit)
+        messages = {each.seq: each for each in await reads.pick(queries, scope, [seq for seq, _, _ in best], within)}
+        return [hit(messages[seq], score, found) for seq, score, found in best]
+
+    async def match(self, queries: Queries, scope: Scope, words: str, within: Within) -> TextMatches:
+        """Return which messages have which words."""
+        shared = within != "user" and not is_direct(scope.thread)
+        place = Place(shared, scope.space, scope.thread if shared else scope.user)
+        kept = self._kept.setdefault(place, _Kept())
+        self._kept.move_to_end(place)
+        async with kept.lock:
+            counts, notes = await self._bring_up_to_date(queries, place, kept, scope)
+            if counts is None:
+                self._kept.pop(place, None)
+                return TextMatches(columns_of(()), (), 1.0)
+            documents, total = counts
+            columns = kept.roll.columns()
+            inside = await _selected(queries, kept, columns, scope, within)
+            postings = []
+            for word, terms in query_words(words):
+                rows, found = kept.index.having(terms)
+                made = posting(word, rows, found, documents)
+                if inside is not None:
+                    here = inside[rows]
+                    made = Posting(word, made.rarity, rows[here], found[here])
+                postings.append(made)
+        self._make_room()
+        average = max(total / max(documents, 1), 1.0)
+        return TextMatches(columns, telling(postings), average, within == "user" and notes)
+
+    @staticmethod
+    async def _bring_up_to_date(
+        queries: Queries, place: Place, kept: _Kept, scope: Scope
+    ) -> tuple[tuple[int, int] | None, bool]:
+        """Read what is new. Return how many messages and words there are, and whether the user has notes."""
+        here = place.space, place.name
+        counts, [(notes,)], new = await queries.together(
+            (place.counts, here), (_HAS_NOTES, (scope.space, scope.user)), (place.new, (*here, kept.roll.last))
+        )
+        if not counts:
+            return None, notes
+        documents, total, revision = counts[0]
+        if kept.revision != revision:
+            kept.start_again(revision)
+            new = await queries.rows(place.new, *here, 0)
+        while new:
+            if len(new) >= _IN_A_THREAD:
+                await asyncio.to_thread(kept.extend, new)
+            else:
+                kept.extend(new)
+            new = [] if len(new) < _PAGE else await queries.rows(place.new, *here, kept.roll.last)
+        return (documents, total), notes
+
+    def _make_room(self) -> None:
+        total = self.size
+        while total > CACHE_BYTES and len(self._kept) > 1:
+            total -= self._kept.popitem(last=False)[1].size
+
+
+async def _selected(
+    queries: Queries, kept: _Kept, columns: Columns, scope: Scope, within: Within
+) -> NDArray[np.bool_] | None:
+    """Return which messages the scope holds, where that is not all of its place."""
+    if within == "user" or (within == "thread" and not is_direct(scope.thread)):
+        return None
+    if within == "thread":
+        inside: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
+        return inside
+    if scope.session is None:
+        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+    session = await queries.value(_SESSION, scope.space, scope.thread, scope.session)
+    chosen: NDArray[np.bool_] = columns.session == (
+        columns.sessions.index(session) if session in columns.sessions else -1
+    )
+    return chosen

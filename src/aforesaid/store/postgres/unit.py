@@ -1,0 +1,129 @@
+"""What every change needs: the rows of its spaces, the next numbers in them, and the audit log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from aforesaid.domain.clock import now
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import NotFound
+from aforesaid.store.postgres.queries import Queries, Row, Statement, columns
+
+_HOLD: Final = """
+SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
+  FROM space WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE
+"""
+_NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
+_COUNT: Final = """
+UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary, last_memory = new.memory,
+       last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
+  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
+       AS new (space, seq, session, summary, memory, forgotten, audit, purges)
+ WHERE space.space = new.space
+"""
+_OWNER: Final = "SELECT owner FROM person WHERE space = $1 AND name = $2"
+_OWNS: Final = """
+INSERT INTO person (space, name, owner, created_at, revision) VALUES ($1, $2, true, $3, $4)
+ON CONFLICT (space, name) DO UPDATE SET owner = true WHERE NOT person.owner
+"""
+_AUDIT: Final = """
+INSERT INTO audit (space, id, at, owner, actor, action, subject)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
+"""
+
+
+@dataclass(slots=True)
+class Numbers:
+    """The last numbers that were given in a space."""
+
+    seq: int = 0
+    session: int = 0
+    summary: int = 0
+    memory: int = 0
+    forgotten: int = 0
+    audit: int = 0
+    purges: int = 0
+
+    @property
+    def first_revision(self) -> int:
+        """The revision that whoever is new starts with."""
+        return self.purges << 32
+
+
+class Unit:
+    """The inside of one write transaction. Nobody else writes to its spaces until it ends."""
+
+    def __init__(self, queries: Queries, spaces: Sequence[str]) -> None:
+        self._queries = queries
+        self._spaces = list(spaces)
+        self._before: dict[str, Row] = {}
+        self._audit: list[Row] = []
+        self.numbers: dict[str, Numbers] = {}
+
+    async def begin(self, *statements: Statement) -> list[list[Row]]:
+        """Hold the spaces, and ask some things once they are held."""
+        answers = await self._queries.together((_HOLD, (self._spaces,)), *statements)
+        while len(answers[0]) < len(self._spaces):
+            # What was asked together with it may be of a moment before the new spaces were held.
+            answers = await self._queries.together(
+                (_NEW_SPACES, (self._spaces,)), (_HOLD, (self._spaces,)), *statements
+            )
+            answers = answers[1:]
+        self._before = {row[0]: row[1:] for row in answers[0]}
+        self.numbers = {space: Numbers(*last) for space, last in self._before.items()}
+        return answers[1:]
+
+    def settle(self) -> None:
+        """Write down the numbers that were given, and the audit rows."""
+        if self._audit:
+            self.later(_AUDIT, *columns(self._audit))
+        counted = [(space, *last) for space, last in self._last().items() if last != self._before[space]]
+        if counted:
+            self.later(_COUNT, *columns(counted))
+
+    def _last(self) -> dict[str, Row]:
+        return {
+            space: (last.seq, last.session, last.summary, last.memory, last.forgotten, last.audit, last.purges)
+            for space, last in self.numbers.items()
+        }
+
+    def later(self, query: str, *values: Any) -> None:  # noqa: ANN401
+        """Let something be done before the next question is asked, or at the end."""
+        self._queries.later(query, *values)
+
+    async def together(self, *statements: Statement) -> list[list[Row]]:
+        """Ask several things in one journey."""
+        return await self._queries.together(*statements)
+
+    async def rows(self, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
+        """Return all rows."""
+        return await self._queries.rows(query, *values)
+
+    async def first(self, query: str, *values: Any) -> Row | None:  # noqa: ANN401
+        """Return the first row, if there is one."""
+        return await self._queries.first(query, *values)
+
+    async def one(self, query: str, *values: Any) -> Row:  # noqa: ANN401
+        """Return the row that the query is certain to have."""
+        return await self._queries.one(query, *values)
+
+    async def value(self, query: str, *values: Any) -> Any:  # noqa: ANN401
+        """Return the first value of the first row."""
+        return await self._queries.value(query, *values)
+
+    def audit(self, scope: Scope, actor: str, action: str, subject: str) -> None:
+        """Write down who did what."""
+        numbers = self.numbers[scope.space]
+        numbers.audit += 1
+        self._audit.append((scope.space, numbers.audit, now(), scope.user, actor, action, subject))
+
+    def own(self, scope: Scope, at: int) -> None:
+        """Write down that something belongs to a user."""
+        self.later(_OWNS, scope.space, scope.user, at, self.numbers[scope.space].first_revision)
+
+    async def expect_owner(self, scope: Scope) -> None:
+        """Refuse a user whom nobody has heard of, without making one of the name."""
+        if not await self.value(_OWNER, scope.space, scope.user):
+            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")

@@ -1,0 +1,145 @@
+"""Vectors of messages: stored, and compared by the database itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.change import AddVectors
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.domain.words import Within
+from aforesaid.store.postgres.packages import HalfVector, Vector
+from aforesaid.store.postgres.queries import Queries, columns
+from aforesaid.store.postgres.reads import inside
+from aforesaid.store.postgres.unit import Unit
+
+if TYPE_CHECKING:
+    from aforesaid.store.contract import Vector as Floats
+
+_MANY: Final = 4_000
+"""Up to so many similarities, all are answered; beyond, only the best."""
+
+_SEEN: Final = """
+INSERT INTO embedder (space, name, up_to) SELECT space, $1, up_to FROM unnest($2::text[], $3::bigint[]) AS new (space, up_to)
+ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)
+"""
+_ADD: Final = """
+INSERT INTO meaning (space, seq, embedder, owner, content, value)
+SELECT log.space, log.seq, $1, log.owner, new.content, new.value
+  FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::halfvec[]) AS new (space, seq, content, value)
+  JOIN log ON log.space = new.space AND log.seq = new.seq
+ON CONFLICT DO NOTHING
+"""
+_DUE: Final = """
+SELECT s.space, l.seq, l.text
+  FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
+  CROSS JOIN LATERAL (
+    SELECT seq, text FROM log WHERE space = s.space AND seq > coalesce(e.up_to, 0) ORDER BY seq LIMIT $2
+  ) l WHERE s.last_seq > coalesce(e.up_to, 0) ORDER BY s.space, l.seq LIMIT $2
+"""
+_KNOWN: Final = """
+SELECT DISTINCT ON (l.space, l.text) l.space, l.text, halfvec_send(v.value)
+  FROM unnest($2::text[], $3::bigint[]) AS wanted (space, content)
+  JOIN meaning v ON v.space = wanted.space AND v.content = wanted.content AND v.embedder = $1
+  JOIN log l ON l.space = v.space AND l.seq = v.seq
+"""
+_OF_MESSAGES: Final = """
+SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
+"""
+# The stored numbers are compared at full precision with the vector that was asked for. A product is the cosine, because
+# all vectors have the length one.
+_SCORES: Final = """
+SELECT v.seq, -(v.value::vector <#> ${vector}::vector) AS score
+  FROM meaning v {join} WHERE {limit} AND v.embedder = ${embedder}
+"""
+_BEST: Final = """
+WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT ${limit})
+SELECT 0, seq, score FROM best
+UNION ALL SELECT 1, seq, score FROM scored WHERE seq = ANY(${also}::bigint[]) AND seq NOT IN (SELECT seq FROM best)
+UNION ALL SELECT 2, count(*), avg(score) FROM scored
+UNION ALL SELECT 3, count(*), stddev_pop(score) FROM scored
+"""
+
+
+def add(unit: Unit, step: AddVectors) -> None:
+    """Store vectors, and how far the embedder has come in each space."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    if not step.rows:
+        return
+    marks: dict[str, int] = {}
+    new = []
+    for row in step.rows:
+        value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
+        new.append((row.space, row.seq, content_hash(row.text), value))
+        marks[row.space] = max(marks.get(row.space, 0), row.seq)
+    unit.later(_ADD, step.embedder, *columns(new))
+    unit.later(_SEEN, step.embedder, [*marks], [*marks.values()])
+
+
+async def unembedded(queries: Queries, embedder: str, limit: int) -> list[Unembedded]:
+    """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
+    due = await queries.rows(_DUE, embedder, limit)
+    if not due:
+        return []
+    contents = {(space, content_hash(text)) for space, _, text in due}
+    found = await queries.rows(_KNOWN, embedder, *columns([*contents]))
+    known = {(space, text): halves(value) for space, text, value in found}
+    return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
+
+
+async def of_messages(queries: Queries, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+    """Return the vectors of those of the messages that are the user's and have one."""
+    found = await queries.rows(_OF_MESSAGES, scope.space, scope.user, embedder, list(seqs))
+    return {seq: halves(value) for seq, value in found}
+
+
+async def similar(
+    queries: Queries,
+    scope: Scope,
+    embedder: str,
+    vector: Floats,
+    within: Within,
+    limit: int,
+    also: Sequence[int],
+) -> Similar | None:
+    """Return the messages of the scope that are most similar to a vector."""
+    import numpy as np  # noqa: PLC0415
+
+    place = await inside(queries, scope, within)
+    join = "" if within == "user" else "JOIN log ON log.space = v.space AND log.seq = v.seq"
+    table = "v" if within == "user" else "log"
+    count = len(place.values)
+    scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=place.condition.format(table=table))
+    asked = (*place.values, Vector(vector), embedder)
+    found = await queries.rows(
+        _BEST.format(scores=scores, limit=count + 3, also=count + 4), *asked, max(_MANY, limit), list(also)
+    )
+    by_kind: dict[int, list[tuple[int, float]]] = {}
+    for kind, seq, score in found:
+        by_kind.setdefault(kind, []).append((seq, score))
+    [(total, mean)], [(_, deviation)] = by_kind[2], by_kind[3]
+    if not total:
+        return None
+    # Ties go to the newer message, so that the answer is always the same.
+    best = sorted(by_kind.get(0, ()), key=lambda row: (-row[1], -row[0])) + sorted(by_kind.get(1, ()))
+    return Similar(
+        np.array([row[0] for row in best], dtype=np.int64),
+        np.array([row[1] for row in best], dtype=np.float32),
+        float(mean),
+        float(deviation),
+    )
+
+
+def halves(sent: bytes) -> bytes:
+    """Turn what the database sends of a vector into numbers of half precision in a row."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float16).tobytes()
+
+
+def content_hash(text: str) -> int:
+    """Return a number by which equal texts are found."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)

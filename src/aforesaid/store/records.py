@@ -1,0 +1,211 @@
+"""Rows of tables as values of the domain, the same for every database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from aforesaid.domain.checks import microseconds, moment
+from aforesaid.domain.making import maker
+from aforesaid.domain.memory import Event, Memory, MemoryDraft
+from aforesaid.domain.message import Message, message_id
+from aforesaid.domain.session import Session
+from aforesaid.domain.summary import Quality, Summary
+
+Row = tuple[Any, ...]
+
+_message: Final = maker(Message)
+
+MEMORY: Final = (
+    "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
+    "event_end", "event_timed", "remind_at", "delivered_at", "expires_at", "valid_from", "valid_to", "superseded_by",
+    "extractor", "trust", "reason", "times", "seen_at",
+)  # fmt: skip
+"""The columns of a memory that a change may set, and that are kept of what was before it."""
+
+
+def message(row: Row) -> Message:
+    """Read a row of a store's MESSAGE."""
+    seq, given, space, user, thread, session, role, author, name, text, said, stored, active, chunk, digest = row
+    at = moment(said)
+    return _message(
+        seq,
+        message_id(seq, given),
+        space,
+        user,
+        thread,
+        session,
+        role,
+        author,
+        name,
+        text,
+        at,
+        at if stored == said else moment(stored),
+        bool(active),
+        chunk,
+        digest,
+    )
+
+
+def messages(rows: Iterable[Row]) -> list[Message]:
+    """Read rows of a store's MESSAGE."""
+    return [message(row) for row in rows]
+
+
+def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:
+    """Read a row of a store's SUMMARY. `loaded` takes lists and records as the store gives them."""
+    quality = None if row[27] is None else loaded(row[27])
+    return Summary(
+        id=row[0],
+        space=row[1],
+        user=row[2],
+        thread=row[3],
+        kind=row[4],
+        level=row[5],
+        text=row[6],
+        chunks=tuple(loaded(row[7])),
+        sources=tuple(loaded(row[8])),
+        first=row[9],
+        last=row[10],
+        messages=row[11],
+        model=row[12],
+        prompt=row[13],
+        created_at=moment(row[14]),
+        active=bool(row[15]),
+        rolled_back=bool(row[16]),
+        began_at=moment(row[17]),
+        ended_at=moment(row[18]),
+        reach=row[19],
+        fresh=row[20],
+        day=date.fromisoformat(row[21]) if row[21] else None,
+        version=row[22],
+        replaces=row[23],
+        replaced=bool(row[24]),
+        edited_by=row[25],
+        details=None if row[26] is None else loaded(row[26]),
+        quality=None if quality is None else Quality(**{**quality, "invented": tuple(quality["invented"])}),
+    )
+
+
+def quality_text(quality: Quality | None) -> str | None:
+    """Write down how good a summary is."""
+    return None if quality is None else json.dumps(asdict(quality), ensure_ascii=False)
+
+
+def session(row: Row) -> Session:
+    """Read a row of a store's SESSION."""
+    return Session(
+        id=row[0],
+        space=row[1],
+        thread=row[2],
+        user=row[3],
+        started_at=moment(row[4]),
+        last_activity=moment(row[5]),
+        messages=row[6],
+        timeout=timedelta(microseconds=row[7]),
+    )
+
+
+def memory(
+    number: int, space: str, user: str, created: int, revision: int, sources: Sequence[int], it: Mapping[str, Any]
+) -> Memory:
+    """Make a memory of its columns: those of MEMORY in `it`, its tags as a list."""
+    event = None
+    if it["event_start"] is not None:
+        event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
+    return Memory(
+        id=number,
+        space=space,
+        user=user,
+        category=it["category"],
+        text=it["text"],
+        importance=it["importance"],
+        tags=tuple(it["tags"]),
+        sources=tuple(sources),
+        created_at=moment(created),
+        active=bool(it["active"]),
+        state=it["state"],
+        priority=it["priority"],
+        speaker=user if it["speaker"] is None else it["speaker"],
+        subject=it["subject"],
+        event=event,
+        remind_at=_optional(it["remind_at"]),
+        delivered_at=_optional(it["delivered_at"]),
+        expires_at=_optional(it["expires_at"]),
+        valid_from=moment(it["valid_from"]),
+        valid_to=_optional(it["valid_to"]),
+        superseded_by=it["superseded_by"],
+        extractor=it["extractor"],
+        trust=it["trust"],
+        reason=it["reason"],
+        times=it["times"],
+        seen_at=moment(it["seen_at"]),
+        revision=revision,
+    )
+
+
+def memory_values(memory: Memory, tags: object, speaker: object) -> Row:
+    """Return the columns of MEMORY; tags and speaker as the store writes them."""
+    since, seen = number_of(memory.valid_from), number_of(memory.seen_at)
+    delivered = _optional_number(memory.delivered_at)
+    return _values(memory, tags, speaker, since, seen, active=memory.active, delivered=delivered)
+
+
+def draft_values(draft: MemoryDraft, since: int, tags: object, speaker: object) -> Row:
+    """Return the columns of MEMORY for a new memory that holds since a moment."""
+    return _values(draft, tags, speaker, since, since, active=draft.state == "active", delivered=None)
+
+
+def _values(
+    it: Memory | MemoryDraft,
+    tags: object,
+    speaker: object,
+    since: int,
+    seen: int,
+    *,
+    active: bool,
+    delivered: int | None,
+) -> Row:
+    return (
+        it.category,
+        it.text,
+        it.importance,
+        tags,
+        active,
+        it.state,
+        it.priority,
+        speaker,
+        it.subject,
+        *_event(it.event),
+        _optional_number(it.remind_at),
+        delivered,
+        _optional_number(it.expires_at),
+        since,
+        _optional_number(it.valid_to),
+        it.superseded_by,
+        it.extractor,
+        it.trust,
+        it.reason,
+        it.times,
+        seen,
+    )
+
+
+def number_of(at: datetime) -> int:
+    """Return a time of a memory as tables hold it."""
+    return microseconds(at, "a time of the memory")
+
+
+def _optional_number(at: datetime | None) -> int | None:
+    return None if at is None else number_of(at)
+
+
+def _event(event: Event | None) -> tuple[int | None, int | None, bool]:
+    return (None, None, False) if event is None else (number_of(event.start), number_of(event.end), event.timed)
+
+
+def _optional(number: int | None) -> datetime | None:
+    return None if number is None else moment(number)

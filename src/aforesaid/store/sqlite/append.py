@@ -1,0 +1,197 @@
+"""Appending messages: recognising what was delivered before, finding the session, indexing, counting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.moving import Restore, Restored, draft_of
+from aforesaid.domain.receipt import Repeated, Stored
+from aforesaid.domain.scope import is_direct
+from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.store import records
+from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.connection import prefixed_terms
+from aforesaid.store.sqlite.sessions import Sessions
+from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.terms import terms
+
+_BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
+_BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"
+_NEW_MESSAGE: Final = """
+INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_COUNT_PERSON: Final = """
+UPDATE person SET messages = messages + ?2, turns = turns + ?3, open_turns = open_turns + ?3, words = words + ?4,
+       last_seq = ?5, last_at = max(coalesce(last_at, ?6), ?6) WHERE id = ?1
+"""
+_COUNT_THREAD: Final = "UPDATE thread SET messages = messages + ?2, words = words + ?3 WHERE id = ?1"
+_INDEX: Final = "INSERT INTO log_index (rowid, terms) VALUES (?, ?)"
+
+
+class Prepared(NamedTuple):
+    """A message with all that can be computed about it before the write lock is held."""
+
+    draft: Draft
+    silence: int
+    words: list[str]
+    hash: bytes
+
+
+class Returning(NamedTuple):
+    """A message of a dump: it has a number and a session of its own."""
+
+    change: Restore
+    message: Prepared
+    seq: int
+    session: str
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What was appended since the stored counts were last brought up to date."""
+
+    people: dict[int, tuple[int, int, int, int, int]] = field(default_factory=dict)
+    """Messages, user turns, words, last sequence number and last time, for each owner."""
+    threads: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Messages and words, for each shared thread."""
+
+
+def prepare(change: AddMessage) -> Prepared:
+    """Do the thinking about a message that needs no file."""
+    draft, silence = change
+    return Prepared(draft, silence, terms(draft.text), draft.hash)
+
+
+def prepare_return(change: Restore, message: Message) -> Returning:
+    """Do the thinking about a message of a dump that needs no file."""
+    return Returning(change, prepare(AddMessage(draft_of(message))), message.seq, message.session)
+
+
+class Appender:
+    """Appends messages within one write transaction.
+
+    Rows are collected and written together; whatever looks at them in the same transaction calls `write` first.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        """Start where the log ends."""
+        self._unit = unit
+        self._sessions = Sessions(unit, before_change=self._write_messages)
+        self._messages: list[tuple[object, ...]] = []
+        self._index: list[tuple[int, str]] = []
+        self._waiting: set[tuple[int, int | str | None]] = set()
+        """The times and the ids, with their threads, of messages that are not written yet."""
+        self._counts = _Counts()
+        self._next_seq = self._read_next_seq()
+
+    def take_back(self) -> None:
+        """Forget what was collected, after the changes themselves have been taken back."""
+        self._messages.clear()
+        self._index.clear()
+        self._waiting.clear()
+        self._counts = _Counts()
+        self._sessions.take_back()
+        self._next_seq = self._read_next_seq()
+
+    def append(self, step: Prepared) -> Stored | Repeated:
+        """Store a message, or return the one it repeats."""
+        draft, names = step.draft, self._unit.names
+        scope = draft.scope
+        if draft.at_given or draft.id is not None:
+            earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
+            if earlier is not None:
+                return Repeated(earlier)
+        owner, thread = names.place(scope, draft.stored_at)
+        seq = self._next_seq
+        session, session_name = self._sessions.place(draft, step.silence, thread, owner, seq)
+        self._collect(step, owner, thread, session, seq)
+        return Stored(draft, seq, session_name, step.hash)
+
+    def restore(self, step: Returning) -> Restored:
+        """Store a message of a dump, unless it is here."""
+        draft, names = step.message.draft, self._unit.names
+        scope = draft.scope
+        earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
+        if earlier is not None:
+            return Restored(earlier.seq, False)
+        owner, thread = names.place(scope, draft.stored_at)
+        seq = max(self._next_seq, step.seq)
+        name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
+        session = self._sessions.enter(draft, step.message.silence, thread, owner, seq, name)
+        self._collect(step.message, owner, thread, session, seq)
+        return Restored(seq, True)
+
+    def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
+        """Have a message written with the next ones."""
+        draft, words = step.draft, len(step.words)
+        scope = draft.scope
+        author = owner
+        if draft.author != scope.user:
+            author = self._unit.names.author(scope.space, draft.author, draft.stored_at)
+        shared_thread = None if is_direct(scope.thread) else thread
+        row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
+        self._messages.append((*row, draft.at, draft.stored_at, draft.id, words, step.hash))
+        self._index.append((seq, prefixed_terms(owner, shared_thread, step.words)))
+        self._waiting.add((thread, draft.at))
+        if draft.id is not None:
+            self._waiting.add((thread, draft.id))
+        self._next_seq = seq + 1
+        self._count(owner, shared_thread, seq, draft, words)
+
+    def write(self) -> None:
+        """Write all that was collected: messages, index, sessions and counts."""
+        self._write_messages()
+        self._sessions.write()
+        if self._counts.people:
+            many = self._unit.connection.executemany
+            many(_COUNT_PERSON, [(owner, *count) for owner, count in self._counts.people.items()])
+            many(_COUNT_THREAD, [(thread, *count) for thread, count in self._counts.threads.items()])
+            self._counts = _Counts()
+
+    def _write_messages(self) -> None:
+        if self._messages:
+            many = self._unit.connection.executemany
+            many(_NEW_MESSAGE, self._messages)
+            many(_INDEX, self._index)
+            self._messages.clear()
+            self._index.clear()
+            self._waiting.clear()
+
+    def _delivered_before(self, draft: Draft, thread: int) -> Message | None:
+        if (thread, draft.at) in self._waiting or (thread, draft.id) in self._waiting:
+            self._write_messages()
+        execute = self._unit.connection.execute
+        if draft.id is not None:
+            seq = execute(_BY_GIVEN_ID, (thread, draft.id)).get
+            if seq is not None:
+                return self._message(seq)
+        if draft.at_given:
+            for seq, given_id in rows.every(execute(_BY_TIME, (thread, draft.at, draft.text))):
+                found = self._message(seq)
+                if repeats(draft, found, given_id):
+                    return found
+        return None
+
+    def _message(self, seq: int) -> Message:
+        return records.message(rows.one(self._unit.connection.execute(f"{rows.MESSAGE} WHERE log.seq = ?", (seq,))))
+
+    def _count(self, owner: int, shared_thread: int | None, seq: int, draft: Draft, words: int) -> None:
+        people, threads = self._counts.people, self._counts.threads
+        if owner in people:
+            messages, turns, counted, _, last_at = people[owner]
+            turns += draft.role == "user"
+            people[owner] = messages + 1, turns, counted + words, seq, max(last_at, draft.at)
+        else:
+            people[owner] = 1, int(draft.role == "user"), words, seq, draft.at
+        if shared_thread is not None:
+            messages, counted = threads.get(shared_thread, (0, 0))
+            threads[shared_thread] = messages + 1, counted + words
+
+    def _read_next_seq(self) -> int:
+        # Numbers are taken from the table that AUTOINCREMENT keeps, so that none is ever given twice.
+        last: int | None = self._unit.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'log'").get
+        return (last or 0) + 1

@@ -1,0 +1,132 @@
+"""Copying a file while it is in use, and putting a copy in its place."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+import apsw
+
+from aforesaid.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.store.contract import Progress
+from aforesaid.store.sqlite.connection import Options, connect, connect_reader, make_folder, sync_folder, translated
+from aforesaid.store.sqlite.encryption import opened
+from aforesaid.store.sqlite.migrate import migrate, schema_version
+
+_BESIDE: Final = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a file. It belongs to that file and must never meet another one."""
+
+
+def copy(source: Path, target: Path, options: Options, progress: Progress | None = None) -> None:
+    """Copy a database in use, as it is now. The target appears only once it is complete, checked and on the disk."""
+    with translated(source, "copying"), closing(connect_reader(source, options)) as reader:
+        _copy(reader, target, progress)
+
+
+def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | None = None) -> Path | None:
+    """Put a backup in the place of `target`. What was there is set aside; its new name is returned."""
+    backup, target = backup.expanduser().absolute(), target.expanduser().absolute()
+    if not backup.exists():
+        raise NotFound(f"there is no backup {backup}")
+    if target.exists() and not replace:
+        raise InvalidInput(f"{target} exists already; with --replace it is set aside under another name")
+    arriving = target.with_name(f"{target.name}.restore-{uuid4().hex}")
+    try:
+        # Read-only, so that the backup stays what it is, byte for byte.
+        read_only = apsw.SQLITE_OPEN_READONLY
+        with translated(backup, "reading"), closing(opened(backup, flags=read_only)) as source:
+            schema_version(source, backup)
+            if source.pragma("integrity_check") != "ok":
+                raise StoreDamaged(f"the backup {backup} is damaged; nothing was changed")
+            _copy(source, arriving, progress)
+        with translated(arriving, "opening"), closing(connect(arriving, Options(), create=False)) as connection:
+            migrate(connection, arriving)
+        with translated(target, "replacing"):
+            aside = _set_aside(target)
+            arriving.replace(target)
+            sync_folder(target.parent)
+    finally:
+        arriving.unlink(missing_ok=True)
+    return aside
+
+
+def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> None:
+    target = target.expanduser().absolute()
+    with translated(target, "copying to"):
+        if target.exists():
+            raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten")
+        make_folder(target.parent)
+        unfinished = target.with_name(f"{target.name}.part-{uuid4().hex}")
+        try:
+            with closing(opened(unfinished)) as writer:
+                # One step, in one read transaction: a copy in several would start over whenever somebody writes.
+                with writer.backup("main", reader, "main") as pages:
+                    pages.step(-1)
+                    if progress is not None:
+                        progress("pages", pages.page_count, pages.page_count)
+                # One plain file that can be moved about, without a write-ahead log beside it.
+                writer.pragma("journal_mode", "delete")
+                if writer.pragma("integrity_check") != "ok":
+                    raise StoreDamaged("the copy is damaged, and so is what was copied; run: aforesaid verify")
+            _give_name(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+        sync_folder(target.parent)
+
+
+def _give_name(unfinished: Path, target: Path) -> None:
+    """Give a finished file its name, unless another file has got it meanwhile."""
+    try:
+        try:
+            os.link(unfinished, target)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A file system without links. The name is taken with an empty file first, which fails if it is in use.
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            unfinished.replace(target)
+    except FileExistsError:
+        raise InvalidInput(f"{target} exists already; choose another name, nothing was overwritten") from None
+
+
+def _set_aside(target: Path) -> Path | None:
+    """Give another name to a database that nobody uses, and to all that SQLite left beside it."""
+    beside = [suffix for suffix in _BESIDE if target.with_name(target.name + suffix).exists()]
+    if not target.exists() and not beside:
+        return None
+    if target.exists():
+        _refuse_if_in_use(target)
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+    aside = target.with_name(f"{target.name}.before-restore-{stamp}")
+    for suffix in beside:
+        with suppress(FileNotFoundError):  # gone since the file was checked
+            target.with_name(target.name + suffix).rename(aside.with_name(aside.name + suffix))
+    if not target.exists():
+        return None
+    try:
+        # With two names for a moment, there is no moment without a store.
+        os.link(target, aside)
+    except OSError:
+        target.rename(aside)
+    return aside
+
+
+def _refuse_if_in_use(target: Path) -> None:
+    try:
+        with (
+            translated(target, "opening"),
+            closing(opened(target, flags=apsw.SQLITE_OPEN_READWRITE)) as old,
+        ):
+            # Leaving WAL mode empties the log into the file, and is refused while anybody else has it open.
+            in_use = old.pragma("journal_mode", "delete") != "delete"
+    except StoreBusy:
+        in_use = True
+    except (StoreDamaged, StoreUnavailable):
+        # What cannot be read as a database can still be set aside.
+        return
+    if in_use:
+        raise StoreBusy(f"{target} is in use; stop what uses it and try again, nothing was changed")

@@ -1,0 +1,241 @@
+"""What is kept in memory of the people and threads that were searched last: columns of messages, and vectors.
+
+All of it is made from the file and can be dropped at any time. It is brought up to date at the start of each search,
+inside the search's own read transaction.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import apsw
+
+from aforesaid.domain.lately import Lately
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.vector import Similar
+from aforesaid.domain.words import Within
+from aforesaid.errors import InvalidInput
+from aforesaid.store.columns import ColumnRow, Columns, Roll
+from aforesaid.store.matrix import Few, Matrix
+from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.connection import owner_prefix, thread_prefix
+from aforesaid.store.sqlite.names import find_person, find_thread
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aforesaid.store.contract import Vector
+
+CACHE_BYTES: Final = 256 * 1024 * 1024
+"""All of it takes at most so much memory; what was used longest ago goes first."""
+
+_BLOCK: Final = 4_096
+_SCOPES: Final = 10_000
+_MANY: Final = 10_000
+
+_COLUMNS: Final = """
+SELECT log.seq, log.at, log.thread, log.session, coalesce(log.name, a.name), log.role, log.words
+  FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? ORDER BY log.seq
+"""
+_OF_OWNER: Final = "SELECT n, seq, value FROM vector WHERE embedder = ? AND n > ? AND owner = ? ORDER BY n"
+_OF_THREAD: Final = """
+SELECT v.n, v.seq, v.value FROM log JOIN vector v ON v.seq = log.seq AND v.embedder = ? AND v.n > ?
+ WHERE log.shared = 1 AND log.thread = ? ORDER BY v.seq
+"""
+_NEW_OF_THREAD: Final = """
+SELECT v.n, v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
+ WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? ORDER BY v.n
+"""
+
+
+class Place(NamedTuple):
+    """Whose messages are searched: all of a person's, or all of a shared thread's."""
+
+    shared: bool
+    number: int
+
+    @property
+    def prefix(self) -> str:
+        """What the terms of its posting lists begin with."""
+        return (thread_prefix if self.shared else owner_prefix)(self.number)
+
+    @property
+    def limit(self) -> str:
+        """The condition on the log."""
+        return "log.shared = 1 AND log.thread = ?" if self.shared else "log.owner = ?"
+
+    @property
+    def table(self) -> str:
+        """Where its counts are."""
+        return "thread" if self.shared else "person"
+
+
+class Found(NamedTuple):
+    """A scope as a search sees it."""
+
+    place: Place
+    columns: Columns
+    inside: NDArray[np.bool_] | None
+    """Which of the columns' messages the scope holds; None for all of them."""
+    documents: int
+    words: int
+    revision: int
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of a place. Whoever changes it, or asks the matrix, holds the lock."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    roll: Roll | None = None
+    revision: int = -1
+    matrix: Matrix = field(default_factory=Matrix)
+    seen: int = 0
+    """The newest vector in the matrix."""
+
+    @property
+    def size(self) -> int:
+        return self.matrix.size + (0 if self.roll is None else self.roll.size)
+
+
+class Caches:
+    """Columns and vectors, by place."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[Place, str | None], _Kept] = OrderedDict()
+        self._scopes: Lately[tuple[str, ...], Place] = Lately(_SCOPES)
+
+    def lately(self, scope: Scope, within: Within) -> bool:
+        """Tell whether a scope was searched lately, and is still kept."""
+        place = self._scopes.get(_key(scope, within))
+        return place is not None and (place, None) in self._kept
+
+    def find(self, connection: apsw.Connection, scope: Scope, within: Within) -> Found | None:
+        """Return the messages of a scope as columns; None when nobody has heard of it."""
+        place = place_of(connection, scope, within)
+        if place is None:
+            return None
+        documents, words, revision = rows.one(
+            connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
+        )
+        self._scopes.put(_key(scope, within), place)
+        kept = self._keep(place, None)
+        with kept.lock:
+            if kept.roll is None or kept.revision != revision:
+                kept.roll, kept.revision = Roll(), revision
+            fresh = connection.execute(_COLUMNS.format(limit=place.limit), (place.number, kept.roll.last))
+            while block := list(islice(fresh, _BLOCK)):
+                kept.roll.extend([ColumnRow(*row) for row in block])
+            columns = kept.roll.columns()
+        self._make_room()
+        return Found(place, columns, _selected(connection, columns, scope, within), documents, words, revision)
+
+    def similar(
+        self,
+        connection: apsw.Connection,
+        scope: Scope,
+        embedder: str,
+        vector: Vector,
+        within: Within,
+        limit: int,
+        also: Sequence[int],
+    ) -> Similar | None:
+        """Return the messages of the scope most similar to a vector."""
+        found = self.find(connection, scope, within)
+        if found is None:
+            return None
+        with self._vectors(connection, found, embedder) as matrix:
+            return None if matrix is None else matrix.similar(vector, limit, also, _only(found))
+
+    def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
+        """Return all vectors of a scope, where they are few."""
+        with self._vectors(connection, found, embedder) as matrix:
+            return None if matrix is None else matrix.few(_only(found))
+
+    @contextmanager
+    def _vectors(self, connection: apsw.Connection, found: Found, embedder: str) -> Iterator[Matrix | None]:
+        """Give what is kept of a place's vectors, brought up to date; None when the embedder has seen nothing."""
+        number = connection.execute("SELECT id FROM embedder WHERE name = ?", (embedder,)).get
+        if number is None:
+            yield None
+            return
+        kept = self._keep(found.place, embedder)
+        with kept.lock:
+            if kept.revision != found.revision:
+                # Sessions were regrouped, or messages were erased: only the second matters here, and both are rare.
+                kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
+            self._bring_up_to_date(connection, kept, found.place, number)
+            yield kept.matrix
+        self._make_room()
+
+    @staticmethod
+    def _bring_up_to_date(connection: apsw.Connection, kept: _Kept, place: Place, embedder: int) -> None:
+        # New vectors in the order in which they were embedded: late ones of old messages come too.
+        query = _OF_OWNER
+        if place.shared:
+            newest = connection.execute("SELECT coalesce(max(n), 0) FROM vector").get
+            query = _OF_THREAD if newest - kept.seen > _MANY else _NEW_OF_THREAD
+        fresh = connection.execute(query, (embedder, kept.seen, place.number))
+        while block := list(islice(fresh, _BLOCK)):
+            kept.matrix.extend([(seq, value) for _, seq, value in block])
+            kept.seen = max(kept.seen, *(n for n, _, _ in block))
+
+    def _keep(self, place: Place, embedder: str | None) -> _Kept:
+        with self._lock:
+            kept = self._kept.setdefault((place, embedder), _Kept())
+            self._kept.move_to_end((place, embedder))
+            return kept
+
+    def clear(self) -> None:
+        """Drop all of it."""
+        with self._lock:
+            self._kept.clear()
+            self._scopes.clear()
+
+    def _make_room(self) -> None:
+        with self._lock:
+            total = sum(kept.size for kept in self._kept.values())
+            while total > CACHE_BYTES and len(self._kept) > 1:
+                total -= self._kept.popitem(last=False)[1].size
+
+
+def _key(scope: Scope, within: Within) -> tuple[str, ...]:
+    return (scope.space, scope.user) if within == "user" else (scope.space, scope.user, scope.thread)
+
+
+def _only(found: Found) -> NDArray[np.int64] | None:
+    return None if found.inside is None else found.columns.seq[found.inside]
+
+
+def place_of(connection: apsw.Connection, scope: Scope, within: Within) -> Place | None:
+    """Return the place whose posting lists hold the whole scope."""
+    shared = within != "user" and not is_direct(scope.thread)
+    number = (
+        find_thread(connection, scope.space, scope.thread)
+        if shared
+        else find_person(connection, scope.space, scope.user)
+    )
+    return None if number is None else Place(shared, number)
+
+
+def _selected(connection: apsw.Connection, columns: Columns, scope: Scope, within: Within) -> NDArray[np.bool_] | None:
+    """Return which messages the scope holds, where that is not all of its place."""
+    if within == "user" or (within == "thread" and not is_direct(scope.thread)):
+        return None
+    thread = find_thread(connection, scope.space, scope.thread)
+    inside: NDArray[np.bool_] = columns.thread == (-1 if thread is None else thread)
+    if within == "session":
+        if scope.session is None:
+            raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+        query = "SELECT id FROM session WHERE thread = ? AND name = ?"
+        session = connection.execute(query, (thread, scope.session)).get
+        inside = columns.session == (columns.sessions.index(session) if session in columns.sessions else -1)
+    return inside

@@ -1,0 +1,264 @@
+"""Opening a SQLite file so that what is promised of it holds."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias, cast
+
+import apsw
+
+from aforesaid.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from aforesaid.store.sqlite.encryption import opened, unreadable
+from aforesaid.store.sqlite.migrate import schema_version
+from aforesaid.store.terms import terms
+
+OLDEST_SQLITE: Final = (3, 51, 3)
+"""Older versions can corrupt a database in WAL mode when a checkpoint and a restart of the log meet."""
+
+NETWORK_FILE_SYSTEMS: Final = frozenset(
+    {
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb3",
+        "smbfs",
+        "9p",
+        "afs",
+        "ncpfs",
+        "ceph",
+        "glusterfs",
+        "lustre",
+        "gpfs",
+        "davfs",
+    }
+    | {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.davfs2", "fuse.ceph", "virtiofs", "vboxsf"}
+)
+"""File systems whose clients do not share memory, which WAL mode needs."""
+
+_KIBIBYTE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a file is opened. Tests use another VFS to make the disk fail."""
+
+    vfs: str | None = None
+    busy_seconds: float = 60.0
+    """How long to wait for another process before StoreBusy."""
+    readers: int = 4
+    cache_kib: int = 16 * _KIBIBYTE
+    """Page cache of each connection."""
+
+
+def refuse_unsafe_places(path: Path) -> None:
+    """Raise if WAL mode would not be safe for a database at `path`."""
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < OLDEST_SQLITE:
+        wanted = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreUnavailable(
+            f"SQLite {apsw.sqlite_lib_version()} has a bug that can corrupt the log; {wanted} or newer is needed: "
+            "pip install --upgrade apsw"
+        )
+    kind = kind_of_file_system(path)
+    if kind in NETWORK_FILE_SYSTEMS:
+        raise StoreUnavailable(
+            f"{path} is on a network file system ({kind}), where several machines could damage it; "
+            "put it on a local disk, or use PostgreSQL to share a memory between machines"
+        )
+
+
+def kind_of_file_system(path: Path) -> str:
+    """Return the kind of file system that `path` is on; `unknown` where the system does not tell."""
+    mounts = Path("/proc/self/mountinfo")
+    if not mounts.exists():
+        return "unknown"
+    return file_system_of(path, mounts.read_text(encoding="utf-8", errors="replace"))
+
+
+def file_system_of(path: Path, mountinfo: str) -> str:
+    """Return the kind of file system that `path` is on, read from the text of /proc/self/mountinfo."""
+    best, kind = -1, "unknown"
+    for line in mountinfo.splitlines():
+        before, separator, after = line.partition(" - ")
+        fields = before.split()
+        if not separator or len(fields) <= 4:  # noqa: PLR2004 - the mount point is the fifth field
+            continue
+        mount = Path(fields[4].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
+        # A later line hides an earlier one at the same place.
+        if path.is_relative_to(mount) and len(mount.parts) >= best:
+            best, kind = len(mount.parts), after.split(" ", 1)[0]
+    return kind
+
+
+Identity: TypeAlias = tuple[int, int] | None
+
+
+def identity(path: Path) -> Identity:
+    """Return what tells a file from another that has got its name meanwhile; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder and its parents such that they survive a power cut."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    for place in reversed(missing):
+        place.mkdir(exist_ok=True, mode=0o700)
+        sync_folder(place.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable. Windows has no such call and needs none."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
+    """Open one connection for writing, in WAL mode, with every commit synced."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    connection = opened(path, flags=flags, vfs=options.vfs)
+    try:
+        connection.set_busy_handler(patience(options.busy_seconds))
+        # Before anything is changed: a file of somebody else stays as it is.
+        schema_version(connection, path)
+        _settle_in_wal(connection, path, options)
+        connection.pragma("synchronous", "FULL")
+        connection.pragma("foreign_keys", 1)
+        connection.pragma("cache_size", -options.cache_kib)
+        connection.pragma("temp_store", "MEMORY")
+        # Without these a Mac's disk may acknowledge what it has not written.
+        connection.pragma("fullfsync", 1)
+        connection.pragma("checkpoint_fullfsync", 1)
+        connection.create_scalar_function("index_terms", cast("Any", index_terms), 4, deterministic=True)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def connect_reader(path: Path, options: Options) -> apsw.Connection:
+    """Open one connection that cannot change anything."""
+    connection = connect(path, options, create=False)
+    connection.pragma("query_only", 1)
+    # Only the writer copies the write-ahead log back: it knows whether that is still the right one.
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    return connection
+
+
+def index_terms(owner: int, thread: int, shared: int, text: str) -> str:
+    """Return what the keyword index holds for a message."""
+    return prefixed_terms(owner, thread if shared else None, terms(text))
+
+
+def prefixed_terms(owner: int, shared_thread: int | None, words: list[str]) -> str:
+    """Write each term once for its owner and, in a thread that others read, once for the thread."""
+    if not words:
+        return ""
+    mine = owner_prefix(owner)
+    content = mine + f" {mine}".join(words)
+    if shared_thread is not None:
+        ours = thread_prefix(shared_thread)
+        content += f" {ours}" + f" {ours}".join(words)
+    return content
+
+
+def owner_prefix(owner: int) -> str:
+    """Return what stands before each term of an owner."""
+    return f"u{owner}."
+
+
+def thread_prefix(thread: int) -> str:
+    """Return what stands before each term of a shared thread."""
+    return f"t{thread}."
+
+
+@contextmanager
+def translated(path: Path, doing: str) -> Iterator[None]:
+    """Turn SQLite's errors into ours, saying what was being done to which file."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise StoreDamaged(
+            f"{path} holds text that is not valid Unicode; run: aforesaid verify --store {path}"
+        ) from error
+    except apsw.Error as error:
+        raise _translation(error, path, doing) from error
+    except OSError as error:
+        raise StoreUnavailable(
+            f"{path} cannot be opened ({error.strerror or error}) while {doing} it; check the folder and its rights"
+        ) from error
+    except RuntimeError as error:
+        # What pathlib says of homes that do not exist and of links that lead to themselves.
+        raise StoreUnavailable(f"{path} cannot be found: {error}") from error
+
+
+def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
+    match error:
+        case apsw.FullError():
+            return StoreFull(f"no room left while {doing} {path}; free some space and try again")
+        case apsw.IOError():
+            # SQLite reports a file of shared memory that cannot grow as an I/O error.
+            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
+                return StoreFull(f"no room left while {doing} {path}; free some space and try again")
+            return StoreError(f"the disk failed while {doing} {path}: {error}")
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusy(f"another process kept {path} locked while {doing} it; try again")
+        case apsw.NotADBError():
+            return StoreUnavailable(unreadable(path))
+        case apsw.CorruptError():
+            return StoreDamaged(f"{path} is damaged ({error}); restore a backup, or run: aforesaid verify --repair")
+        case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            if path.is_dir():
+                return StoreUnavailable(f"{path} is a folder; name a file, or use files:{path}")
+            return StoreUnavailable(f"{path} cannot be opened for writing ({error}); check the folder and its rights")
+        case _:
+            return StoreError(f"SQLite failed while {doing} {path}: {error}")
+
+
+def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) -> None:
+    # Changing the journal mode does not always ask the busy handler, so two processes that create
+    # the same file at the same moment have to take turns here.
+    deadline = time.monotonic() + options.busy_seconds
+    while True:
+        try:
+            mode = connection.pragma("journal_mode", "wal")
+            break
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - spreads processes, guards nothing
+    if mode != "wal":
+        raise StoreUnavailable(f"{path} is on a file system that does not support SQLite's WAL mode; use a local disk")
+
+
+def patience(seconds: float) -> Callable[[int], bool]:
+    """Make a busy handler that waits for other processes, in short uneven naps, up to a limit."""
+    deadline = 0.0
+
+    def nap(attempt: int) -> bool:
+        nonlocal deadline
+        now = time.monotonic()
+        if attempt == 0:
+            deadline = now + seconds
+        if now > deadline:
+            return False
+        time.sleep(random.uniform(0.0002, 0.002 * min(attempt + 1, 10)))  # noqa: S311 - spreads processes, guards nothing
+        return True
+
+    return nap

@@ -1,0 +1,132 @@
+"""One owner per file and process: a thread that writes, and a few that read.
+
+The writer takes whatever change sets are waiting and stores all of them in one transaction (`aforesaid.store.groups`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast
+
+import apsw
+
+from aforesaid.domain.moving import Purged
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreClosed
+from aforesaid.store.groups import Groups, Job, deliver
+from aforesaid.store.sqlite.caches import Caches
+from aforesaid.store.sqlite.connection import Options, identity
+from aforesaid.store.sqlite.readers import Readers
+from aforesaid.store.sqlite.transaction import Step
+from aforesaid.store.sqlite.writer import Writer
+
+T = TypeVar("T")
+
+_Work: TypeAlias = Sequence[Step] | Callable[[apsw.Connection], Any]
+"""A change set, or something that needs the writing connection for itself."""
+
+
+class Engine:
+    """The one writer of a file in this process, and its readers."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        """Open the file, creating or migrating it as needed."""
+        self.path = path
+        self.options = options
+        self.users = 1
+        self.is_orphan = False
+        """True in a forked child, where the threads of the engine do not exist."""
+        self.writer = Writer(path, options)
+        self.identity = identity(path)
+        self.caches = Caches()
+        self._groups: Groups[_Work] = Groups(path)
+        self._readers = Readers(path, options)
+        self._thread = threading.Thread(target=self._run, name="aforesaid-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def holds_its_file(self) -> bool:
+        """Whether the path still leads to the file that was opened."""
+        return identity(self.path) == self.identity
+
+    @property
+    def waiting(self) -> int:
+        """How many change sets wait for the writer."""
+        return self._groups.waiting
+
+    def write(self, steps: Sequence[Step]) -> asyncio.Future[Receipt]:
+        """Store a change set. The result arrives when it is on the disk."""
+        return self._submit(steps)
+
+    async def alone(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run something on the writing connection while nothing is being written."""
+        result: T = await self._submit(work)
+        return result
+
+    async def purge(self, scope: Scope, actor: str) -> Purged:
+        """Erase a user, also from what is kept in memory."""
+
+        def work(_: apsw.Connection) -> Purged:
+            try:
+                return self.writer.purge(scope, actor, self._readers.gate.closed)
+            finally:
+                self.caches.clear()
+
+        return await self.alone(work)
+
+    async def read(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run a piece of reading in a transaction of its own, on one of the readers."""
+        self._check_open()
+        result: T = await self._readers.read(work, short=False)
+        return result
+
+    async def glance(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run a short piece of reading, together with others that are asked for in the same turn of the event loop."""
+        self._check_open()
+        result: T = await self._readers.read(work, short=True)
+        return result
+
+    def hand_over(self) -> None:
+        """Give the threads what this loop's tasks have handed in so far, without waiting for the loop's next turn."""
+        self._groups.hand_over(asyncio.get_running_loop())
+        self._readers.hand_over()
+
+    def stop(self) -> None:
+        """Finish what was handed in and close every connection. Blocks."""
+        self._groups.close()
+        self._thread.join()
+        self._readers.stop()
+        self.writer.close()
+
+    def _check_open(self) -> None:
+        if self.is_orphan:
+            raise StoreClosed(f"{self.path} was opened before this process was forked; open it again here")
+        if self._groups.closing:
+            raise StoreClosed(f"{self.path} has been closed")
+
+    def _submit(self, work: _Work) -> asyncio.Future[Any]:
+        self._check_open()
+        return self._groups.submit(work)
+
+    def _run(self) -> None:
+        while jobs := self._groups.take():
+            # Whatever happens, the callers hear of it, and the thread goes on: without it they would wait forever.
+            try:
+                outcomes = self._carry_out(jobs)
+            except Exception as error:
+                self.writer.note(error)
+                outcomes = [error] * len(jobs)
+            deliver(jobs, outcomes)
+            try:
+                self.writer.checkpoint_when_due(waiting=bool(self.waiting), quiet=self._readers.gate.closed)
+            except Exception as error:
+                self.writer.note(error)
+
+    def _carry_out(self, jobs: list[Job[_Work]]) -> Sequence[Any]:
+        if callable(jobs[0].work):
+            return [self.writer.alone(jobs[0].work)]
+        return self.writer.commit([cast("Sequence[Step]", job.work) for job in jobs])

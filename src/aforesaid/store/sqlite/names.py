@@ -1,0 +1,122 @@
+"""What the writer remembers between transactions: the numbers of people and threads, the newest sessions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+
+from aforesaid.domain.scope import Scope
+
+_PERSON = "SELECT id FROM person WHERE space = ? AND name = ?"
+_NEW_PERSON = "INSERT INTO person (space, name, created_at) VALUES (?, ?, ?)"
+_OWNS = "UPDATE person SET owner = 1 WHERE id = ? AND owner = 0"
+_THREAD = "SELECT id FROM thread WHERE space = ? AND name = ?"
+_NEW_THREAD = "INSERT INTO thread (space, name) VALUES (?, ?)"
+
+
+@dataclass(slots=True)
+class LatestSession:
+    """The newest automatic session of a thread, and by how much it grew since that was written down."""
+
+    key: int
+    name: str
+    started: int
+    last: int
+    earlier_last: int | None
+    """When the session before it ended."""
+    last_seq: int = 0
+    grown_by: int = 0
+
+
+class Names:
+    """Numbers of people and threads, for the one connection that writes.
+
+    All of it must be forgotten whenever another connection may have written, or a transaction was taken back.
+    """
+
+    def __init__(self, connection: apsw.Connection, limit: int = 100_000) -> None:
+        """Remember at most `limit` numbers."""
+        self._connection = connection
+        self._people: dict[tuple[str, str], int] = {}
+        self._owners: set[int] = set()
+        self._threads: dict[tuple[str, str], int] = {}
+        self.sessions: dict[int, LatestSession] = {}
+        """The newest automatic session of each thread."""
+        self._places: dict[Scope, tuple[int, int]] = {}
+        self._limit = limit
+
+    def forget(self) -> None:
+        """Drop everything that was remembered."""
+        self._people.clear()
+        self._owners.clear()
+        self._threads.clear()
+        self.sessions.clear()
+        self._places.clear()
+
+    def trim(self) -> None:
+        """Drop remembered sessions when there are too many. They must have been written down."""
+        if len(self.sessions) >= self._limit:
+            self.sessions.clear()
+
+    def place(self, scope: Scope, now: int) -> tuple[int, int]:
+        """Return the numbers of the owner and of the thread that a message is about to go to."""
+        found = self._places.get(scope)
+        if found is None:
+            if len(self._places) >= self._limit:
+                self._places.clear()
+            found = self._places[scope] = (
+                self.owner(scope.space, scope.user, now),
+                self.thread(scope.space, scope.thread),
+            )
+        return found
+
+    def author(self, space: str, name: str, now: int) -> int:
+        """Return the number of a person, who is written down if they are new."""
+        number = self._people.get((space, name))
+        if number is None:
+            number = self._connection.execute(_PERSON, (space, name)).get
+            if number is None:
+                self._connection.execute(_NEW_PERSON, (space, name, now))
+                number = self._connection.last_insert_rowid()
+            self._make_room(self._people)
+            self._people[space, name] = number
+        return number
+
+    def owner(self, space: str, name: str, now: int) -> int:
+        """Return the number of a person to whom something is about to belong."""
+        number = self.author(space, name, now)
+        if number not in self._owners:
+            self._connection.execute(_OWNS, (number,))
+            if len(self._owners) >= self._limit:
+                self._owners.clear()
+            self._owners.add(number)
+        return number
+
+    def thread(self, space: str, name: str) -> int:
+        """Return the number of a thread, which is written down if it is new."""
+        number = self._threads.get((space, name))
+        if number is None:
+            number = find_thread(self._connection, space, name)
+            if number is None:
+                self._connection.execute(_NEW_THREAD, (space, name))
+                number = self._connection.last_insert_rowid()
+            self._make_room(self._threads)
+            self._threads[space, name] = number
+        return number
+
+    def _make_room(self, cache: dict[tuple[str, str], int]) -> None:
+        if len(cache) >= self._limit:
+            cache.clear()
+
+
+def find_person(connection: apsw.Connection, space: str, name: str) -> int | None:
+    """Return the number of a person, or None."""
+    number: int | None = connection.execute(_PERSON, (space, name)).get
+    return number
+
+
+def find_thread(connection: apsw.Connection, space: str, name: str) -> int | None:
+    """Return the number of a thread, or None."""
+    number: int | None = connection.execute(_THREAD, (space, name)).get
+    return number

@@ -1,0 +1,241 @@
+"""Typed reads. Each runs inside one short read transaction and cannot leave its scope."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, Final
+
+import apsw
+
+from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.session import Session
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.words import Within
+from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.store import records
+from aforesaid.store.sqlite import rows, views
+from aforesaid.store.sqlite.names import find_person, find_thread
+
+_PAGE: Final = 500
+NOBODY: Final = -1
+"""A number that no row has: what a name that was never heard of stands for."""
+
+
+def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, tuple[int, ...]]:
+    """Return the condition on the log that limits a read to the scope, and what to bind to it.
+
+    Each condition is one that an index answers. Whoever reads adds nothing but further limits.
+    """
+    owner = _number(find_person(connection, scope.space, scope.user))
+    if within == "user":
+        return "log.owner = ?", (owner,)
+    thread = _number(find_thread(connection, scope.space, scope.thread))
+    # A direct chat is found through its owner: that index is there anyway.
+    place = (
+        ("log.owner = ? AND log.thread = ?", (owner, thread))
+        if is_direct(scope.thread)
+        else ("log.shared = 1 AND log.thread = ?", (thread,))
+    )
+    if within == "thread":
+        return place
+    if scope.session is None:
+        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+    row = connection.execute(
+        "SELECT id, first_seq, last_seq FROM session WHERE thread = ? AND name = ?", (thread, scope.session)
+    ).fetchone()
+    return f"{place[0]} AND log.session = ? AND log.seq BETWEEN ? AND ?", (*place[1], *(row or (NOBODY,) * 3))
+
+
+def messages(
+    connection: apsw.Connection, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool
+) -> list[Message]:
+    """Return the newest messages below `before`, oldest first."""
+    limit_to_scope, values = inside(connection, scope, within)
+    where = [limit_to_scope]
+    bindings: list[Any] = [*values]
+    if before is not None:
+        where.append("seq < ?")
+        bindings.append(before)
+    if not archived:
+        where.append("active = 1")
+    picked = f"SELECT seq FROM log WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ?"
+    query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
+    return records.messages(connection.execute(query, (*bindings, limit)))
+
+
+def message(connection: apsw.Connection, scope: Scope, message_id: str, within: Within) -> Message:
+    """Return one message by its id."""
+    limit_to_scope, values = inside(connection, scope, within)
+    limited = f"{rows.MESSAGE} WHERE {limit_to_scope}"
+    seq = sequence_number(message_id)
+    if seq is not None:
+        row = connection.execute(f"{limited} AND log.seq = ? AND log.given_id IS NULL", (*values, seq)).fetchone()
+    else:
+        here = _number(find_thread(connection, scope.space, scope.thread))
+        named = f"{limited} AND log.given_id = ?"
+        row = (
+            connection.execute(f"{named} AND log.thread = ?", (*values, message_id, here)).fetchone()
+            or connection.execute(f"{named} ORDER BY log.seq LIMIT 1", (*values, message_id)).fetchone()
+        )
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+    return records.message(row)
+
+
+def pick(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
+    """Return those of the messages that the scope holds, in order."""
+    limit_to_scope, values = inside(connection, scope, within)
+    query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
+    return records.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
+
+
+def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
+    """Return the messages below a summary."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    found = connection.execute(
+        "SELECT reach, chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)
+    ).fetchone()
+    if found is None:
+        raise NotFound(f"{scope.user!r} has no summary {summary}")
+    reach, chunks = found
+    if reach != "chunks":
+        return views.below(connection, summary)
+    # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
+    query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ? ORDER BY log.seq"
+    return records.messages(connection.execute(query, (chunks, owner)))
+
+
+def summaries(
+    connection: apsw.Connection, scope: Scope, *, active: bool | None, kind: str | None, day: date | None, here: bool
+) -> list[Summary]:
+    """Return the user's summaries, highest level first."""
+    where, values = ["y.owner = ?"], [find_person(connection, scope.space, scope.user)]
+    limits: list[tuple[str, Any]] = [
+        ("y.kind = ?", kind),
+        ("y.day = ?", None if day is None else day.isoformat()),
+        ("y.thread = ?", _number(find_thread(connection, scope.space, scope.thread)) if here else None),
+    ]
+    for limit, value in limits:
+        if value is not None:
+            where.append(limit)
+            values.append(value)
+    if active is not None:
+        where.append(f"y.active = {active:d}")
+    query = f"{rows.SUMMARY} WHERE {' AND '.join(where)} ORDER BY y.level DESC, y.id"
+    return [rows.summary(row) for row in connection.execute(query, values)]
+
+
+def summary(connection: apsw.Connection, scope: Scope, number: int) -> Summary:
+    """Return one of the user's summaries."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    row = connection.execute(f"{rows.SUMMARY} WHERE y.id = ? AND y.owner = ?", (number, owner)).fetchone()
+    if row is None:
+        raise NotFound(f"{scope.user!r} has no summary {number}")
+    return rows.summary(row)
+
+
+def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: int) -> list[Session]:
+    """Return the sessions that the scope's newest messages are in, oldest first by start."""
+    limit_to_scope, values = inside(connection, scope, within)
+    query = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
+    found: dict[int, None] = {}
+    before = LARGEST
+    # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
+    while len(found) < limit:
+        page = rows.every(connection.execute(query, (*values, before)))
+        found.update((session, None) for _, session in page)
+        if len(page) < _PAGE:
+            break
+        before = page[-1][0]
+    newest = json.dumps(list(found)[:limit])
+    query = f"{rows.SESSION} WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
+    return [records.session(row) for row in connection.execute(query, (newest,))]
+
+
+def settings(connection: apsw.Connection, scope: Scope) -> list[Setting]:
+    """Return the user's settings, by name."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    query = "SELECT key, value, updated_at FROM setting WHERE owner = ? ORDER BY key"
+    return [Setting(key, json.loads(value), moment(at)) for key, value, at in connection.execute(query, (owner,))]
+
+
+def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
+    """Return the user's counts."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    counts = connection.execute(
+        "SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE id = ?", (owner,)
+    ).fetchone()
+    messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
+    active = """
+    SELECT level, count(*) FROM summary WHERE owner = ? AND kind = 'tree' AND active = 1 GROUP BY level ORDER BY level
+    """
+    levels = tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,))))
+    return Ledger(
+        messages=messages,
+        archived=archived,
+        turns=turns,
+        open_turns=open_turns,
+        last_seq=last_seq,
+        last_chunk=last_chunk,
+        active_summaries=levels,
+        # Whatever stands on a summary is of a higher level, so the highest are all active.
+        highest_level=levels[-1][0] if levels else 0,
+    )
+
+
+def spent(connection: apsw.Connection, day: date, scope: Scope | None) -> int:
+    """Return the tokens that were spent on a day."""
+    query = "SELECT tokens FROM spending WHERE day = ? AND space = ? AND user = ?"
+    names = ("", "") if scope is None else (scope.space, scope.user)
+    tokens: int | None = connection.execute(query, (day.isoformat(), *names)).get
+    return tokens or 0
+
+
+def users(connection: apsw.Connection, space: str | None) -> list[User]:
+    """Return the users who own something."""
+    query = """
+    SELECT space, name, messages, archived, created_at, last_at FROM person
+     WHERE owner = 1 AND (?1 IS NULL OR space = ?1) ORDER BY space, name
+    """
+    return [
+        User(row[0], row[1], row[2], row[3], moment(row[4]), None if row[5] is None else moment(row[5]))
+        for row in connection.execute(query, (space,))
+    ]
+
+
+def audit(connection: apsw.Connection, scope: Scope, limit: int) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    query = """
+    SELECT id, at, space, user, actor, action, subject FROM audit WHERE space = ? AND user = ? ORDER BY id DESC LIMIT ?
+    """
+    found = rows.every(connection.execute(query, (scope.space, scope.user, limit)))
+    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
+
+
+def stats(connection: apsw.Connection) -> Stats:
+    """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
+    spaces, people, messages, archived = rows.one(
+        connection.execute(
+            "SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> ?), coalesce(sum(messages), 0), "
+            "coalesce(sum(archived), 0) FROM person WHERE owner = 1",
+            (EVERYBODY,),
+        )
+    )
+    threads, sessions, summaries, memories = rows.one(
+        connection.execute(
+            "SELECT (SELECT count(*) FROM thread), (SELECT count(*) FROM session), "
+            "(SELECT count(*) FROM summary), (SELECT count(*) FROM memory)"
+        )
+    )
+    size = connection.pragma("page_count") * connection.pragma("page_size")
+    return Stats(spaces, people, threads, sessions, messages, archived, summaries, memories, size)
+
+
+def _number(found: int | None) -> int:
+    return NOBODY if found is None else found

@@ -1,0 +1,165 @@
+"""Reading whatever is whole in a damaged database."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final, cast
+
+import apsw
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.message import Message, message_hash, message_id
+from aforesaid.domain.moving import Row
+from aforesaid.domain.words import Role
+from aforesaid.errors import AforesaidError, StoreDamaged
+from aforesaid.store.salvage import Salvage, ranges
+from aforesaid.store.sqlite import dumping
+from aforesaid.store.sqlite.connection import Options, connect
+from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
+
+_MOST_NAMED: Final = 50
+_LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX = 16, 13, (5, 6), 11, 3
+"""How many values the rows of these have."""
+
+_Names = dict[int, set[tuple[str, str]]]
+
+
+def salvage(path: Path) -> Salvage:
+    """Read everything that is whole. The file itself is not touched."""
+    path = path.expanduser().absolute().resolve()
+    with tempfile.TemporaryDirectory(prefix="aforesaid-salvage-") as folder:
+        copied = Path(folder) / "copy.db"
+        for suffix in ("", "-wal"):
+            source = path.with_name(path.name + suffix)
+            if source.exists():
+                shutil.copyfile(source, copied.with_name(copied.name + suffix))
+        messages, damaged = _messages(raw_rows(copied))
+        others, lost = _others(copied)
+    if not messages:
+        raise StoreDamaged(
+            f"no message can be read from {path} (one that is encrypted cannot be read past its damage); nothing was "
+            "changed. Restore a backup: aforesaid restore BACKUP --replace"
+        )
+    seqs = sorted(messages)
+    missing = sorted(set(range(1, seqs[-1] + 1)) - messages.keys())
+    if changed := sorted(damaged - messages.keys()):
+        lost.append(f"messages that are not what was stored: {ranges(changed)}")
+    if gone := [seq for seq in missing if seq not in damaged]:
+        lost.append(f"messages that are not there (erased before, or lost): {ranges(gone[:_MOST_NAMED])}")
+    return Salvage([*(messages[seq] for seq in seqs), *others], tuple(lost))
+
+
+class _Found:
+    """What the pages say: names by number, and rows of the log."""
+
+    def __init__(self, rows: Iterable[RawRow]) -> None:
+        self.people: _Names = {}
+        self.threads: _Names = {}
+        self.sessions: dict[int, str] = {}
+        self.log: list[RawRow] = []
+        for row in rows:
+            self._take(row)
+
+    def _take(self, row: RawRow) -> None:
+        number, values = row
+        if len(values) >= _LOG and values[0] is None and _texts((values[6], values[8])):
+            self.log.append(row)
+        elif len(values) >= _PERSON and values[0] is None and _texts(values[1:3]):
+            self.people.setdefault(number, set()).add(cast("tuple[str, str]", values[1:3]))
+        elif len(values) in _THREAD and values[0] is None and _texts(values[1:3]):
+            self.threads.setdefault(number, set()).add(cast("tuple[str, str]", values[1:3]))
+        elif len(values) == _SESSION and values[0] is None and isinstance(values[2], str):
+            self.sessions[number] = values[2]
+        elif len(values) == _NAME_INDEX and _texts(values[:2]) and isinstance(values[2], int):
+            # The indexes of people and threads repeat their names.
+            for names in (self.people, self.threads):
+                names.setdefault(values[2], set()).add(cast("tuple[str, str]", values[:2]))
+
+
+def _texts(values: tuple[Value, ...]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+def _messages(rows: Iterable[RawRow]) -> tuple[dict[int, Message], set[int]]:
+    """Return the messages that are what was stored, and the numbers of rows that are not."""
+    found = _Found(rows)
+    messages: dict[int, Message] = {}
+    damaged: set[int] = set()
+    for seq, values in found.log:
+        message = _message(found, seq, values)
+        if message is None:
+            damaged.add(seq)
+        else:
+            messages[seq] = message
+    return messages, damaged
+
+
+def _message(found: _Found, seq: int, values: tuple[Value, ...]) -> Message | None:
+    owner, thread, _, session, author, role, name, text, at, stored_at, given = values[1:12]
+    active, chunk, _, digest = values[12:16]
+    numbers = (owner, thread, session, author, at, stored_at)
+    if not all(isinstance(number, int) for number in numbers) or not isinstance(digest, bytes):
+        return None
+    if not _texts((role, text)) or not (name is None or isinstance(name, str)):
+        return None
+    if not (given is None or isinstance(given, str)):
+        return None
+    said, stored = cast("int", at), cast("int", stored_at)
+    names = itertools.product(
+        found.people.get(cast("int", owner), ()),
+        found.threads.get(cast("int", thread), ()),
+        found.people.get(cast("int", author), ()),
+    )
+    for (space, user), (_, where), (_, who) in names:
+        spoken = cast("str", role), who, name, cast("str", text)
+        if message_hash(space, user, where, given, *spoken, said, stored) == digest:
+            return Message(
+                seq=seq,
+                id=message_id(seq, given),
+                space=space,
+                user=user,
+                thread=where,
+                session=found.sessions.get(cast("int", session), f"s-{seq}"),
+                role=cast("Role", role),
+                author=who,
+                name=name,
+                text=cast("str", text),
+                at=moment(said),
+                stored_at=moment(stored),
+                active=bool(active),
+                chunk=chunk if isinstance(chunk, int) else None,
+                hash=digest,
+            )
+    return None
+
+
+def _others(path: Path) -> tuple[list[Row], list[str]]:
+    """Return all rows but messages, as far as the database itself gives them out."""
+    rows: list[Row] = []
+    lost: list[str] = []
+    try:
+        with closing(connect(path, Options(), create=False)) as connection:
+            for what, part in dumping.PARTS.items():
+                _read(connection, what, part, rows, lost)
+    except (apsw.Error, AforesaidError, UnicodeDecodeError) as error:
+        lost.append(f"all that is not a message: the database cannot be opened ({error})")
+    return rows, lost
+
+
+def _read(
+    connection: apsw.Connection,
+    what: str,
+    part: Callable[[apsw.Connection], Iterator[Row]],
+    rows: list[Row],
+    lost: list[str],
+) -> None:
+    try:
+        rows.extend(part(connection))
+    except Exception as error:
+        # Damage shows itself in many ways. What was read up to it is kept, and the next part is tried.
+        lost.append(f"some or all {what}: {error}")

@@ -1,0 +1,51 @@
+"""Vectors in the file."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+import apsw
+
+from aforesaid.domain.change import AddVectors
+from aforesaid.domain.vector import Unembedded
+from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.unit import Unit
+
+_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_SEEN: Final = "UPDATE embedder SET up_to = max(up_to, ?) WHERE name = ?"
+_ADD: Final = """
+INSERT INTO vector (embedder, owner, seq, content, value)
+SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
+ON CONFLICT DO NOTHING
+"""
+_DUE: Final = """
+SELECT seq, text FROM log WHERE seq > coalesce((SELECT up_to FROM embedder WHERE name = ?), 0) ORDER BY seq LIMIT ?
+"""
+_KNOWN: Final = """
+SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
+ WHERE v.embedder = (SELECT id FROM embedder WHERE name = ?) AND v.content = ? AND log.text = ? LIMIT 1
+"""
+
+
+def add(unit: Unit, step: AddVectors) -> None:
+    """Store vectors, and how far the embedder has come."""
+    dimensions = len(step.rows[0].value) // 2 if step.rows else 0
+    unit.connection.execute(_NEW_EMBEDDER, (step.embedder, dimensions))
+    unit.connection.executemany(
+        _ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows]
+    )
+    unit.connection.execute(_SEEN, (step.up_to, step.embedder))
+
+
+def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[Unembedded]:
+    """Return the oldest messages that an embedder has not seen, with the vectors of equal texts."""
+    return [
+        Unembedded(seq, text, connection.execute(_KNOWN, (embedder, content_hash(text), text)).get)
+        for seq, text in rows.every(connection.execute(_DUE, (embedder, limit)))
+    ]
+
+
+def content_hash(text: str) -> int:
+    """Return a number by which equal texts are found."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)

@@ -1,0 +1,231 @@
+"""The one connection that writes. A single thread uses it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import apsw
+
+from aforesaid.domain.clock import now
+from aforesaid.domain.moving import Purged
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
+from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
+from aforesaid.store.sqlite.encryption import configured_key
+from aforesaid.store.sqlite.migrate import migrate
+from aforesaid.store.sqlite.names import Names
+from aforesaid.store.sqlite.purging import erase, wipe
+from aforesaid.store.sqlite.transaction import Step, Transaction
+
+_log: Final = logging.getLogger("aforesaid.store")
+
+T = TypeVar("T")
+
+CHECKPOINT_PAGES: Final = 2_000
+"""From this size on, the write-ahead log is copied back whenever nobody is waiting (8 MB)."""
+OVERDUE_PAGES: Final = 4_000
+"""From this size on, it is copied back even while callers wait (16 MB)."""
+_RETRY_PAGES: Final = 500
+"""When readers were in the way, the next attempt comes after so many more pages (2 MB)."""
+_PATIENCE_MS: Final = 250
+_LAST_PATIENCE_MS: Final = 2_000
+"""How long to wait for readers, and how long once the log has twice the size at which it was overdue."""
+
+_FAILS_THE_GROUP: Final = (apsw.FullError, apsw.IOError, apsw.CorruptError, apsw.NoMemError, apsw.ReadOnlyError)
+
+
+class Writer:
+    """Stores change sets, many in one transaction, and keeps the write-ahead log small."""
+
+    def __init__(self, path: Path, options: Options) -> None:
+        """Open the file, creating or migrating it as needed."""
+        self.wal_pages = 0
+        self.last_commit: int | None = None
+        self.last_error: str | None = None
+        self._path = path
+        self._options = options
+        self._data_version = 0
+        self._files: tuple[Identity, Identity] | None = None
+        self._lost: StoreError | None = None
+        self._not_before = OVERDUE_PAGES
+        with translated(path, "opening"):
+            self._connection, self._names = self._open(create=True)
+
+    def commit(self, change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
+        """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
+        if self._lost is not None:
+            return [self._lost] * len(change_sets)
+        committing = False
+        try:
+            with translated(self._path, "writing to"):
+                connection = self._connection
+                connection.execute("BEGIN IMMEDIATE")
+                self._notice_other_writers()
+                transaction = Transaction(connection, self._names)
+                outcomes = [self._carry_out(transaction, steps) for steps in change_sets]
+                transaction.finish()
+                committing = True
+                connection.execute("COMMIT")
+                self._check_files()
+        except Exception as error:
+            self.note(error)
+            self._take_back(bury=committing and self._lost is None)
+            return [error] * len(change_sets)
+        self.last_commit, self.last_error = now(), None
+        return outcomes
+
+    def alone(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Run something that needs the connection for itself."""
+        with translated(self._path, "working on"):
+            return work(self._connection)
+
+    def purge(self, scope: Scope, actor: str, quiet: Callable[[], AbstractContextManager[None]]) -> Purged:
+        """Erase a user, from the tables and then from every page."""
+        with translated(self._path, "erasing from"):
+            self._names.forget()
+            done = erase(self._connection, scope, actor)
+            self.last_commit = now()
+            wipe(
+                self._connection, self._path, self._options.busy_seconds, quiet, in_memory=configured_key() is not None
+            )
+            self.wal_pages = 0
+            return done
+
+    def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+        """Copy the write-ahead log back in a gap, or when it has grown too large.
+
+        `quiet` keeps the readers of this process away for a moment. Without it, readers that overlap without end would
+        hand the old pages on to one another, and the log could never start from its beginning.
+        """
+        if self._lost is not None:
+            return
+        if self.wal_pages < OVERDUE_PAGES:
+            self._not_before = OVERDUE_PAGES
+        overdue = self.wal_pages >= self._not_before
+        if not overdue and (waiting or self.wal_pages < CHECKPOINT_PAGES):
+            return
+        connection = self._connection
+        try:
+            if overdue:
+                # Waits for the readers of old pages, so that the next commit starts the log from its beginning.
+                connection.set_busy_timeout(_PATIENCE_MS if self.wal_pages < 2 * OVERDUE_PAGES else _LAST_PATIENCE_MS)
+                with quiet():
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            else:
+                connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self.wal_pages = 0
+        except apsw.BusyError:
+            self._not_before = self.wal_pages + _RETRY_PAGES
+            _log.debug("the write-ahead log of %s is in use; it is copied back later", self._path)
+        except apsw.Error as error:
+            # Nothing is lost: what is in the write-ahead log is durable there.
+            self.note(StoreError(f"copying the write-ahead log of {self._path} back failed: {error}"))
+        finally:
+            if overdue:
+                connection.set_busy_handler(patience(self._options.busy_seconds))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        close_quietly(self._connection, self._path)
+
+    def _check_files(self) -> None:
+        """Make sure that what was committed lies in the files that others will open.
+
+        They can be lost while they are in use: when somebody removes or replaces them, or when another SQLite library
+        in this process closes the file, which drops our locks, and another process then tidies up.
+        """
+        files = identity(self._path), identity(self._path.with_name(self._path.name + "-wal"))
+        if self._files is None:
+            self._files = files
+        elif files != self._files:
+            # What was just written must not be copied into a file that others are using.
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._lost = StoreError(
+                f"{self._path} was removed or replaced while it was in use; nothing was stored. "
+                "Close it and open it again"
+            )
+            raise self._lost
+
+    def _carry_out(self, transaction: Transaction, steps: Sequence[Step]) -> Receipt | Exception:
+        try:
+            return Receipt(True, transaction.carry_out(steps))
+        except _FAILS_THE_GROUP:
+            raise
+        except apsw.ConstraintError as error:
+            changed = SourcesChanged(f"somebody else stored the same thing first ({error})")
+            changed.__cause__ = error
+            return changed
+        except Exception as error:
+            if not self._connection.in_transaction:
+                raise
+            return error
+
+    def _open(self, *, create: bool) -> tuple[apsw.Connection, Names]:
+        connection = connect(self._path, self._options, create=create)
+        try:
+            migrate(connection, self._path)
+            # In the place of SQLite's own hook, which would copy the log back inside a caller's commit.
+            connection.set_wal_hook(self._saw_wal)
+        except BaseException:
+            connection.close()
+            raise
+        return connection, Names(connection)
+
+    def note(self, error: Exception) -> None:
+        """Keep an error for health and for the administrator."""
+        if isinstance(error, (InvalidInput, NotFound)):
+            return  # the caller's mistake, and no trouble of the file
+        _log.error("%s", error, exc_info=None if isinstance(error, AforesaidError) else error)
+        self.last_error = str(error)
+
+    def _take_back(self, *, bury: bool) -> None:
+        """Make sure that nothing of a failed transaction remains."""
+        self._names.forget()
+        try:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            if bury:
+                # A commit whose sync failed lies complete in the write-ahead log, out of sight of every connection,
+                # and would come back if the process died now. The next commit is written over it: this one.
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.pragma("user_version", self._connection.pragma("user_version"))
+                self._connection.execute("COMMIT")
+        except apsw.Error as second:
+            _log.warning("cleaning up after a failed commit to %s failed too: %s", self._path, second)
+        if self._connection.in_transaction:
+            self._start_over()
+
+    def _start_over(self) -> None:
+        try:
+            fresh = self._open(create=False)
+        except (apsw.Error, AforesaidError) as error:
+            _log.warning("opening %s again failed: %s", self._path, error)
+            return
+        # In this order: a file that nobody has open would be recovered, and what was refused with it.
+        close_quietly(self._connection, self._path)
+        self._connection, self._names = fresh
+        self._data_version = 0
+        self._files = None
+
+    def _notice_other_writers(self) -> None:
+        version = int(self._connection.pragma("data_version"))
+        if version != self._data_version:
+            self._names.forget()
+            self._data_version = version
+
+    def _saw_wal(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        self.wal_pages = pages
+        return apsw.SQLITE_OK
+
+
+def close_quietly(connection: apsw.Connection, path: Path) -> None:
+    """Close a connection. A failure is worth a line in the log and no more: what was acknowledged is on the disk."""
+    try:
+        connection.close()
+    except apsw.Error as error:
+        _log.warning("closing %s failed: %s", path, error)

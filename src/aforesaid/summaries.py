@@ -1,0 +1,182 @@
+"""The part of the front door that is about summaries: made, read, corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, get_args
+
+from aforesaid.domain import checks
+from aforesaid.domain.change import RollBack
+from aforesaid.domain.clock import now
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary, SummaryKind, summary_text
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles import Profile
+from aforesaid.settings import Settings
+from aforesaid.store import Store
+from aforesaid.telemetry import Metrics, timed
+
+if TYPE_CHECKING:
+    from aforesaid.digest import Digest, HistoryContext, Tiers
+    from aforesaid.models.chat import Chat
+    from aforesaid.models.embed import Embedder
+
+_KINDS: Final = get_args(SummaryKind)
+_PERSON: Final = "person"
+MOST_FOR_LLM: Final = 100
+MOST_COVERED: Final = 10_000
+"""A summary that a caller made can cover so many messages more than the one before."""
+
+
+class Digests:
+    """What makes summaries, for all users of a store. It is loaded when it is needed."""
+
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None,
+        embedder: Embedder | None,
+        settings: Settings | None = None,
+        clock: Callable[[], int] = now,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.store = store
+        self.profile = profile
+        self._chat = chat
+        self._embedder = embedder
+        self._settings = settings
+        self._clock = clock
+        self.metrics = Metrics() if metrics is None else metrics
+
+    @cached_property
+    def digest(self) -> Digest:
+        """What decides, writes and stores."""
+        from aforesaid.digest import Digest  # noqa: PLC0415
+
+        return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock, self.metrics)
+
+    def load(self) -> Digest:
+        """Return the digest. Takes a moment the first time."""
+        return self.digest
+
+
+class UserSummaries:
+    """The summaries of one user."""
+
+    _metrics: Metrics
+
+    def __init__(self, digests: Digests, scope: Scope) -> None:
+        """Use `Memory.user`."""
+        self._digests = digests
+        self._metrics = digests.metrics
+        self.scope = scope
+
+    async def _noted(self, action: str, subject: str) -> None:
+        """Write down who looked, where somebody is named."""
+
+    @timed("summarize")
+    async def summarize(self) -> list[Summary]:
+        """Summarise now, however little there is, and return what was made.
+
+        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        """
+        from aforesaid.digest import requests  # noqa: PLC0415 - loaded when it is needed
+
+        return await requests.summarize(self._digests.digest, self.scope)
+
+    @timed("summaries")
+    async def summaries(
+        self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
+    ) -> list[Summary]:
+        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        if active is not None and not isinstance(active, bool):
+            raise InvalidInput(f"active must be True, False or None, not {active!r}")
+        if kind is not None and kind not in _KINDS:
+            raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
+        await self._noted("summaries.read", "summaries")
+        return await self._digests.store.summaries(self.scope, active=active, kind=kind, day=day)
+
+    @timed("edit_summary")
+    async def edit_summary(self, summary: int, text: str, *, editor: str = _PERSON) -> Summary:
+        """Correct an active summary. The new text is its next version; the old one is kept."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        number = checks.at_least(summary, 1, "the summary")
+        who = checks.identifier(editor, "the editor")
+        return await requests.edit(self._digests.digest, self.scope, number, text, who)
+
+    @timed("roll_back")
+    async def roll_back(self, summary: int) -> Summary:
+        """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"))
+        return (await self._digests.store.apply([change])).summary
+
+    @timed("summary_messages")
+    async def summary_messages(self, summary: int) -> list[Message]:
+        """Return the messages below a summary of any level and kind, oldest first."""
+        await self._noted("messages.read", f"summary {summary}")
+        return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
+
+    @timed("message_summaries")
+    async def message_summaries(self, message: Message | str) -> list[Summary]:
+        """Return the summaries, of every level and kind, that one of the user's messages lies below."""
+        store = self._digests.store
+        found = (
+            message
+            if isinstance(message, Message)
+            else await store.message(self.scope, checks.identifier(message, "the message"))
+        )
+        return await store.above(self.scope, found.seq)
+
+    @timed("messages_for_llm")
+    async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
+        """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")
+        return await requests.messages_for_llm(self._digests.digest, self.scope, most)
+
+    @timed("update_summary")
+    async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
+        """Store a rolling summary of your own, of the first `covers` messages of the thread."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        count = checks.at_most(checks.at_least(covers, 1, "covers"), checks.LARGEST, "covers")
+        return await requests.update_summary(self._digests.digest, self.scope, summary_text(text), count, model)
+
+    @timed("day")
+    async def day(self, day: date | None = None) -> Summary | None:
+        """Return what a day (default: today) was for the user; None if there is nothing.
+
+        With the policy `calendar` it is made if it is time: today's at most once an hour, others once.
+        """
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        if day is not None and not isinstance(day, date):
+            raise InvalidInput(f"the day must be a date, not {day!r}")
+        return await requests.day(self._digests.digest, self.scope, day)
+
+    @timed("week")
+    async def week(self) -> Summary | None:
+        """Return what the six days before today were for the user, made once a day; None if there is nothing."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        return await requests.week(self._digests.digest, self.scope)
+
+    @timed("tiers")
+    async def tiers(self) -> Tiers:
+        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        return await requests.account(self._digests.digest, self.scope)
+
+    @timed("history_context")
+    async def history_context(self) -> HistoryContext:
+        """Return the analysis of the whole history; what everybody starts with where there is none yet."""
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        return await requests.history_context(self._digests.digest, self.scope)

@@ -1,0 +1,39 @@
+"""The kinds of failures, for counting them."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from typing import Final
+
+from aforesaid.errors import (
+    InvalidInput,
+    ModelError,
+    ModelGarbled,
+    ModelRefused,
+    ModelUnavailable,
+    NotFound,
+    SourcesChanged,
+    SpendingLimit,
+    StoreError,
+)
+
+_KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (ModelUnavailable, "unavailable"),
+    (ModelRefused, "refused"),
+    (ModelGarbled, "garbled"),
+    (SpendingLimit, "limit"),
+    (ModelError, "other"),
+    (InvalidInput, "invalid"),
+    (NotFound, "invalid"),
+    (SourcesChanged, "changed"),
+    (StoreError, "store"),
+    (CancelledError, "abandoned"),
+)
+
+CALLERS: Final = frozenset({"invalid", "abandoned"})
+"""Kinds of failures that say something about the caller, and nothing about how the memory is doing."""
+
+
+def kind_of(error: BaseException) -> str:
+    """Name the kind of a failure."""
+    return next((kind for cls, kind in _KINDS if isinstance(error, cls)), "other")

@@ -1,0 +1,176 @@
+"""Counts of calls: of the models, and of the memory's own operations."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from aforesaid.telemetry.kinds import CALLERS
+from aforesaid.telemetry.quiet import Quiet
+
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+"""Upper ends of the classes of latency. The last class has none."""
+
+OWN: Final = ""
+"""Stands for the model where an operation is the memory's own, such as `add`."""
+
+_CLASSES: Final = len(SECONDS) + 1
+
+
+class Measured(NamedTuple):
+    """What one operation took, since the process started or since an earlier look."""
+
+    calls: int = 0
+    """Those that were made, whether or not they were answered."""
+    failures: Mapping[str, int] = MappingProxyType({})
+    """By kind.
+
+    Of models: `unavailable`, `refused`, `garbled`, `limit`. Of the memory's own operations also `store`, `changed` and
+    `invalid` (what the caller passed). Of all: `abandoned` (the caller gave up), `other`.
+    """
+    seconds: float = 0.0
+    """Of all calls together."""
+    latencies: tuple[int, ...] = (0,) * _CLASSES
+    """How many calls fall into each class: up to the first of SECONDS, up to the second, …, longer than the last."""
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    cache_hits: int = 0
+    """Answers that were known already."""
+
+    @property
+    def failed(self) -> int:
+        """The failures that are not the caller's own."""
+        return sum(count for kind, count in self.failures.items() if kind not in CALLERS)
+
+    @property
+    def error_rate(self) -> float:
+        """Which part of the calls failed, up to 1; those that fail because of the caller count on neither side."""
+        counted = self.calls - sum(self.failures.values()) + self.failed
+        return self.failed / counted if counted else 0.0
+
+    @property
+    def mean(self) -> float:
+        """The seconds that a call took on average."""
+        return self.seconds / self.calls if self.calls else 0.0
+
+    def within(self, part: float) -> float:
+        """Return the seconds within which such a part of the calls was done: an upper bound, by the classes.
+
+        Infinite where they took longer than the last class says.
+        """
+        wanted, seen = part * self.calls, 0
+        if not self.calls:
+            return 0.0
+        for end, count in zip(SECONDS, self.latencies, strict=False):
+            seen += count
+            if seen >= wanted:
+                return end
+        return float("inf")
+
+    def slower_than(self, seconds: float) -> int:
+        """Return how many calls were surely slower: those in the classes that begin there or later."""
+        return sum(self.latencies[bisect_left(SECONDS, seconds) + 1 :])
+
+    def since(self, before: Measured) -> Measured:
+        """Return what came after an earlier look."""
+        failures = {kind: count - before.failures.get(kind, 0) for kind, count in self.failures.items()}
+        return Measured(
+            self.calls - before.calls,
+            MappingProxyType({kind: count for kind, count in failures.items() if count}),
+            self.seconds - before.seconds,
+            tuple(now - then for now, then in zip(self.latencies, before.latencies, strict=True)),
+            self.prompt_tokens - before.prompt_tokens,
+            self.reply_tokens - before.reply_tokens,
+            self.cache_hits - before.cache_hits,
+        )
+
+
+NOTHING: Final = Measured()
+
+
+class Key(NamedTuple):
+    """What is counted together."""
+
+    operation: str
+    model: str
+
+
+@dataclass(slots=True)
+class _Counts:
+    calls: int = 0
+    failures: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    latencies: list[int] = field(default_factory=lambda: [0] * _CLASSES)
+    prompt_tokens: int = 0
+    reply_tokens: int = 0
+    cache_hits: int = 0
+
+
+class Metrics:
+    """Counts per operation and model. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[tuple[str, str], _Counts] = {}
+        self.slow_seconds = float("inf")
+        """An operation of the memory itself that takes longer is told to the log."""
+        self.quiet = Quiet()
+
+    def called(
+        self,
+        operation: str,
+        model: str,
+        seconds: float,
+        *,
+        prompt_tokens: int = 0,
+        reply_tokens: int = 0,
+        failure: str | None = None,
+    ) -> None:
+        """Count a call; `failure` is the kind of its failure."""
+        place = bisect_left(SECONDS, seconds)
+        with self._lock:
+            counts = self._of(operation, model)
+            counts.calls += 1
+            counts.seconds += seconds
+            counts.latencies[place] += 1
+            counts.prompt_tokens += prompt_tokens
+            counts.reply_tokens += reply_tokens
+            if failure is not None:
+                counts.failures[failure] = counts.failures.get(failure, 0) + 1
+
+    def cache_hit(self, operation: str, model: str = OWN, count: int = 1) -> None:
+        """Count answers that were known already."""
+        with self._lock:
+            self._of(operation, model).cache_hits += count
+
+    def snapshot(self) -> dict[Key, Measured]:
+        """Return all counts as they are now."""
+        with self._lock:
+            return {
+                Key(*key): Measured(
+                    counts.calls,
+                    MappingProxyType(dict(counts.failures)),
+                    counts.seconds,
+                    tuple(counts.latencies),
+                    counts.prompt_tokens,
+                    counts.reply_tokens,
+                    counts.cache_hits,
+                )
+                for key, counts in self._counts.items()
+            }
+
+    def _of(self, operation: str, model: str) -> _Counts:
+        counts = self._counts.get((operation, model))
+        if counts is None:
+            counts = self._counts[operation, model] = _Counts()
+        return counts
+
+
+def between(before: Mapping[Key, Measured], after: Mapping[Key, Measured]) -> dict[Key, Measured]:
+    """Return what happened between two looks, where something did."""
+    found = {key: measured.since(before.get(key, NOTHING)) for key, measured in after.items()}
+    return {key: measured for key, measured in found.items() if measured.calls or measured.cache_hits}

@@ -1,0 +1,138 @@
+"""The ordinary answers of a scripted model, in the form of OpenAI's API."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import struct
+import wave
+from collections.abc import Mapping
+from hashlib import blake2b
+from math import sqrt
+from typing import Any, Final
+
+from aforesaid.testing.script import Request, Writes
+from aforesaid.testing.wire import Answer, answer_json
+
+_CREATED: Final = 1_767_225_600
+_DIMENSIONS: Final = 32
+_RATE: Final = 16_000
+_SPOKEN: Final = b"said"
+"""The name of the part of a sound file that holds its text."""
+
+
+def tokens(text: str) -> int:
+    """Count about four characters as one token."""
+    return -(-len(text) // 4)
+
+
+def chat(request: Request, writes: Writes) -> Answer:
+    """Answer a chat, in one piece or as a stream of words."""
+    prompt = sum(tokens(str(message.get("content", ""))) for message in request.messages)
+    reply = tokens(writes.text)
+    usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
+    if request.body.get("stream"):
+        return _streamed(request, writes, usage)
+    message: dict[str, Any] = {"role": "assistant", "content": writes.text}
+    if writes.tools:
+        message |= {"content": writes.text or None, "tool_calls": _calls(writes)}
+    choice = {"index": 0, "message": message, "finish_reason": _finish(writes), "logprobs": None}
+    made = {**_frame(request, "chat.completion"), "choices": [choice]}
+    return answer_json({**made, "usage": usage} if writes.usage else made)
+
+
+def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Answer:
+    frame = _frame(request, "chat.completion.chunk")
+    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
+    deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+$", writes.text)]
+    deltas += [({"tool_calls": [call | {"index": at}]}, None) for at, call in enumerate(_calls(writes))]
+    if writes.finish is not None:
+        deltas.append(({}, _finish(writes)))
+    events = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} for delta, finish in deltas]
+    if writes.usage and request.body.get("stream_options", {}).get("include_usage"):
+        events.append({**frame, "choices": [], "usage": dict(usage)})
+    parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+    if writes.finish is not None:
+        parts.append(b"data: [DONE]\n\n")
+    return Answer(tuple(parts), content_type="text/event-stream", streamed=True)
+
+
+def _calls(writes: Writes) -> list[dict[str, Any]]:
+    return [
+        {"id": f"call_{at}", "type": "function", "function": {"name": name, "arguments": json.dumps(dict(arguments))}}
+        for at, (name, arguments) in enumerate(writes.tools.items())
+    ]
+
+
+def _finish(writes: Writes) -> str | None:
+    return "tool_calls" if writes.tools and writes.finish == "stop" else writes.finish
+
+
+def _frame(request: Request, kind: str) -> dict[str, Any]:
+    return {"id": "scripted", "object": kind, "created": _CREATED, "model": request.body.get("model", "")}
+
+
+def embeddings(request: Request) -> Answer:
+    """Answer with vectors: texts that share words are similar."""
+    given = request.body.get("input", ())
+    texts = [given] if isinstance(given, str) else list(given)
+    packed = request.body.get("encoding_format") == "base64"
+    data = [
+        {"object": "embedding", "index": at, "embedding": _packed(vector(text)) if packed else vector(text)}
+        for at, text in enumerate(texts)
+    ]
+    count = sum(tokens(text) for text in texts)
+    usage = {"prompt_tokens": count, "total_tokens": count}
+    return answer_json({"object": "list", "model": request.body.get("model", ""), "data": data, "usage": usage})
+
+
+def vector(text: str) -> list[float]:
+    """Return the vector of a text, of length one: each word adds a direction of its own."""
+    total = [0.0] * _DIMENSIONS
+    for word in re.findall(r"\w+", text.casefold()) or [""]:
+        digest = blake2b(word.encode(), digest_size=_DIMENSIONS).digest()
+        total = [have + byte - 127.5 for have, byte in zip(total, digest, strict=True)]
+    length = sqrt(sum(value * value for value in total))
+    return [value / length for value in total]
+
+
+def _packed(values: list[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
+
+
+def models(names: tuple[str, ...]) -> Answer:
+    """Answer with the names of models."""
+    data = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "scripted"} for name in names]
+    return answer_json({"object": "list", "data": data})
+
+
+def speech(request: Request) -> Answer:
+    """Answer with silence, a tenth of a second for each word, in a sound file that carries its text along."""
+    said = str(request.body.get("input", ""))
+    silence = b"\0\0" * (_RATE // 10 * max(len(said.split()), 1))
+    if request.body.get("response_format") == "pcm":
+        return Answer((silence,), content_type="audio/pcm")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(_RATE)
+        sound.writeframes(silence)
+    text = said.encode()
+    padded = text + b"\0" * (len(text) % 2)
+    whole = bytearray(file.getvalue() + _SPOKEN + struct.pack("<I", len(text)) + padded)
+    whole[4:8] = struct.pack("<I", len(whole) - 8)
+    return Answer((bytes(whole),), content_type="audio/wav")
+
+
+def transcription(request: Request) -> Answer:
+    """Answer with the text that a sound file of `speech` carries, else with how long the file is."""
+    file = request.body.get("file", b"")
+    sound = file if isinstance(file, bytes) else file.encode()
+    at = sound.rfind(_SPOKEN)
+    if at < 0:
+        return answer_json({"text": f"{len(sound)} bytes of sound"})
+    (length,) = struct.unpack_from("<I", sound, at + 4)
+    return answer_json({"text": sound[at + 8 : at + 8 + length].decode()})

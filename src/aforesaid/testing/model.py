@@ -1,0 +1,212 @@
+"""The scripted model itself: a server in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal, Self
+
+from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
+from aforesaid.testing import answers
+from aforesaid.testing.faults import Fault
+from aforesaid.testing.script import Play, Request, Said, Script, ScriptEnded, Writes
+from aforesaid.testing.wire import Answer, Wire, failure
+
+
+class ScriptedModel:
+    """An OpenAI-compatible server on loopback that writes what its script says, and fails on demand.
+
+    Use it with `with` or `async with`. It runs in a thread of its own, so a test may block its event loop. Without a
+    script it repeats what it was told, and fills in schemas by example. A script of a fixed number of replies that are
+    used up is an error, which the client sees as a 400.
+    """
+
+    def __init__(
+        self, script: Script = (), *, models: tuple[str, ...] = ("scripted",), api_key: str | None = None
+    ) -> None:
+        self.models = models
+        self.api_key = api_key
+        """The key that clients must have; None for any."""
+        self.requests: list[Request] = []
+        """All requests so far, also those that a fault struck."""
+        self._play = Play(script)
+        self._fault: Fault | None = None
+        self._times: int | None = None
+        self._port = 0
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped: asyncio.Event | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Where clients find it. The port stays the same when it is stopped and started again."""
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    def provider(
+        self,
+        name: str = "scripted",
+        *,
+        structured: Literal["auto", "schema", "instructed"] = "auto",
+        concurrency: int = 4,
+    ) -> Provider:
+        """Describe it as a provider."""
+        key = None if self.api_key is None else Secret(self.api_key)
+        return Provider(name, self.base_url, key, concurrency, structured)
+
+    def settings(
+        self,
+        *,
+        timeout: float = 10.0,
+        resilience: Resilience | None = None,
+        fallback: ScriptedModel | None = None,
+    ) -> Settings:
+        """Return settings in which this model does everything, and another one what this one cannot do."""
+        others = {} if fallback is None else {"fallback": fallback.provider("fallback")}
+        chain = [Choice("scripted", self.models[0])]
+        if fallback is not None:
+            chain.append(Choice("fallback", fallback.models[0]))
+        routes = {
+            operation: Route(tuple(chain[:1] if operation == "embed" else chain), timeout=timeout)
+            for operation in OPERATIONS
+        }
+        return Settings(
+            providers={"scripted": self.provider(), **others},
+            routes=routes,
+            resilience=resilience or Resilience(),
+            speech=Speech(hear=tuple(chain), speak=tuple(chain), timeout=timeout),
+        )
+
+    def say(self, script: Script) -> None:
+        """Go on with another script."""
+        with self._lock:
+            self._play = Play(script)
+
+    def fail(self, fault: Fault, *, times: int | None = None) -> None:
+        """Let a fault strike from now on: so many times, or until `heal`."""
+        with self._lock:
+            self._fault, self._times = fault, times
+
+    def heal(self) -> None:
+        """Answer as usual again."""
+        with self._lock:
+            self._fault = None
+
+    def start(self) -> None:
+        """Begin to listen, on the same port as before if there was one. Starting twice is fine."""
+        if self._thread is not None:
+            return
+        ready = threading.Event()
+        errors: list[OSError] = []
+
+        def run() -> None:
+            try:
+                asyncio.run(self._serve(ready))
+            except OSError as error:
+                errors.append(error)
+                ready.set()
+
+        self._thread = threading.Thread(target=run, name="scripted-model", daemon=True)
+        self._thread.start()
+        ready.wait()
+        if errors:
+            self._thread = None
+            raise errors[0]
+
+    def stop(self) -> None:
+        """Hang up on everybody and stop to listen. Stopping twice is fine."""
+        if self._thread is None or self._loop is None or self._stopped is None:
+            return
+        self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join()
+        self._thread = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        conversations: set[asyncio.Task[None]] = set()
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            own = asyncio.create_task(self._talk(Wire(reader, writer)))
+            conversations.add(own)
+            own.add_done_callback(conversations.discard)
+
+        server = await asyncio.start_server(talk, "127.0.0.1", self._port)
+        self._port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await self._stopped.wait()
+        server.close()
+        for conversation in list(conversations):
+            conversation.cancel()
+        await asyncio.gather(*conversations, return_exceptions=True)
+        await server.wait_closed()
+
+    async def _talk(self, wire: Wire) -> None:
+        try:
+            with suppress(ConnectionError):
+                while (read := await wire.read_request()) is not None:
+                    request = Request(*read)
+                    self.requests.append(request)
+                    answer, fault = self._answer(request)
+                    await (fault or Fault()).send(fault.change(answer) if fault else answer, wire)
+        finally:
+            await wire.close()
+
+    def _answer(self, request: Request) -> tuple[Answer, Fault | None]:
+        """Return the answer, and the fault that strikes it. A fault of `fail` leaves the script where it is."""
+        with self._lock:
+            if self._fault is not None and self._fault.strikes(request) and self._times != 0:
+                self._times = None if self._times is None else self._times - 1
+                said: Said = Writes("Struck by a fault, and hardly readable.")
+                return self._ordinary(request, said), self._fault
+            if self.api_key is not None and request.headers.get("authorization") != f"Bearer {self.api_key}":
+                return failure(401, "Incorrect API key provided", "invalid_api_key"), None
+            if request.path != "/v1/chat/completions":
+                return self._ordinary(request, ""), None
+            try:
+                said = self._play.next(request)
+            except ScriptEnded as error:
+                return failure(400, str(error), "script_ended"), None
+        if isinstance(said, Fault):
+            return self._ordinary(request, Writes("Struck by a fault, and hardly readable.")), said
+        return self._ordinary(request, said), None
+
+    def _ordinary(self, request: Request, said: Said) -> Answer:
+        if request.path == "/v1/chat/completions":
+            return answers.chat(request, _written(said))
+        if request.path == "/v1/embeddings":
+            return answers.embeddings(request)
+        if request.path == "/v1/models":
+            return answers.models(self.models)
+        if request.path == "/v1/audio/speech":
+            return answers.speech(request)
+        if request.path == "/v1/audio/transcriptions":
+            return answers.transcription(request)
+        return failure(404, f"{request.method} {request.path} does not exist", "not_found")
+
+
+def _written(said: Said) -> Writes:
+    if isinstance(said, Writes):
+        return said
+    return Writes(json.dumps(said) if isinstance(said, Mapping) else str(said))

@@ -1,0 +1,11 @@
+"""All work after a message is stored."""
+
+from aforesaid.upkeep.cleaning import Cleaning
+from aforesaid.upkeep.digesting import Digesting
+from aforesaid.upkeep.embedding import Embedding
+from aforesaid.upkeep.extracting import Extracting
+from aforesaid.upkeep.part import Done, Part
+from aforesaid.upkeep.upkeep import Upkeep, UpkeepReport
+from aforesaid.upkeep.watch import Watch
+
+__all__ = ["Cleaning", "Digesting", "Done", "Embedding", "Extracting", "Part", "Upkeep", "UpkeepReport", "Watch"]

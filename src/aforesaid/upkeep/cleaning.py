@@ -1,0 +1,257 @@
+"""Cleaning up what has been there for long enough: once a day, by the rules that an operator set.
+
+What is to go is found by its age each time, a little at once. So a run that was broken off is simply begun again, and
+two processes do nothing twice. Only a run that came to its end is written down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.checks import EARLIEST, moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory_change import ChangeMemory
+from aforesaid.domain.message import Message
+from aforesaid.domain.report import Component
+from aforesaid.domain.retention import DISCARDABLE, Cleaned, Cleanup, Discard, Discarded, PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import wants_memory
+from aforesaid.errors import AforesaidError, SourcesChanged
+from aforesaid.profiles.standing import settings_of
+from aforesaid.settings import Keep, Retention
+from aforesaid.tasks import end
+from aforesaid.telemetry import Metrics
+from aforesaid.upkeep.part import Done, metered
+
+if TYPE_CHECKING:
+    from aforesaid.digest import Digest
+    from aforesaid.store import Progress, Store
+
+_log: Final = logging.getLogger("aforesaid.upkeep")
+
+MARK: Final = "cleanup"
+"""When the last run came to its end."""
+REASON: Final = "retention"
+_DAY: Final = 24 * 3_600_000_000
+_PAGE: Final = 200
+_AT_ONCE: Final = 100
+"""So much is removed in one step: others wait while a step is written, and removing is slow."""
+_CHARACTERS: Final = 48_000
+"""One summary stands for so much text at most."""
+_LONGEST_SLEEP: Final = 3_600.0
+_MOST_COUNTED: Final = 1_000_000
+_FIRST_LOOK_SECONDS: Final = 60.0
+
+
+class Cleaning:
+    """The rules of an operator at work on one store."""
+
+    name = "cleaned"
+
+    def __init__(
+        self,
+        store: Store,
+        retention: Retention,
+        digest: Callable[[], Digest],
+        metrics: Metrics,
+        clock: Callable[[], int] = now,
+    ) -> None:
+        """Clean up by rules. `digest` returns what archives messages: it is loaded when there is something to do."""
+        self._store = store
+        self._retention = retention
+        self._load = digest
+        self._metrics = metrics
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._error: str | None = None
+
+    def nudge(self) -> None:
+        """Have a look once in a while, from now on, if there are rules."""
+        if self._task is None and self._retention.anything:
+            self._task = asyncio.create_task(self._work(), name="aforesaid-cleanup")
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Clean up, if the last time is a day ago."""
+        if not self._retention.anything or not await self._due():
+            return Done(0)
+        return await metered(self._metrics, "cleaning", self._run(progress))
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: what was not cleaned up is still there."""
+        return None
+
+    async def health(self) -> Component:
+        """Say which rules there are, and when they were last followed."""
+        rules = [f"{kind}: {_shown(keep)}" for kind, keep in _rules(self._retention)]
+        facts = (("rules", "; ".join(rules) or "none: everything is kept"),)
+        issues = () if self._error is None else (self._error,)
+        try:
+            last = await self._last()
+        except AforesaidError as error:
+            return Component("cleanup", "failing", None, (*issues, str(error)), facts)
+        updated = None if last is None else moment(last)
+        return Component("cleanup", "failing" if issues else "active", updated, issues, facts)
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        await end(self._task)
+        self._task = None
+
+    async def clean(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
+        """Follow all rules now. With `dry_run`, only count what would go where."""
+        done: list[Cleaned] = []
+        async with self._one_at_a_time:
+            at = self._clock()
+            try:
+                for kind, keep in _rules(self._retention):
+                    async for each in self._follow(kind, keep, at, progress, dry_run=dry_run):
+                        done.append(each)  # noqa: PERF401 - what was done counts also when the next rule fails
+                if not dry_run:
+                    await self._store.apply([PutMark(MARK, json.dumps({"done_at": at}))])
+            except AforesaidError as error:
+                self._error = str(error)
+                return Cleanup(dry_run, tuple(done), str(error))
+            self._error = None
+            return Cleanup(dry_run, tuple(done))
+
+    async def _follow(
+        self, kind: str, keep: Keep, at: int, progress: Progress | None, *, dry_run: bool
+    ) -> AsyncIterator[Cleaned]:
+        if keep.archive_days is not None:
+            before = _before(at, keep.archive_days)
+            put_away = self._archive_messages if kind == "messages" else self._archive_memories
+            count = await put_away(before, progress, dry_run=dry_run)
+            yield Cleaned(kind, "archive", keep.archive_days, moment(before), count)
+        if keep.purge_days is not None:
+            before = _before(at, keep.purge_days)
+            count = await self._discard(kind, before, progress, dry_run=dry_run)
+            yield Cleaned(kind, "purge", keep.purge_days, moment(before), count)
+
+    async def _discard(self, kind: str, before: int, progress: Progress | None, *, dry_run: bool) -> int:
+        what = next(each for each in DISCARDABLE if each == kind)
+        total = await self._store.discardable(what, before)
+        if dry_run:
+            return total
+        gone = 0
+        while True:
+            (result,) = (await self._store.apply([Discard(what, before, _AT_ONCE)])).results
+            count = result.count if isinstance(result, Discarded) else 0
+            if not count:
+                return gone
+            gone += count
+            if progress is not None:
+                progress(f"removing {kind}", gone, max(total, gone))
+
+    async def _archive_memories(self, before: int, progress: Progress | None, *, dry_run: bool) -> int:
+        """Put away what was not said again for long. It can be brought back."""
+        count = 0
+        until = moment(before)
+        if dry_run:
+            return len(await self._store.memories_due("unseen", until, _MOST_COUNTED))
+        while due := await self._store.memories_due("unseen", until, _PAGE):
+            for memory in due:
+                over = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=REASON)
+                with suppress(SourcesChanged):
+                    await self._store.apply([ChangeMemory(over, "archive")])
+                    count += 1
+            if progress is not None:
+                progress("putting memories away", count, count)
+        return count
+
+    async def _archive_messages(self, before: int, progress: Progress | None, *, dry_run: bool) -> int:
+        """Put summaries in the place of old messages, for everybody who wants anything to be summarised."""
+        count = 0
+        until = moment(before)
+        for user in await self._store.users():
+            if user.messages == user.archived:
+                continue
+            scope = Scope.of(user.id, user.space)
+            if not wants_memory(await settings_of(self._store, scope)):
+                continue
+            async for old in self._old(scope, until):
+                count += len(old) if dry_run else await self._archive(scope, old)
+                if progress is not None:
+                    progress("archiving messages", count, count)
+        return count
+
+    async def _old(self, scope: Scope, until: datetime) -> AsyncIterator[list[Message]]:
+        """Give out a user's old active messages, page by page. What was stored late may be older than what was not."""
+        after = 0
+        while page := await self._store.following(scope, after, _PAGE, archived=False):
+            after = page[-1].seq
+            if old := [message for message in page if message.at < until]:
+                yield old
+
+    async def _archive(self, scope: Scope, messages: Sequence[Message]) -> int:
+        """Archive messages, as many at a time as one summary can stand for. Return how many were."""
+        from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
+
+        digest, count = await asyncio.to_thread(self._load), 0
+        while messages:
+            fitting = that_fit([len(message.text) for message in messages], _CHARACTERS)
+            part, messages = messages[:fitting], messages[fitting:]
+            try:
+                await digest.executor.archive_messages(scope, part)
+            except SourcesChanged as error:
+                # Another worker has archived some of them; the rest is found the next time.
+                _log.info("archiving old messages of %s was overtaken: %s", scope.user, error)
+                continue
+            count += len(part)
+        return count
+
+    async def _run(self, progress: Progress | None) -> Done:
+        cleanup = await self.clean(progress)
+        return Done(sum(each.count for each in cleanup.rules), cleanup.error)
+
+    async def _work(self) -> None:
+        # Not at once: a process that has just started has better things to do.
+        sleep = _FIRST_LOOK_SECONDS
+        while True:
+            await asyncio.sleep(sleep)
+            try:
+                done = await self.run()
+                if done.error is not None:
+                    _log.warning("cleaning up stopped and is tried again later: %s", done.error)
+                last = await self._last()
+                wait = 0 if last is None else (last + _DAY - self._clock()) / 1_000_000
+                sleep = min(max(wait, 1.0), _LONGEST_SLEEP) if done.error is None else _LONGEST_SLEEP
+            except Exception:
+                # Whatever went wrong must not end the work for good; it is told, and tried again.
+                _log.exception("cleaning up failed and is tried again later")
+                sleep = _LONGEST_SLEEP
+
+    async def _due(self) -> bool:
+        last = await self._last()
+        at = self._clock()
+        # A mark of the future was made by a clock that was wrong.
+        return last is None or at - last >= _DAY or last > at
+
+    async def _last(self) -> int | None:
+        value = (await self._store.marks()).get(MARK)
+        return None if value is None else int(json.loads(value)["done_at"])
+
+
+def _rules(retention: Retention) -> list[tuple[str, Keep]]:
+    every = [(field.name, getattr(retention, field.name)) for field in fields(retention)]
+    return [(kind, keep) for kind, keep in every if keep != Keep()]
+
+
+def _before(at: int, days: int) -> int:
+    return max(at - days * _DAY, EARLIEST)
+
+
+def _shown(keep: Keep) -> str:
+    said = []
+    if keep.archive_days is not None:
+        said.append(f"archived after {keep.archive_days:,} days")
+    if keep.purge_days is not None:
+        said.append(f"removed after {keep.purge_days:,} days")
+    return ", ".join(said)

@@ -1,0 +1,316 @@
+"""Summarising what is due, in the background or on request.
+
+What is due stands on the agenda in the store, and is put there in the same step that moves the mark on the log. So
+nothing is lost when the process dies, and two processes do nothing twice: whoever is second finds the sources changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.agenda import Subject
+from aforesaid.domain.checks import LATEST, moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.report import Component
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary_change import Settle
+from aforesaid.domain.words import ComponentStatus
+from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
+from aforesaid.tasks import end
+from aforesaid.telemetry import Metrics
+from aforesaid.upkeep.part import Done, metered
+
+if TYPE_CHECKING:
+    from aforesaid.digest import Digest, Step
+    from aforesaid.profiles import Policy
+    from aforesaid.store import Progress, Store
+
+_log: Final = logging.getLogger("aforesaid.upkeep")
+_health: Final = logging.getLogger("aforesaid.health")
+
+DEBOUNCE_SECONDS: Final = 2.0
+CONCURRENCY: Final = 4
+"""So many summaries are made at the same time."""
+
+_PAGE: Final = 500
+_TRIES: Final = 5
+_HOPELESS: Final = 3
+"""After so many failures in a row, with no success between them, the model is left alone."""
+_FIRST_PAUSE: Final = 30_000_000
+_LONGEST_PAUSE: Final = 6 * 3_600_000_000
+_LONGEST_SLEEP: Final = 3_600.0
+_MOST_DEBOUNCES: Final = 5
+
+
+class Digesting:
+    """The digest at work on one store."""
+
+    name = "summarised"
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        digest: Callable[[], Digest],
+        *,
+        debounce: float = DEBOUNCE_SECONDS,
+        concurrency: int = CONCURRENCY,
+        pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Work by a policy. `digest` returns what knows it: it is loaded when there is something to do."""
+        self._store = store
+        self._policy = policy
+        self._load = digest
+        self._digest: Digest | None = None
+        self._debounce = debounce
+        self._concurrency = concurrency
+        self._pause = pause
+        self._metrics = Metrics() if metrics is None else metrics
+        self._one_at_a_time = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._last_update: datetime | None = None
+        self._broken: str | None = None
+        self._failing: dict[tuple[str, str], str] = {}
+        """Why, by space and user; the user is empty where it is about the whole space."""
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is looked at in a moment, without anybody waiting for it."""
+        if self._policy != "none":
+            self._woken.set()
+            if self._task is None:
+                self._task = asyncio.create_task(self._work(), name="aforesaid-digest")
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Do all that is due, to the end, and try again what failed."""
+        return await self._drain(progress, failing=True)
+
+    async def due(self, limit: int) -> list[Subject]:
+        """Walk along the log, and return what is due, for whoever spreads the work."""
+        if self._policy == "none":
+            return []
+        digest = await self._loaded()
+        await digest.walk()
+        return [entry.subject for entry in await digest.due(limit)]
+
+    async def work_off_one(self, subject: Subject) -> Done:
+        """Do all that is due about one subject."""
+        drain = _Drain(self._store, await self._loaded(), None)
+        await drain.work_off(deque([subject]))
+        if drain.made:
+            self._last_update = moment(self._clock())
+        return Done(drain.made, drain.error)
+
+    def notice(self, scope: Scope) -> str | None:
+        """Tell a user whose summaries fail."""
+        error = self._failing.get((scope.space, scope.user)) or self._failing.get((scope.space, ""))
+        if error is None:
+            return None
+        return f"a summary could not be made and is tried again later; nothing is lost: {error}"
+
+    async def health(self) -> Component:
+        """Say how much is due and what fails."""
+        if self._policy == "none":
+            return Component("summaries", "active", None, (), (("policy", "none"),))
+        try:
+            backlog = await self._store.backlog(self._policy, self._clock())
+        except StoreError as error:
+            return Component("summaries", "failing", self._last_update, (str(error),), (("policy", self._policy),))
+        issues = tuple(issue for issue in (self._broken, backlog.error if backlog.failing else None) if issue)
+        facts = (
+            ("policy", self._policy),
+            ("waiting", f"{backlog.messages:,} messages in {backlog.entries:,} places"),
+            ("failing", f"{backlog.failing:,} places"),
+        )
+        status: ComponentStatus = "failing" if issues else "active"
+        return Component("summaries", status, self._last_update, issues, facts, waiting=backlog.messages)
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        await end(self._task)
+        self._task = None
+
+    async def _work(self) -> None:
+        sleep = _LONGEST_SLEEP
+        while True:
+            with suppress(TimeoutError):
+                # Not `wait_for`: on Python 3.11 it swallows a cancellation that comes together with the event.
+                async with asyncio.timeout(sleep):
+                    await self._woken.wait()
+            await self._settle_down()
+            try:
+                await self._drain(None, failing=False)
+                self._broken = None
+            except Exception as error:
+                # Whatever went wrong must not end the work for good; it is told, and tried again.
+                _log.exception("summarising failed and is tried again later")
+                self._broken = f"{type(error).__name__}: {error}"
+            sleep = await self._until_next()
+
+    async def _settle_down(self) -> None:
+        """Wait until nothing new has come for a moment; those who never pause are not waited for forever."""
+        for _ in range(_MOST_DEBOUNCES):
+            self._woken.clear()
+            await self._pause(self._debounce)
+            if not self._woken.is_set():
+                return
+        self._woken.clear()
+
+    async def _until_next(self) -> float:
+        """Return how long there is nothing to do: until a day ends, a context is old, or something is tried again."""
+        try:
+            following = await self._store.agenda(self._policy, LATEST, 1)
+        except Exception as error:
+            self._broken = f"{type(error).__name__}: {error}"
+            return _LONGEST_SLEEP
+        if not following or following[0].due_at is None:
+            return _LONGEST_SLEEP
+        wait = (following[0].due_at - self._clock()) / 1_000_000
+        return min(max(wait, self._debounce), _LONGEST_SLEEP)
+
+    async def _drain(self, progress: Progress | None, *, failing: bool) -> Done:
+        if self._policy == "none":
+            return Done(0)
+        return await metered(self._metrics, "summarising", self._drain_all(progress, failing=failing))
+
+    async def _drain_all(self, progress: Progress | None, *, failing: bool) -> Done:
+        async with self._one_at_a_time:
+            digest = await self._loaded()
+            await digest.walk()
+            drain = _Drain(self._store, digest, progress)
+            try:
+                await drain.run(self._concurrency, failing=failing)
+            finally:
+                await self._remember_failing()
+            if drain.made:
+                self._last_update = moment(self._clock())
+            return Done(drain.made, drain.error)
+
+    async def _loaded(self) -> Digest:
+        if self._digest is None:
+            self._digest = await asyncio.to_thread(self._load)
+        return self._digest
+
+    def _clock(self) -> int:
+        return now() if self._digest is None else self._digest.clock()
+
+    async def _remember_failing(self) -> None:
+        entries = await self._store.agenda(self._policy, 0, _PAGE, failing=True)
+        failing = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
+        for whose, error in failing.items():
+            if whose not in self._failing:
+                _health.warning("the summaries of %s were active and are failing now: %s", " ".join(whose), error)
+        for whose in self._failing:
+            if whose not in failing:
+                _health.warning("the summaries of %s were failing and are active now", " ".join(whose))
+        self._failing = failing
+
+
+class _Drain:
+    """One run over all that is due."""
+
+    def __init__(self, store: Store, digest: Digest, progress: Progress | None) -> None:
+        self._store = store
+        self._digest = digest
+        self._progress = progress
+        self._left_alone: set[Subject] = set()
+        self._tries: dict[Subject, int] = {}
+        self._in_a_row = 0
+        self._messages = 0
+        self._total = 0
+        self.made = 0
+        self.error: str | None = None
+
+    async def run(self, concurrency: int, *, failing: bool) -> None:
+        """Work until nothing is due any more that can be done."""
+        self._total = (await self._digest.backlog()).messages
+        while self._in_a_row < _HOPELESS:
+            due = await self._digest.due(_PAGE + len(self._left_alone), failing=failing)
+            queue = deque(entry.subject for entry in due if entry.subject not in self._left_alone)
+            if not queue:
+                break
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for _ in range(min(concurrency, len(queue))):
+                        tasks.create_task(self.work_off(queue))
+            except ExceptionGroup as group:
+                # One reason is enough: the others were only stopped, or have the same.
+                raise group.exceptions[0] from group
+        if self.error is None:
+            await self._redo()
+
+    async def work_off(self, queue: deque[Subject]) -> None:
+        """Do one thing for who waits longest, then one for the next: nobody waits for somebody's whole history."""
+        while queue and self._in_a_row < _HOPELESS:
+            subject = queue.popleft()
+            entry = await self._store.planned(subject)
+            if entry is None or entry.due_at is None:
+                continue
+            try:
+                step = await self._digest.step(entry)
+            except ModelError as error:
+                await self._note_failure(subject, entry.last_seq, entry.failures, error)
+                continue
+            self._in_a_row = 0
+            self._note(step)
+            if step.made or await self._still_due(subject):
+                queue.append(subject)
+
+    async def _still_due(self, subject: Subject) -> bool:
+        """Tell whether to look once more at what another worker was faster with, or where something new was said."""
+        entry = await self._store.planned(subject)
+        if entry is None or entry.due_at is None or entry.due_at > self._digest.clock():
+            return False
+        self._tries[subject] = self._tries.get(subject, 0) + 1
+        if self._tries[subject] > _TRIES:
+            self._left_alone.add(subject)
+            return False
+        return True
+
+    async def _note_failure(self, subject: Subject, last_seq: int, failures: int, error: ModelError) -> None:
+        """Keep everything as it is, and try again later: each time after a longer pause."""
+        _log.warning("a summary of %s could not be made and is tried again later: %s", _shown(subject), error)
+        # At once, before anything is waited for: the others are about to ask the same model.
+        # A user who has spent too much is not the model's fault.
+        self._in_a_row += not isinstance(error, SpendingLimit)
+        pause = min(_FIRST_PAUSE << min(failures, 16), _LONGEST_PAUSE)
+        if isinstance(error, ModelUnavailable) and error.retry_after is not None:
+            pause = max(pause, round(error.retry_after * 1_000_000))
+        due_at = self._digest.clock() + pause
+        await self._store.apply([Settle(subject, last_seq, due_at, error=str(error))])
+        self._left_alone.add(subject)
+        self.error = str(error)
+
+    def _note(self, step: Step) -> None:
+        self.made += len(step.made)
+        self._messages += step.messages
+        if self._progress is not None and step.made:
+            self._total = max(self._total, self._messages)
+            self._progress("summarising", self._messages, self._total)
+
+    async def _redo(self) -> None:
+        from aforesaid.digest.redoing import redo, to_redo  # noqa: PLC0415 - loaded with the digest
+
+        after = 0
+        while summaries := await to_redo(self._digest, _PAGE, after):
+            for summary in summaries:
+                after = summary.id
+                try:
+                    made = await redo(self._digest, summary)
+                except ModelError as error:
+                    _log.warning("a summary that was made without a model is not made again yet: %s", error)
+                    return
+                if made is None:
+                    return
+                self.made += 1
+
+
+def _shown(subject: Subject) -> str:
+    return " ".join(repr(name) for name in subject[1:] if name)

@@ -1,0 +1,143 @@
+"""Giving messages their vectors, in the background or on request.
+
+What is still to do is what lies in the log beyond the embedder's mark, so nothing is lost when the process dies: the
+next one goes on there. A change of the embedder starts at the beginning of the log, beside what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.change import AddNoteVectors, AddVectors
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.note import NoteVector, UnembeddedNote
+from aforesaid.domain.report import Component
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.vector import Unembedded, VectorRow
+from aforesaid.domain.words import ComponentStatus
+from aforesaid.errors import ModelError, StoreError
+from aforesaid.models.embed import Embedder, LatelyEmbedder, RemoteEmbedder, Vectors
+from aforesaid.models.health import shown
+from aforesaid.telemetry import Metrics
+from aforesaid.upkeep.background import Background
+from aforesaid.upkeep.part import Done, metered
+
+if TYPE_CHECKING:
+    from aforesaid.store import Progress, Store
+
+_log: Final = logging.getLogger("aforesaid.upkeep")
+
+_BATCH: Final = 256
+_DEBOUNCE_SECONDS: Final = 0.1
+_CHARACTERS: Final = 800
+"""The beginning of a message says what it is about; the rest is found by its words."""
+
+
+class Embedding:
+    """The embedder at work on one store."""
+
+    name = "embedded"
+
+    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
+        self._store = store
+        self._embedder = embedder
+        self._metrics = Metrics() if metrics is None else metrics
+        self._one_at_a_time = asyncio.Lock()
+        self._background = Background("embedding", self.run, _DEBOUNCE_SECONDS)
+        self._last_update: datetime | None = None
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is embedded in a moment, without anybody waiting for it."""
+        if self._embedder is not None:
+            self._background.wake()
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Embed all that is due, to the end."""
+        if self._embedder is None:
+            return Done(0)
+        return await metered(self._metrics, "embedding", self._run(self._embedder, progress))
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: words are found also while the embedder is away."""
+        return None
+
+    async def health(self) -> Component:
+        """Say how the embedder is doing."""
+        issues = () if self._background.error is None else (self._background.error,)
+        if self._embedder is None:
+            return Component("embedder", "active", None, (), (("model", "none"),))
+        facts = [("model", self._embedder.name)]
+        asked = self._embedder.inner if isinstance(self._embedder, LatelyEmbedder) else self._embedder
+        if isinstance(asked, RemoteEmbedder):
+            facts.append(("server", shown(asked.state())))
+        waiting = await self._waiting(self._embedder.name)
+        status: ComponentStatus = "failing" if issues else "active"
+        return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        await self._background.stop()
+        if self._embedder is not None:
+            await self._embedder.close()
+
+    async def _run(self, embedder: Embedder, progress: Progress | None) -> Done:
+        done = 0
+        async with self._one_at_a_time:
+            try:
+                while notes := await self._store.unembedded_notes(embedder.name, _BATCH):
+                    made = await embedder.embed([note.text[:_CHARACTERS] for note in notes])
+                    await self._store.apply([_note_vectors(embedder.name, notes, made)])
+                    done += len(notes)
+                while due := await self._store.unembedded(embedder.name, _BATCH):
+                    rows = await self._vectors(embedder, due)
+                    await self._store.apply([AddVectors(embedder.name, rows, due[-1].seq)])
+                    done += len(rows)
+                    if progress is not None:
+                        total = (await self._store.stats()).messages
+                        progress("embedding", min(due[-1].seq, total), total)
+            except ModelError as error:
+                self._background.error = str(error)
+                return Done(done, self._background.error)
+            if done:
+                self._last_update = moment(now())
+            self._background.error = None
+            return Done(done)
+
+    async def _waiting(self, embedder: str) -> int | None:
+        """Return about how many messages have no vector yet; nothing where the store does not answer."""
+        try:
+            first = await self._store.unembedded(embedder, 1)
+            return max(1, (await self._store.stats()).messages - first[0].seq + 1) if first else 0
+        except StoreError:
+            return None
+
+    async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        texts = list(dict.fromkeys(message.text for message in due if message.known is None))
+        self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
+        made = await embedder.embed([text[:_CHARACTERS] for text in texts])
+        if len(made) != len(texts):
+            raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
+        values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
+        return tuple(
+            VectorRow(message.seq, message.text, message.known or values[message.text], message.space)
+            for message in due
+        )
+
+
+def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:
+    import numpy as np  # noqa: PLC0415
+
+    if len(made) != len(notes):
+        raise ModelError(f"{embedder} returned {len(made)} vectors for {len(notes)} texts")
+    rows = (
+        NoteVector(note.key, row.astype(np.float16).tobytes(), note.space)
+        for note, row in zip(notes, made, strict=True)
+    )
+    return AddNoteVectors(embedder, tuple(rows))

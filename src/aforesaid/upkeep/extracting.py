@@ -1,0 +1,197 @@
+"""Learning from what was said, and letting go of what is over, in the background or on request.
+
+What is still to do is what lies in each user's messages beyond a mark that moves together with what was learned. So no
+message is looked through twice and none is left out, whenever the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import Unextracted
+from aforesaid.domain.memory_change import ChangeMemory, MarkExtracted
+from aforesaid.domain.report import Component
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import wants_memory
+from aforesaid.errors import ModelError, SourcesChanged, StoreError
+from aforesaid.profiles.standing import settings_of
+from aforesaid.telemetry import Metrics
+from aforesaid.upkeep.background import Background
+from aforesaid.upkeep.part import Done, metered
+
+if TYPE_CHECKING:
+    from aforesaid.facts import Extractor
+    from aforesaid.facts.extractor import Learned
+    from aforesaid.store import Progress, Store
+
+_log: Final = logging.getLogger("aforesaid.extraction")
+
+_USERS: Final = 100
+_EXPIRING: Final = 200
+_MOST_COUNTED: Final = 1_000
+_PASSES: Final = 3
+"""So often it goes through those who wait, when others change the same things meanwhile."""
+_DEBOUNCE_SECONDS: Final = 0.2
+
+
+class Extracting:
+    """The extractor at work on one store."""
+
+    name = "remembered"
+
+    def __init__(
+        self,
+        store: Store,
+        make: Callable[[], Extractor],
+        *,
+        enabled: bool,
+        observe: Callable[[Scope], Awaitable[object]] | None = None,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._store = store
+        self._metrics = Metrics() if metrics is None else metrics
+        self._make = make
+        self._observe = observe
+        self._made: Extractor | None = None
+        self._enabled = enabled
+        self._one_at_a_time = asyncio.Lock()
+        self._background = Background("learning", lambda: self._run(None, complete=True), _DEBOUNCE_SECONDS, _log)
+        self._last_update: datetime | None = None
+        self._counts: Counter[str] = Counter()
+        self._overtaken = False
+
+    def nudge(self) -> None:
+        """Say that there is something new. It is looked through in a moment, without anybody waiting for it."""
+        if self._enabled:
+            self._background.wake()
+
+    async def run(self, progress: Progress | None = None) -> Done:
+        """Look through all that is due, also exchanges that have no reply yet, and mark what is over."""
+        return await self._run(progress, complete=False)
+
+    def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
+        """Say nothing: what was not learned yet is still found in the log."""
+        return None
+
+    async def health(self) -> Component:
+        """Say how it is doing, and what became of what was found."""
+        issues = () if self._background.error is None else (self._background.error,)
+        facts = [("learning", "on" if self._enabled else "off")]
+        if self._enabled:
+            facts.append(("waiting", await self._behind()))
+        facts += [(what, str(number)) for what, number in sorted(self._counts.items())]
+        return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
+
+    async def close(self) -> None:
+        """Stop. What is not done yet is done by whoever opens the store next."""
+        await self._background.stop()
+
+    async def waiting(self, limit: int) -> list[Unextracted]:
+        """Return users who wait, for whoever spreads the work; and mark what is over."""
+        await self._expire()
+        return await self._store.unextracted(limit) if self._enabled else []
+
+    async def look_through_one(self, user: Unextracted) -> Done:
+        """Look through what one user has said, to the end of what is complete. Others may have done so meanwhile."""
+        try:
+            return Done(await self._look_through(user, None, complete=True))
+        except ModelError as error:
+            self._background.error = str(error)
+            return Done(0, str(error))
+
+    async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
+        return await metered(self._metrics, "learning", self._work(progress, complete=complete))
+
+    async def _work(self, progress: Progress | None, *, complete: bool) -> Done:
+        done = 0
+        async with self._one_at_a_time:
+            try:
+                await self._expire()
+                for _ in range(_PASSES if self._enabled else 0):
+                    self._overtaken = False
+                    async for user in self._waiting():
+                        done += await self._look_through(user, progress, complete=complete)
+                    if not self._overtaken:
+                        break
+            except ModelError as error:
+                self._background.error = str(error)
+                return Done(done, self._background.error)
+            self._background.error = None
+            if done:
+                self._last_update = moment(now())
+            return Done(done)
+
+    async def _extractor(self) -> Extractor:
+        if self._made is None:
+            # In a thread: its rules take a moment to load.
+            self._made = await asyncio.to_thread(self._make)
+        return self._made
+
+    async def _waiting(self) -> AsyncIterator[Unextracted]:
+        last: Scope | None = None
+        while page := await self._store.unextracted(_USERS, last):
+            for user in page:
+                yield user
+            last = page[-1].scope
+
+    async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
+        """Look through one user's messages, batch by batch, to the end. Return how many memories came out of it."""
+        scope, after, learned = user.scope, user.after, 0
+        extractor = await self._extractor()
+        if not await self._wanted(scope):
+            # What is said while it is switched off is not learned later either.
+            with suppress(SourcesChanged):
+                await self._store.apply([MarkExtracted(scope, user.after, user.last)])
+            return 0
+        try:
+            while batch := await extractor.next_batch(scope, after, complete=complete):
+                result = await extractor.learn(scope, after, batch)
+                after = batch[-1].seq
+                learned += result.added + result.quarantined
+                self._counts.update(added=result.added, quarantined=result.quarantined)
+                _log.info("%s: %s", scope.user, _told(result))
+                self._counts.update({f"dropped: {reason}": number for reason, number in result.dropped.items()})
+                if progress is not None:
+                    progress("learning", after, user.last)
+        except SourcesChanged as error:
+            # Another process was faster, or somebody changed a memory meanwhile; what is left is found again.
+            self._overtaken = True
+            _log.info("looking through the messages of %s again: %s", scope.user, error)
+        if self._observe is not None and after != user.after:
+            await self._observe(scope)
+        return learned
+
+    async def _behind(self) -> str:
+        try:
+            waiting = len(await self._store.unextracted(_MOST_COUNTED))
+        except StoreError as error:
+            return f"unknown: {error}"
+        return f"{waiting:,} users" if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
+
+    async def _wanted(self, scope: Scope) -> bool:
+        return wants_memory(await settings_of(self._store, scope))
+
+    async def _expire(self) -> None:
+        """Mark what is over. It is left out of everything before that already."""
+        until = moment(now())
+        while due := await self._store.memories_due("expiry", until, _EXPIRING):
+            for memory in due:
+                over = replace(memory, state="expired", active=False, valid_to=memory.expires_at, reason="")
+                with suppress(SourcesChanged):
+                    await self._store.apply([ChangeMemory(over, "expire")])
+            self._counts["expired"] += len(due)
+
+
+def _told(result: Learned) -> str:
+    """Say what came out of looking through some messages: numbers, and never what was said."""
+    dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
+    return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"

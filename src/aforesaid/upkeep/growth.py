@@ -1,0 +1,69 @@
+"""How fast a store grows: its size is written down once a day, and compared with what it is now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.report import Storage
+from aforesaid.domain.retention import PutMark
+
+if TYPE_CHECKING:
+    from aforesaid.store import Store
+
+_NAME: Final = "size "
+"""What a mark of a day begins with."""
+_DAYS: Final = 30
+"""Growth is what came in the last so many days, as far as it is known."""
+_DAY: Final = 24 * 3600.0
+
+
+class Size(NamedTuple):
+    """How large a store was at a moment."""
+
+    at: datetime
+    bytes: int
+    messages: int
+
+
+async def note_size(store: Store, storage: Storage, at: int) -> None:
+    """Write the size down, if nobody has done so today; what is too old to matter is taken away."""
+    today = moment(at).date()
+    marks = await store.marks()
+    if _NAME + today.isoformat() in marks:
+        return
+    value = json.dumps({"at": at, "bytes": storage.bytes, "messages": storage.messages})
+    old = [name for name in marks if name.startswith(_NAME) and not _recent(name, today)]
+    await store.apply([PutMark(_NAME + today.isoformat(), value), *(PutMark(name, None) for name in old)])
+
+
+async def grown(store: Store, storage: Storage, at: int) -> Storage:
+    """Add how fast the store grew since the oldest size that is known; nothing before some time has passed."""
+    first = oldest(await store.marks(), moment(at).date())
+    if first is None:
+        return storage
+    days = (moment(at) - first.at).total_seconds() / _DAY
+    # Less than an hour says nothing about a day.
+    if days * _DAY < 3600:  # noqa: PLR2004
+        return storage
+    return replace(
+        storage,
+        since=first.at,
+        bytes_per_day=(storage.bytes - first.bytes) / days,
+        messages_per_day=(storage.messages - first.messages) / days,
+    )
+
+
+def oldest(marks: Mapping[str, str], today: date) -> Size | None:
+    """Return the oldest size of the last days."""
+    sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
+    found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
+    return min(found, default=None)
+
+
+def _recent(name: str, today: date) -> bool:
+    return timedelta() <= today - date.fromisoformat(name.removeprefix(_NAME)) <= timedelta(days=_DAYS)

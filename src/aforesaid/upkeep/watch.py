@@ -1,0 +1,193 @@
+"""Looking after the whole: how each part is doing, what changed, and what an operator should know.
+
+It looks by itself once in a while, and whenever somebody asks. What changes is written down once, by whoever sees it
+first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.report import Component, Health, Operation, Storage
+from aforesaid.domain.words import ComponentStatus
+from aforesaid.errors import AforesaidError
+from aforesaid.settings import Alerts
+from aforesaid.tasks import end
+from aforesaid.telemetry import Key, Measured, Metrics
+from aforesaid.telemetry.metrics import between
+from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
+from aforesaid.upkeep.growth import grown, note_size
+
+if TYPE_CHECKING:
+    from aforesaid.store import Store
+
+_log: Final = logging.getLogger("aforesaid.health")
+_performance: Final = logging.getLogger("aforesaid.performance")
+
+_P95: Final = 0.95
+_MINUTE: Final = 60.0
+
+
+class _Look(NamedTuple):
+    at: float
+    counts: dict[Key, Measured]
+
+
+class Watch:
+    """Watches over one memory."""
+
+    def __init__(
+        self,
+        store: Store,
+        parts: Callable[[], Awaitable[Sequence[Component]]],
+        metrics: Metrics,
+        limits: Alerts,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Watch the parts that `parts` returns. `clock` measures how long something lasts, in seconds."""
+        self._store = store
+        self._parts = parts
+        self._metrics = metrics
+        self._limits = limits
+        self._clock = clock
+        self._alarm = Alarm(limits)
+        self._statuses: dict[str, ComponentStatus] = {}
+        self._earlier = self._latest = _Look(clock(), {})
+        """What was counted one and two intervals ago: what happened lately is what came after the earlier one."""
+        self._task: asyncio.Task[None] | None = None
+        metrics.slow_seconds = limits.slow_seconds
+
+    def start(self) -> None:
+        """Look once in a while, from now on."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._work(), name="aforesaid-watch")
+
+    async def look(self) -> Health:
+        """Say how everything is doing. What changed since the last look is written down."""
+        at = moment(now())
+        components = tuple(replace(part, health_check=at) for part in await self._parts())
+        self._note_changes(components)
+        lately, seconds = self._lately()
+        storage, device = await self._storage(components)
+        if storage is not None:
+            components = tuple(_counted(part, storage) for part in components)
+        readings = [
+            *self._alarm.failures(components, self._clock()),
+            *waiting(components, self._limits),
+            *performance(lately, self._limits),
+            *(room(storage, device, self._limits) if storage is not None else ()),
+        ]
+        return Health(
+            status="failing" if any(part.status == "failing" for part in components) else "active",
+            components=components,
+            alerts=self._alarm.judge(readings, at),
+            storage=storage,
+            operations=tuple(_operation(key, counts, seconds) for key, counts in sorted(lately.items())),
+            checked_at=at,
+        )
+
+    async def close(self) -> None:
+        """Stop looking."""
+        await end(self._task)
+        self._task = None
+
+    async def _work(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.interval_seconds)
+            try:
+                health = await self.look()
+            except Exception:
+                # Whatever goes wrong must not end the watch: it is what would tell.
+                _log.exception("the memory's health could not be looked at")
+                continue
+            for operation in health.operations:
+                _performance.info("%s", _line(operation))
+            if health.storage is not None:
+                await self._note_size(health.storage)
+
+    async def _note_size(self, storage: Storage) -> None:
+        try:
+            await note_size(self._store, storage, now())
+        except AforesaidError as error:
+            # The alert on the store's failure is what counts; a missing day only makes growth less exact.
+            _log.debug("the size of the store could not be written down: %s", error)
+
+    def _note_changes(self, components: Sequence[Component]) -> None:
+        for part in components:
+            before = self._statuses.get(part.name, "active")
+            if part.status != before:
+                why = f": {'; '.join(part.issues)}" if part.issues else ""
+                _log.warning("%s was %s and is %s now%s", part.name, before, part.status, why)
+            self._statuses[part.name] = part.status
+
+    def _lately(self) -> tuple[dict[Key, Measured], float]:
+        """Return what happened in the last one or two intervals, and how many seconds that was."""
+        time, counts = self._clock(), self._metrics.snapshot()
+        if time - self._latest.at >= self._limits.interval_seconds:
+            self._earlier, self._latest = self._latest, _Look(time, counts)
+        return between(self._earlier.counts, counts), time - self._earlier.at
+
+    async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:
+        """Return how much there is and how large the device is; nothing where the store does not answer."""
+        try:
+            stats = await self._store.stats()
+        except AforesaidError as error:
+            _log.debug("the store does not say how large it is: %s", error)
+            return None, None
+        location = next((dict(part.facts).get("location") for part in components if part.name == "store"), None)
+        usage = None if location is None else await asyncio.to_thread(_usage, Path(location))
+        free, total = (None, None) if usage is None else usage
+        storage = Storage(stats.bytes, stats.messages, free)
+        try:
+            return await grown(self._store, storage, now()), total
+        except AforesaidError as error:
+            _log.debug("how fast the store grows is not known: %s", error)
+            return storage, total
+
+
+def _counted(part: Component, storage: Storage) -> Component:
+    return replace(part, message_count=storage.messages) if part.name == "store" else part
+
+
+def _usage(path: Path) -> tuple[int, int] | None:
+    """Return what is free on the device of a file, and its size; nothing where it is no file of this machine."""
+    try:
+        usage = shutil.disk_usage(path if path.exists() else path.parent)
+    except (OSError, ValueError):
+        return None
+    return usage.free, usage.total
+
+
+def _operation(key: Key, counts: Measured, seconds: float) -> Operation:
+    most = counts.within(_P95)
+    return Operation(
+        name=key.operation,
+        model=key.model,
+        calls=counts.calls,
+        # A process that is younger than a minute has not shown yet what it does in one.
+        per_minute=counts.calls / max(seconds, _MINUTE) * _MINUTE,
+        failed=counts.failed,
+        error_rate=counts.error_rate,
+        mean_seconds=counts.mean,
+        p95_seconds=None if most == float("inf") else most,
+        cache_hits=counts.cache_hits,
+    )
+
+
+def _line(operation: Operation) -> str:
+    name = f"{operation.name} by {operation.model}" if operation.model else operation.name
+    most = "over a minute" if operation.p95_seconds is None else f"{operation.p95_seconds:g} s"
+    return (
+        f"{name}: {operation.calls:,} calls ({operation.per_minute:.1f} a minute), {operation.failed:,} failed, "
+        f"mean {operation.mean_seconds:.4f} s, 95 of 100 within {most}, {operation.cache_hits:,} known already"
+    )

@@ -1,7 +1,0 @@
-"""Measuring what is learned without a model, on conversations of which it is known what there is to learn."""
-
-from recollect.evaluation.memories.cases import Case, CaseSet, Label
-from recollect.evaluation.memories.measure import MemoryReport, Sample, measure_memories
-from recollect.evaluation.memories.recognise import load_cases
-
-__all__ = ["Case", "CaseSet", "Label", "MemoryReport", "Sample", "load_cases", "measure_memories"]

@@ -1,7 +1,0 @@
-"""Measuring summaries that were made without a model, on chats whose summaries or facts are known."""
-
-from recollect.evaluation.summaries.chats import ChatSet
-from recollect.evaluation.summaries.measure import Figures, SummaryReport, measure_summaries
-from recollect.evaluation.summaries.recognise import load_chats
-
-__all__ = ["ChatSet", "Figures", "SummaryReport", "load_chats", "measure_summaries"]

@@ -1,7 +1,0 @@
-"""Who may do what: keys, sessions of browsers, and what a request is allowed because of them."""
-
-from recollect.server.auth.credential import ROLES, Credential, Role
-from recollect.server.auth.keys import Key, Keys, keys_path
-from recollect.server.auth.sessions import Sessions
-
-__all__ = ["ROLES", "Credential", "Key", "Keys", "Role", "Sessions", "keys_path"]
