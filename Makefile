@@ -36,7 +36,7 @@ format: $(READY)  ## put the code into shape
 	$(BIN)/ruff format .
 
 stubs: $(READY)  ## write the types of the blocking face anew
-	$(BIN)/python tools/blocking_types.py
+	$(BIN)/python tools/sync_types.py
 
 tables: $(READY)  ## write the table of what happens when a model fails anew
 	$(BIN)/python tools/failure_table.py

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from aforesaid.evaluation import load_datasets
 from aforesaid.evaluation.conversation import Conversation, Dataset
 from aforesaid.memory import Memory, connect
-from aforesaid.recall import Asking
+from aforesaid.recall import SearchRequest
 from aforesaid.recall.features import FEATURES
 from aforesaid.recall.fuse import KINDS, Kind, kind_of
 
@@ -83,7 +83,7 @@ async def ask(memory: Memory, name: str, conversation: Conversation) -> list[Exa
     for question in conversation.questions:
         if question.apart or not question.turns:
             continue
-        asking = Asking(question.text, at=question.asked_at)
+        asking = SearchRequest(question.text, at=question.asked_at)
         candidates = await memory._recall.candidates(user.scope, asking)  # noqa: SLF001 - the tool looks inside
         ids = [places.get(seq) for seq in candidates.columns.seq[candidates.rows].tolist()]
         evidence = np.array([each in question.turns for each in ids]) / len(question.turns)

@@ -1,4 +1,4 @@
-"""Write docs/reference/requirements.md: every promise, and the tests that hold it up."""
+"""Write docs/reference/requirements.md: every promise and every fixed defect, with the tests that cover them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TESTS = ROOT / "tests"
 TARGET = ROOT / "docs/reference/requirements.md"
-HEADER = """# What is promised, and which tests hold it up
+HEADER = """# Promises and defects, and the tests that cover them
 
-Each line is a promise, with every test that is marked with its id (`@pytest.mark.req("A7")`). `make requirements`
-writes this page; a test fails when it is out of date, or when a promise has no test. `make prove` breaks the code on
-purpose and shows that these tests notice ([how](proofs.md)).
+Parts A to G list promises, each with the tests that are marked with its id (`@pytest.mark.req("A7")`). The last
+part lists confirmed defects, each with the tests that keep it fixed (`@pytest.mark.defect("P1")`).
+`make requirements` writes this page; a test fails when it is out of date, or when a promise has no test. `make prove`
+breaks the code on purpose and shows that these tests notice ([how](proofs.md)).
 """
 PARTS = {
     "A": "External memory (profile `archive`)",
@@ -23,29 +25,45 @@ PARTS = {
     "C": "Account memory (profile `account`)",
     "D": "Companion memory (profile `companion`)",
     "E": "Session memory (profile `session`)",
+    "G": "What use has shown to be missing",
 }
+
+
+def listed() -> dict[str, Any]:
+    """Return the whole list: promises, defects, and the ids that wait for a test."""
+    return tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))
 
 
 def promises() -> dict[str, str]:
     """Return every promise by its id."""
-    return dict(tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))["promises"])
+    return dict(listed()["promises"])
 
 
-def marked() -> dict[str, list[str]]:
-    """Return which tests are marked with which id, read from the tests themselves, as pytest calls them."""
+def defects() -> dict[str, str]:
+    """Return every confirmed defect by its id."""
+    return dict(listed()["defects"])
+
+
+def waiting() -> set[str]:
+    """Return the ids that have no test yet."""
+    return set(listed()["waiting"])
+
+
+def marked(mark: str = "req") -> dict[str, list[str]]:
+    """Return which tests bear a mark with which id, read from the tests themselves, as pytest calls them."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                for promise in _ids(node):
+                for promise in _ids(node, mark):
                     found.setdefault(promise, []).append(f"{path.relative_to(ROOT).as_posix()}::{node.name}")
     return found
 
 
-def _ids(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    for mark in node.decorator_list:
-        if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.req":
-            yield from (str(ast.literal_eval(argument)) for argument in mark.args)
+def _ids(node: ast.FunctionDef | ast.AsyncFunctionDef, mark: str) -> Iterator[str]:
+    for each in node.decorator_list:
+        if isinstance(each, ast.Call) and ast.unparse(each.func) == f"pytest.mark.{mark}":
+            yield from (str(ast.literal_eval(argument)) for argument in each.args)
 
 
 def page() -> str:
@@ -57,6 +75,12 @@ def page() -> str:
             lines.append(f"\n## {part}. {PARTS[part]}\n")
         lines.append(f"**{promise}** {said}\n")
         lines += [f"- `{each.removeprefix('tests/')}`" for each in tests.get(promise, ())]
+        lines.append("")
+    tests = marked("defect")
+    lines.append("\n## Confirmed defects\n")
+    for defect, said in defects().items():
+        lines.append(f"**{defect}** {said}\n")
+        lines += [f"- `{each.removeprefix('tests/')}`" for each in tests.get(defect, ["no test yet"])]
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 

@@ -16,6 +16,7 @@ from importlib import import_module
 
 TYPE_CHECKING = False  # as type checkers know it; importing `typing` would cost more than all the rest
 if TYPE_CHECKING:
+    from aforesaid._sync_types import SyncMemory, SyncUserMemory
     from aforesaid.blocking import open  # noqa: A004 - reads as aforesaid.open
     from aforesaid.context import Context
     from aforesaid.domain.hit import Hit
@@ -37,6 +38,8 @@ __all__ = [
     "Receipt",
     "Session",
     "Summary",
+    "SyncMemory",
+    "SyncUserMemory",
     "UserMemory",
     "connect",
     "open",
@@ -51,6 +54,8 @@ _HOME = {
     "AforesaidError": "errors",
     "Session": "domain.session",
     "Summary": "domain.summary",
+    "SyncMemory": "blocking",
+    "SyncUserMemory": "blocking",
     "UserMemory": "memory",
     "connect": "memory",
     "open": "blocking",

@@ -1,7 +1,7 @@
 """The same memory for code that does not await: one generic facade over the async one.
 
 Every call runs on an event loop in a thread of its own, through an anyio portal. Nothing is written twice: methods are
-passed on by name, and `_blocking_types.pyi` (made from the async classes) tells editors and type checkers about them.
+passed on by name, and `_sync_types.pyi` (made from the async classes) tells editors and type checkers about them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from aforesaid.models.embed import Embedder
 from aforesaid.settings import Settings
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory
+    from aforesaid import _sync_types as types
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ def open(  # noqa: A001 - reads as aforesaid.open
     profile: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     embedder: str | Embedder | None = None,
     settings: Settings | Mapping[str, object] | str | os.PathLike[str] | None = None,
-) -> BlockingMemory:
+) -> types.SyncMemory:
     """Open a memory: `with aforesaid.open(…) as memory`, or call `memory.close()` at the end. See `connect`."""
     connecting = connect(location, profile=profile, embedder=embedder, settings=settings)
     loop = _Loop()
@@ -44,7 +44,7 @@ def open(  # noqa: A001 - reads as aforesaid.open
     except BaseException:
         loop.stop()
         raise
-    return cast("BlockingMemory", _Memory(memory, loop))
+    return cast("types.SyncMemory", SyncMemory(memory, loop))
 
 
 class _Loop:
@@ -93,8 +93,8 @@ class _Loop:
                 self._thread.join()
 
 
-class _Facade:
-    """Passes on whatever is asked of it, and waits for what is awaited."""
+class SyncUserMemory:
+    """One user's memory for code that does not await: passes every call on and waits for its result."""
 
     def __init__(self, target: Memory | UserMemory, loop: _Loop) -> None:
         self._target = target
@@ -113,7 +113,7 @@ class _Facade:
             if waits:
                 return self._loop.run(functools.partial(value, *args, **kwargs))
             result = value(*args, **kwargs)
-            return _Facade(result, self._loop) if isinstance(result, UserMemory) else result
+            return SyncUserMemory(result, self._loop) if isinstance(result, UserMemory) else result
 
         return call
 
@@ -124,10 +124,11 @@ class _Facade:
         return f"<blocking {self._target!r}>"
 
 
-class _Memory(_Facade):
-    """The memory itself, which also owns the loop that everything runs on."""
+class SyncMemory(SyncUserMemory):
+    """A memory for code that does not await. It owns the event loop that everything runs on."""
 
     def close(self) -> None:
+        """Close the memory and stop its event loop. A second call does nothing."""
         self._loop.stop(before=cast("Memory", self._target).close)
 
     def __enter__(self) -> Self:

@@ -17,8 +17,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERY, wants_memory
 from aforesaid.domain.words import SettingValue
 from aforesaid.profiles import Profile, load_profile
+from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
-from aforesaid.profiles.standing import BUDGET, STORAGE, Standing, tuned
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Contexts:
     def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
         self.store = store
         self.profile = profile
-        self.standing = Standing(store, profile)
+        self.effective = EffectiveSettings(store, profile)
         self.recipes: LRUCache[tuple[str, str], Recipe] = LRUCache(_RECIPES)
         """What the contexts of users were made by last."""
         self._recall = recall
@@ -100,7 +100,7 @@ class UserContexts:
         expected = self._contexts.recipes.get(key, self._contexts.profile.context)
         begun = self._contexts.builder.begin(self.scope, asked, at, expected)
         try:
-            standing = await self._contexts.standing.of(self.scope)
+            standing = await self._contexts.effective.of(self.scope)
             profile = tuned(self._contexts.profile, standing)
             self._contexts.recipes[key] = profile.context
             usual = standing.get(BUDGET) or profile.context.budget
@@ -136,7 +136,7 @@ class UserContexts:
 
         if at is not None:
             checks.microseconds(at, "at")
-        standing = await self._contexts.standing.of(self.scope)
+        standing = await self._contexts.effective.of(self.scope)
         await self._noted("context.read", "context")
         recipe = tuned(load_profile("account"), standing).context
         wanted = Wanted(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(standing))
@@ -166,19 +166,19 @@ class UserContexts:
 
         The names that Aforesaid looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
-        await self._contexts.standing.set(self.scope, key, value, self._who)
+        await self._contexts.effective.set(self.scope, key, value, self._who)
 
     @timed("clear")
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
-        await self._contexts.standing.set(self.scope, CLEARED, ledger.last_seq)
+        await self._contexts.effective.set(self.scope, CLEARED, ledger.last_seq)
 
     @timed("status")
     async def status(self) -> MemoryStatus:
         """Return how the user's memory stands."""
         store = self._contexts.store
-        settings = await self._contexts.standing.of(self.scope)
+        settings = await self._contexts.effective.of(self.scope)
         ledger = await store.ledger(self.scope)
         every = settings.get(EVERY)
         return MemoryStatus(

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aforesaid.domain import checks
-from aforesaid.domain.memory import Facts, Memory
+from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.memory_change import NoteAccess
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
@@ -74,7 +74,7 @@ class Knowledge:
         return Observer(self.store, self.profile)
 
     async def portrait(
-        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+        self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
         """Return the portrait that is at hand: no model is asked, and what is passed is not read again."""
         return await self.portraitist.at_hand(scope, memories, summaries)

@@ -9,7 +9,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
-    Memory,
+    MemoryRecord,
     MemoryVersion,
     check_filters,
     in_state,
@@ -38,7 +38,7 @@ class AllMemories:
         self._metrics = knowledge.metrics
 
     @timed("reminders")
-    async def reminders(self, *, at: datetime | None = None) -> list[Memory]:
+    async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
         moment = at or datetime.now(UTC)
         checks.microseconds(moment, "at")
@@ -57,7 +57,7 @@ class AllMemories:
         before: int | None = None,
         limit: int = 50,
         actor: str | None = None,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest memories of a space, of all users or one, newest first.
 
         To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
@@ -70,7 +70,7 @@ class AllMemories:
         most = min(checks.at_least(limit, 1, "the limit"), MOST_LISTED)
         words = "" if containing is None else checks.query_text(containing).casefold()
         now = datetime.now(UTC)
-        found: list[Memory] = []
+        found: list[MemoryRecord] = []
         while len(found) < most:
             size = MOST_LISTED if state or words else most - len(found)
             only = active if state is None else None
@@ -89,7 +89,7 @@ class AllMemories:
         return found
 
     @timed("memory")
-    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> Memory:
+    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> MemoryRecord:
         """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
         number = _number(memory)
         where = checks.identifier(space, "the space")
@@ -111,7 +111,7 @@ class UserMemories(Handle):
         active: bool | None = True,
         state: MemoryState | None = None,
         at: datetime | None = None,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return single memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
@@ -143,7 +143,7 @@ class UserMemories(Handle):
         priority: int = USUAL_PRIORITY,
         when: datetime | None = None,
         expires: datetime | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
         for moment, what in ((when, "when"), (expires, "expires")):
             if moment is not None:
@@ -172,7 +172,7 @@ class UserMemories(Handle):
         priority: int | None = None,
         expires: datetime | None = None,
         revision: int | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Correct a memory. What is not given stays as it is; what it was before is kept.
 
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
@@ -191,27 +191,27 @@ class UserMemories(Handle):
         )
 
     @timed("deactivate")
-    async def deactivate(self, memory: int, *, revision: int | None = None) -> Memory:
+    async def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
-    async def reactivate(self, memory: int) -> Memory:
+    async def reactivate(self, memory: int) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over."""
         return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who)
 
     @timed("approve")
-    async def approve(self, memory: int) -> Memory:
+    async def approve(self, memory: int) -> MemoryRecord:
         """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
         return await self._knowledge.curator.approve(self.scope, _number(memory), self._who)
 
     @timed("reject")
-    async def reject(self, memory: int) -> Memory:
+    async def reject(self, memory: int) -> MemoryRecord:
         """Do not believe a memory that waits for approval, also when it is said again."""
         return await self._knowledge.curator.reject(self.scope, _number(memory), self._who)
 
     @timed("undo")
-    async def undo(self, memory: int) -> Memory:
+    async def undo(self, memory: int) -> MemoryRecord:
         """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
         return await self._knowledge.curator.undo(self.scope, _number(memory), self._who)
 
@@ -221,7 +221,7 @@ class UserMemories(Handle):
         return await self._knowledge.store.memory_versions(self.scope, _number(memory))
 
     @timed("schedule")
-    async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
+    async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
 
         `at` is when it is asked (default: now).
@@ -236,7 +236,7 @@ class UserMemories(Handle):
         return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
 
     @timed("reminders")
-    async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
+    async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
 
         Those without a time stand last, and are never due.
@@ -273,7 +273,7 @@ class UserMemories(Handle):
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
     @timed("read_memory")
-    async def read_memory(self, memory: int) -> Memory:
+    async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in whatever state it is."""
         await self._noted("memory.read", f"memory {memory}")
         return await self._knowledge.store.memory(self.scope, _number(memory))

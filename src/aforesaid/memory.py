@@ -9,7 +9,6 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from aforesaid.care import AllCare, Care, UserCare
 from aforesaid.contexts import Contexts, UserContexts
 from aforesaid.domain import checks
 from aforesaid.domain.clock import now
@@ -21,8 +20,8 @@ from aforesaid.errors import InvalidInput
 from aforesaid.knowledge import Handle, Knowledge, UserKnowledge
 from aforesaid.memories import AllMemories, UserMemories
 from aforesaid.messages import UserMessages
-from aforesaid.models.embed import Embedder, LatelyEmbedder, choose_embedder
-from aforesaid.portable import AllPortable
+from aforesaid.models.embed import CachingEmbedder, Embedder, choose_embedder
+from aforesaid.operations import MemoryOperations, Services, UserOperations
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.recall import Recall
 from aforesaid.settings import Settings, as_settings
@@ -30,6 +29,7 @@ from aforesaid.store import Store
 from aforesaid.store.failover import open_with_failover
 from aforesaid.summaries import Digests, UserSummaries
 from aforesaid.telemetry import Metrics, timed
+from aforesaid.transfer import MemoryTransfer
 from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def connect(
     `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Without it, memory is kept where
     AFORESAID_STORE or `aforesaid.toml` says, or in the platform's folder for application data.
 
-    `embedder` finds messages by their meaning: `local` (the default, offline), `apart` (the same in a process of its
+    `embedder` finds messages by their meaning: `local` (the default, offline), `process` (the same in a process of its
     own, for servers), `PROVIDER:MODEL` or `MODEL@BASE_URL` for any server that speaks OpenAI's API, `none` for words
     alone; or AFORESAID_EMBEDDER.
 
@@ -69,7 +69,7 @@ def connect(
     return Connecting(
         known.store if location is None else location,
         load_profile(known.profile if profile is None else profile),
-        None if chosen is None else LatelyEmbedder(chosen),
+        None if chosen is None else CachingEmbedder(chosen),
         known,
         metrics,
     )
@@ -126,7 +126,7 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
     return open_chat(settings, ledger=StoreLedger(store), metrics=metrics)
 
 
-class Memory(AllMemories, AllCare, AllPortable):
+class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     """All that is remembered, of all users."""
 
     def __init__(
@@ -160,7 +160,7 @@ class Memory(AllMemories, AllCare, AllPortable):
             ],
             background=known.background,
         )
-        AllCare.__init__(self, Care(store, profile, upkeep, cleaning, chat, counted, known))
+        MemoryOperations.__init__(self, Services(store, profile, upkeep, cleaning, chat, counted, known))
         self._profile = profile
         self._recall = Recall(store, embedder)
         self._contexts = Contexts(store, self._recall, profile, self._knowledge)
@@ -183,7 +183,7 @@ class Memory(AllMemories, AllCare, AllPortable):
         scope = Scope.of(user, space, thread, session)
         if scope.user == EVERYBODY:
             raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
-        return UserMemory(self._knowledge, self._digests, self._contexts, self._care, scope, self._recall, actor)
+        return UserMemory(self._knowledge, self._digests, self._contexts, self._services, scope, self._recall, actor)
 
     def _forget_what_is_at_hand(self) -> None:
         self._knowledge.portraitist.forget_all()
@@ -218,12 +218,12 @@ class Memory(AllMemories, AllCare, AllPortable):
     @property
     def models(self) -> Chat | None:
         """The models that are configured; None where there are none."""
-        return self._care.chat
+        return self._services.chat
 
     @timed("settings")
     async def settings(self, space: str | int = DEFAULT_SPACE) -> dict[str, SettingValue]:
         """Return what was set for everybody in a space."""
-        return await self._contexts.standing.of_space(checks.identifier(space, "the space"))
+        return await self._contexts.effective.of_space(checks.identifier(space, "the space"))
 
     @timed("set")
     async def set(
@@ -234,11 +234,11 @@ class Memory(AllMemories, AllCare, AllPortable):
         What is set for a single user (`user(…).set`) goes before it. The audit log names the `actor`.
         """
         who = "aforesaid" if actor is None else checks.identifier(actor, "the actor")
-        await self._contexts.standing.set(Scope.of(EVERYBODY, space), key, value, who)
+        await self._contexts.effective.set(Scope.of(EVERYBODY, space), key, value, who)
 
     async def close(self) -> None:
         """Finish what was handed in and let go of the file. Closing twice is fine."""
-        await self._care.close()
+        await self._services.close()
 
     async def __aenter__(self) -> Self:
         """Return itself."""
@@ -251,7 +251,7 @@ class Memory(AllMemories, AllCare, AllPortable):
         await self.close()
 
 
-class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserCare):
+class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations):
     """What is remembered of one user."""
 
     def __init__(
@@ -259,7 +259,7 @@ class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserC
         knowledge: Knowledge,
         digests: Digests,
         contexts: Contexts,
-        care: Care,
+        services: Services,
         scope: Scope,
         recall: Recall,
         actor: str | None = None,
@@ -268,7 +268,7 @@ class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserC
         Handle.__init__(self, knowledge, scope, actor)
         UserSummaries.__init__(self, digests, scope)
         UserContexts.__init__(self, contexts, scope)
-        UserCare.__init__(self, care, scope)
+        UserOperations.__init__(self, services, scope)
         self._recall = recall
 
     async def _observe(self) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aforesaid.care import MOST_AT_ONCE, Care
 from aforesaid.contexts import Contexts
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage
@@ -18,7 +17,8 @@ from aforesaid.domain.words import HitKind, Role, Within
 from aforesaid.errors import InvalidInput
 from aforesaid.knowledge import Handle
 from aforesaid.models.tokens import count_tokens
-from aforesaid.recall import ARMS, KINDS, USUAL_KINDS, Arms, Asking, Recall
+from aforesaid.operations import MOST_AT_ONCE, Services
+from aforesaid.recall import ARMS, KINDS, USUAL_KINDS, Arms, Recall, SearchRequest
 from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
@@ -29,7 +29,7 @@ class UserMessages(Handle):
     """The messages of one user."""
 
     _contexts: Contexts
-    _care: Care
+    _services: Services
     _recall: Recall
 
     @timed("add")
@@ -50,14 +50,14 @@ class UserMessages(Handle):
         `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
         """
         new = draft(
-            self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._care.profile.message_bytes
+            self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._services.profile.message_bytes
         )
-        silence = await self._contexts.standing.silence(self.scope.space)
-        receipt = await self._care.store.apply([AddMessage(new, silence)])
-        self._care.upkeep.nudge()
-        self._care.watch.start()
-        self._care.sessions.note(receipt)
-        notices = self._care.upkeep.notices(self.scope)
+        silence = await self._contexts.effective.silence(self.scope.space)
+        receipt = await self._services.store.apply([AddMessage(new, silence)])
+        self._services.upkeep.nudge()
+        self._services.watch.start()
+        self._services.sessions.note(receipt)
+        notices = self._services.upkeep.notices(self.scope)
         return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
 
     @timed("history")
@@ -74,7 +74,7 @@ class UserMessages(Handle):
         `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
         """
         await self._noted("messages.read", "history")
-        return await self._care.store.messages(
+        return await self._services.store.messages(
             self.scope,
             within=_within(within),
             limit=_limit(limit),
@@ -109,7 +109,7 @@ class UserMessages(Handle):
             raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
         if at is not None:
             checks.microseconds(at, "at")
-        asking = Asking(
+        asking = SearchRequest(
             query=checks.query_text(query),
             limit=_limit(limit),
             within=_within(within),
@@ -127,12 +127,14 @@ class UserMessages(Handle):
     @timed("message")
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
-        return await self._care.store.message(self.scope, checks.identifier(id, "the message"), within=_within(within))
+        return await self._services.store.message(
+            self.scope, checks.identifier(id, "the message"), within=_within(within)
+        )
 
     @timed("sessions")
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-        return await self._care.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
+        return await self._services.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
 
     async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
         if before is None or isinstance(before, Message):

@@ -172,7 +172,7 @@ class UserSummaries:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.account(self._digests.digest, self.scope)
+        return await requests.read_tiers(self._digests.digest, self.scope)
 
     @timed("history_context")
     async def history_context(self) -> HistoryContext:

@@ -21,11 +21,11 @@ from aforesaid.errors import AforesaidError, InvalidInput, NotFound, StoreClosed
 from making import NOON
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory
+    from aforesaid._sync_types import SyncMemory
 
 
 @pytest.fixture
-def memory(location: str) -> Iterator[BlockingMemory]:
+def memory(location: str) -> Iterator[SyncMemory]:
     with aforesaid.open(location) as opened:
         yield opened
 
@@ -50,7 +50,7 @@ def test_a_conversation_survives_the_program(tmp_path: Path) -> None:
         assert [message.text for message in memory.user("ann").history()] == ["message 0", "message 1", "message 2"]
 
 
-def test_history_pages_by_message_by_id_and_by_number(memory: BlockingMemory) -> None:
+def test_history_pages_by_message_by_id_and_by_number(memory: SyncMemory) -> None:
     ann = memory.user("ann")
     for number in range(5):
         ann.add("user", f"message {number}", id=f"m{number}")
@@ -64,7 +64,7 @@ def test_history_pages_by_message_by_id_and_by_number(memory: BlockingMemory) ->
         memory.user("bob").history(before="m1")
 
 
-def test_users_stats_health_verify(memory: BlockingMemory) -> None:
+def test_users_stats_health_verify(memory: SyncMemory) -> None:
     memory.user("ann").add("user", "hello")
     memory.user("bob", space="work").add("user", "hello")
     assert [(user.space, user.id) for user in memory.users()] == [("default", "ann"), ("work", "bob")]
@@ -74,7 +74,7 @@ def test_users_stats_health_verify(memory: BlockingMemory) -> None:
     assert memory.verify().ok
 
 
-def test_numbers_are_taken_as_ids(memory: BlockingMemory) -> None:
+def test_numbers_are_taken_as_ids(memory: SyncMemory) -> None:
     memory.user(123, space=9, thread=77).add("user", "hello", id=5001, author=123)
     (message,) = memory.user("123", space="9").history()
     assert (message.id, message.user, message.author, message.thread) == ("5001", "123", "123", "77")
@@ -118,7 +118,7 @@ def test_a_summary_can_be_rolled_back_and_the_audit_read(tmp_path: Path) -> None
     ],
 )
 def test_bad_input_gets_a_clear_error_and_stores_nothing(
-    memory: BlockingMemory, wrong: dict[str, object], said: str
+    memory: SyncMemory, wrong: dict[str, object], said: str
 ) -> None:
     call = {"role": "user", "text": "hello", **wrong}
     with pytest.raises(InvalidInput, match=said):
@@ -143,12 +143,12 @@ def test_bad_input_gets_a_clear_error_and_stores_nothing(
         {"user": 10**5000},
     ],
 )
-def test_bad_names_are_refused_before_anything_is_read(memory: BlockingMemory, wrong: dict[str, object]) -> None:
+def test_bad_names_are_refused_before_anything_is_read(memory: SyncMemory, wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput):
         memory.user(**wrong)  # type: ignore[arg-type]
 
 
-def test_bad_limits_and_places_are_refused(memory: BlockingMemory) -> None:
+def test_bad_limits_and_places_are_refused(memory: SyncMemory) -> None:
     ann = memory.user("ann")
     ann.add("user", "hello")
     for limit in (0, -1, True, "5", 1.5):
@@ -175,7 +175,7 @@ def test_bad_limits_and_places_are_refused(memory: BlockingMemory) -> None:
     assert len(ann.history(limit=10**9)) == 1
 
 
-def test_text_up_to_the_limit_comes_back_byte_for_byte(memory: BlockingMemory) -> None:
+def test_text_up_to_the_limit_comes_back_byte_for_byte(memory: SyncMemory) -> None:
     ann = memory.user("ann")
     for text in ("x" * 65536, "🙂" * 16384, "\r\n", " ", "\u200b\ufeff\u202e", "e\u0301 \u00e9", "\x01\x1b[31m"):
         ann.add("user", text)
@@ -189,7 +189,7 @@ def test_the_limit_can_be_chosen(tmp_path: Path) -> None:
             memory.user("ann").add("user", "01234567890")
 
 
-def test_many_threads_can_share_one_memory(memory: BlockingMemory) -> None:
+def test_many_threads_can_share_one_memory(memory: SyncMemory) -> None:
     def talk(number: int) -> None:
         user = memory.user(f"user{number % 4}")
         for count in range(10):
@@ -234,7 +234,7 @@ def test_a_program_that_forgets_to_close_still_ends_and_loses_nothing(tmp_path: 
     assert not path.with_name("memory.db-wal").exists()
 
 
-def test_the_blocking_face_shows_its_methods(memory: BlockingMemory) -> None:
+def test_the_blocking_face_shows_its_methods(memory: SyncMemory) -> None:
     ann = memory.user("ann")
     assert {"add", "history", "search", "scope"} <= set(dir(ann))
     assert "Store a message for good" in (inspect.getdoc(ann.add) or "")
@@ -244,7 +244,7 @@ def test_the_blocking_face_shows_its_methods(memory: BlockingMemory) -> None:
     assert "UserMemory" in repr(ann)
 
 
-def test_event_time_is_separate_from_storing_time(memory: BlockingMemory) -> None:
+def test_event_time_is_separate_from_storing_time(memory: SyncMemory) -> None:
     before = datetime.now(UTC)
     message = memory.user("ann").add("user", "long ago", at=NOON).message
     assert message.at == NOON
@@ -256,7 +256,7 @@ class Word(str, Enum):  # noqa: UP042 - what people have in their code
     bob = "bob"
 
 
-def test_a_string_that_is_more_than_a_string_is_stored_as_the_text_it_is(memory: BlockingMemory) -> None:
+def test_a_string_that_is_more_than_a_string_is_stored_as_the_text_it_is(memory: SyncMemory) -> None:
     memory.user(Word.bob).add(Word.user, "hello", author=Word.bob)  # type: ignore[arg-type]
     (message,) = memory.user("bob").history()
     assert (message.role, message.thread, message.author) == ("user", "direct:bob", "bob")

@@ -13,7 +13,7 @@ import aforesaid
 from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingUserMemory
+    from aforesaid._sync_types import SyncUserMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_set_for_a_space_is_refused(key: str, value: str | float,
 
 @pytest.mark.req("D8")
 def test_the_four_limits_and_the_persona_are_stored_and_act_at_once(tmp_path: Path) -> None:
-    def talk(ann: BlockingUserMemory) -> None:
+    def talk(ann: SyncUserMemory) -> None:
         for number in range(8):
             ann.add("user", f"the red boat number {number} left the harbour", at=NOON + timedelta(minutes=number))
 

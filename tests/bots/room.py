@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 from aforesaid.assistant import Button, File
-from aforesaid.bots import Address, Desk, Heard
+from aforesaid.bots import Address, BotSession, Heard
 from aforesaid.errors import PlatformError
 
 NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
@@ -37,7 +37,7 @@ class Room:
     async def check(self) -> str:
         return "roombot"
 
-    async def listen(self, desk: Desk) -> None:
+    async def listen(self, desk: BotSession) -> None:
         del desk
         await asyncio.Event().wait()
 

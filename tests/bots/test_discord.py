@@ -16,7 +16,7 @@ import pytest
 import simcord
 
 import aforesaid
-from aforesaid.bots import Desk
+from aforesaid.bots import BotSession
 from aforesaid.bots.discord import Discord
 from aforesaid.settings import DiscordSettings, Secret
 from aforesaid.testing import Request, ScriptedModel
@@ -31,7 +31,7 @@ class Guild:
     """A guild with Ann, Bob and the bot in the channel `general`."""
 
     env: simcord.Env
-    desk: Desk
+    desk: BotSession
     memory: aforesaid.Memory
     space: str
     general: Any
@@ -63,7 +63,7 @@ class Guild:
 class Outside:
     """A desk that works outside of the simulation, whose clock it must not follow."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: BotSession) -> None:
         self._desk = desk
         self._context = contextvars.copy_context()
 
@@ -81,7 +81,7 @@ class Outside:
 @asynccontextmanager
 async def guild(memory: aforesaid.Memory) -> AsyncIterator[Guild]:
     platform = Discord(DiscordSettings(Secret("a-token-for-tests")))
-    async with Desk(memory, platform) as desk:
+    async with BotSession(memory, platform) as desk:
         platform.attach(Outside(desk))  # type: ignore[arg-type]
         async with simcord.run(platform.client, settle_timeout=20) as env:
             home = env.create_guild()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.bots.discord import Discord
 from aforesaid.errors import InvalidInput, PlatformRefused
 from aforesaid.settings import DiscordSettings, Secret
@@ -28,9 +28,9 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDiscord]:
 
 
 @asynccontextmanager
-async def running(memory: aforesaid.Memory) -> AsyncIterator[Desk]:
+async def running(memory: aforesaid.Memory) -> AsyncIterator[BotSession]:
     bot = Discord(DiscordSettings(Secret(TOKEN)))
-    desk = Desk(memory, bot)
+    desk = BotSession(memory, bot)
     task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
     try:
         yield desk
@@ -76,7 +76,7 @@ async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: Fake
             await server.say(ANN, "ann", "and after")
             while "and after" not in await said(memory):
                 await asyncio.sleep(0.02)
-            assert desk.tally.reconnections > 0
+            assert desk.stats.reconnections > 0
         log = await said(memory)
         assert log == [
             "I like tea.",

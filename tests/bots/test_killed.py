@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.memory import Connecting
 from aforesaid.testing import ScriptedModel
 from aforesaid.testing.telegram import FakeTelegram, Person
@@ -51,10 +51,10 @@ def opened(store: Path, model: str = "") -> Connecting:
 
 
 @asynccontextmanager
-async def alive(name: str, url: str, token: str, memory: aforesaid.Memory) -> AsyncIterator[Desk]:
+async def alive(name: str, url: str, token: str, memory: aforesaid.Memory) -> AsyncIterator[BotSession]:
     """Run the bot again, in this process."""
     bot = victim.platform(name, url, token)
-    desk = Desk(memory, bot)
+    desk = BotSession(memory, bot)
     task = asyncio.create_task(run(memory, bot, desk=desk))
     try:
         yield desk
@@ -70,8 +70,8 @@ async def remind_later(memory: aforesaid.Memory, name: str, url: str, token: str
     bot = victim.platform(name, url, token)
     await bot.check()
     later = datetime.now(UTC) + timedelta(minutes=3)
-    done = await Desk(memory, bot, clock=lambda: later).remind()
-    assert await Desk(memory, bot, clock=lambda: later + timedelta(minutes=3)).remind() == 0
+    done = await BotSession(memory, bot, clock=lambda: later).remind()
+    assert await BotSession(memory, bot, clock=lambda: later + timedelta(minutes=3)).remind() == 0
     await bot.close()
     return done
 
@@ -159,7 +159,7 @@ async def test_a_message_is_answered_exactly_once_on_discord(
             await dying
             async with opened(store, model.base_url) as memory:
                 async with alive("discord", discord.base, TOKEN, memory) as desk:
-                    await discord.wait_for(lambda: desk.tally.connected)
+                    await discord.wait_for(lambda: desk.stats.connected)
                     await discord.say(1001, "ann", "bot, two")
                     await discord.wait_for(lambda: len(discord.said) >= 2)
                     await desk.idle()

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientSession
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
 from aforesaid.bots.telegram.formatting import formatted
 from aforesaid.errors import InvalidInput, PlatformRefused
@@ -44,10 +44,10 @@ def opened(path: Path) -> Connecting:
 
 
 @asynccontextmanager
-async def running(telegram: FakeTelegram, memory: aforesaid.Memory, **more: str) -> AsyncIterator[Desk]:
+async def running(telegram: FakeTelegram, memory: aforesaid.Memory, **more: str) -> AsyncIterator[BotSession]:
     """Run a bot until the end of the block."""
     bot = platform(telegram, **more)
-    desk = Desk(memory, bot)
+    desk = BotSession(memory, bot)
     task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
     try:
         yield desk

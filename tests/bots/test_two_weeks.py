@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
 from aforesaid.settings import Secret, TelegramSettings
 from aforesaid.testing import Request, ScriptedModel, faults
@@ -44,7 +44,7 @@ class Life:
         self.said: list[str] = []
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[tuple[aforesaid.Memory, Desk]]:
+    async def running(self) -> AsyncIterator[tuple[aforesaid.Memory, BotSession]]:
         settings = {"providers.s.base_url": self.model.base_url, "models.default": "s:scripted"}
         profile = {"summaries": "tree", "tree_turns": 5, "tree_level": 2, "extract": False}
         more: dict[str, Any] = {"resilience.attempts": 1, "resilience.failures": 1000, "models.route.chain": "none"}
@@ -52,7 +52,7 @@ class Life:
             self.path / "memory.db", profile=profile, embedder="none", settings={**settings, **more}
         ) as memory:
             bot = Telegram(TelegramSettings(Secret(self.telegram.token), api=self.telegram.base_url), poll_seconds=1)
-            desk = Desk(memory, bot, clock=lambda: self.clock.now)
+            desk = BotSession(memory, bot, clock=lambda: self.clock.now)
             task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
             try:
                 yield memory, desk

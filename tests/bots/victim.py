@@ -11,9 +11,9 @@ import discord
 import yarl
 
 import aforesaid
-from aforesaid.bots import Desk, Platform, run
+from aforesaid.bots import BotSession, Platform, run
 from aforesaid.bots.discord import Discord
-from aforesaid.bots.owed import Debts
+from aforesaid.bots.pending_replies import PendingReplies
 from aforesaid.bots.telegram import Telegram
 from aforesaid.memory import UserMemory
 from aforesaid.settings import DiscordSettings, Secret, TelegramSettings
@@ -36,11 +36,11 @@ def die_after(owner: type, name: str, when: str | None = None) -> None:
 STEPS = {
     "claimed": (UserMemory, "claim", None),
     "delivered": (UserMemory, "delivered", None),
-    "noted": (Debts, "note", None),
+    "noted": (PendingReplies, "note", None),
     "stored": (UserMemory, "add", "user"),
-    "heard": (Desk, "hear", None),
+    "heard": (BotSession, "hear", None),
     "reply stored": (UserMemory, "add", "assistant"),
-    "settled": (Debts, "settle", None),
+    "settled": (PendingReplies, "settle", None),
 }
 
 

@@ -16,18 +16,18 @@ from aforesaid.memory import connect
 from aforesaid.store.columns import ColumnRow, Roll
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory, BlockingUserMemory
+    from aforesaid._sync_types import SyncMemory, SyncUserMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
-def opened(tmp_path: Path) -> Iterator[BlockingMemory]:
+def opened(tmp_path: Path) -> Iterator[SyncMemory]:
     with aforesaid.open(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
         yield memory
 
 
-def say(user: BlockingUserMemory, texts: list[str], start: datetime = NOON) -> None:
+def say(user: SyncUserMemory, texts: list[str], start: datetime = NOON) -> None:
     for number, text in enumerate(texts):
         user.add("user", text, at=start + timedelta(minutes=number))
 

@@ -16,18 +16,18 @@ import aforesaid
 from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory
+    from aforesaid._sync_types import SyncMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
-def opened(tmp_path: Path, profile: object) -> Iterator[BlockingMemory]:
+def opened(tmp_path: Path, profile: object) -> Iterator[SyncMemory]:
     with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
         yield memory
 
 
-def talk(memory: BlockingMemory, pairs: int, start: datetime = NOON) -> None:
+def talk(memory: SyncMemory, pairs: int, start: datetime = NOON) -> None:
     ann = memory.user("ann")
     for number in range(pairs):
         at = start + timedelta(minutes=2 * number)

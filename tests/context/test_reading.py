@@ -68,7 +68,7 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(
 
         watched(memory, "match_text", monkeypatch, lambda: told("match_text"))
         watched(memory, "settings", monkeypatch, lambda: told("settings"))
-        memory._contexts.standing._kept.clear()
+        memory._contexts.effective._kept.clear()
         await ann.context("What do I drink?")
     assert order[0] == "match_text"
     assert "settings" in order

@@ -21,13 +21,13 @@ from aforesaid.models.tokens import count_messages, counter_for
 from aforesaid.profiles import load_profile
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory
+    from aforesaid._sync_types import SyncMemory
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
 
 @contextmanager
-def opened(tmp_path: Path, profile: object = "default") -> Iterator[BlockingMemory]:
+def opened(tmp_path: Path, profile: object = "default") -> Iterator[SyncMemory]:
     with aforesaid.open(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:  # type: ignore[arg-type]
         yield memory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.bots.mumble import Mumble
 from aforesaid.bots.mumble.pace import Pace
 from aforesaid.memory import Connecting
@@ -48,7 +48,7 @@ def speech(ears: SpeechServices, voice: SpeechServices, *, probe_seconds: float 
 @dataclass(frozen=True, slots=True)
 class Bot:
     platform: Mumble
-    desk: Desk
+    desk: BotSession
     task: asyncio.Task[None]
 
 
@@ -66,7 +66,7 @@ async def bot(
     answer: Literal["called", "always"] = "always" if answers_always else "called"
     settings = MumbleSettings("127.0.0.1", server.port, name, channel=channel, answer=answer)
     platform = Mumble(settings, speech, pace=Pace(1000, 1000))
-    desk = Desk(memory, platform)
+    desk = BotSession(memory, platform)
     ready = asyncio.Event()
     task = asyncio.create_task(run(memory, platform, desk=desk, ready=lambda _: ready.set(), first_pause=0.05))
     waiting = asyncio.create_task(ready.wait())

@@ -18,10 +18,10 @@ import pytest
 from numpy.typing import NDArray
 
 from aforesaid.bots.mumble.link import Event, Link, Spoke, Told, connect
-from aforesaid.bots.mumble.mouth import Mouth
 from aforesaid.bots.mumble.pace import Pace
 from aforesaid.bots.mumble.secure import Address
 from aforesaid.bots.mumble.sound import OpusReader, as_opus, as_wav
+from aforesaid.bots.mumble.speech_output import SpeechOutput
 from mumble.speaking import sound_of, words_of
 
 SERVER: Final = shutil.which("mumble-server", path="/usr/sbin:/usr/bin") or shutil.which("murmurd", path="/usr/sbin")
@@ -123,7 +123,7 @@ class Someone:
 
     async def say(self, text: str, *, whisper_to: int | None = None) -> None:
         """Say something aloud."""
-        await Mouth(self.link).speak(as_opus(sound_of(text), 40_000), whisper_to=whisper_to)
+        await SpeechOutput(self.link).speak(as_opus(sound_of(text), 40_000), whisper_to=whisper_to)
 
     async def hears(self) -> str:
         """Wait until somebody has said something, and return it in words."""

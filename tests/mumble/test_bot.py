@@ -196,7 +196,7 @@ async def test_a_server_that_is_restarted_finds_the_bot_again(tmp_path: Path) ->
                     assert await whisper(ann, "second") == "Two."
                 private = await memory.user(f"name-ann@127.0.0.1:{server.port}", space="mumble").history()
                 assert [message.text for message in private] == ["first", "One.", "second", "Two."]
-                assert robbie.desk.tally.reconnections >= 1
+                assert robbie.desk.stats.reconnections >= 1
                 assert robbie.desk.health().status == "active"
     finally:
         server.stop()

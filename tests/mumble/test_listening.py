@@ -93,7 +93,7 @@ async def test_somebody_who_leaves_in_the_middle_of_a_sentence_is_still_understo
 
 
 async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aforesaid.bots.mumble.ears.PAUSE", 0.05)
+    monkeypatch.setattr("aforesaid.bots.mumble.speech_input.PAUSE", 0.05)
     with ScriptedModel() as model:
         model.fail(Hears("good morning"))
         listening = Listening(model)
@@ -133,8 +133,8 @@ async def test_somebody_who_never_stops_does_not_fill_the_memory(monkeypatch: py
         listening = Listening(model)
         listening.speak(ANN, times=8)
         await until(lambda: listening.told)
-        assert listening.voice._lanes.waiting(ANN.session) == voice._MOST_WAITING
+        assert listening.voice._queue.waiting(ANN.session) == voice._MOST_WAITING
         assert [text for _, text in listening.told if "more is said than I can listen to" in text]
         await listening.voice.finish()
-        assert listening.voice._lanes.waiting() == 0
+        assert listening.voice._queue.waiting() == 0
         await listening.speech.close()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from aforesaid.bots.mumble.ears import Ear
 from aforesaid.bots.mumble.packets import Heard
 from aforesaid.bots.mumble.sound import as_opus, as_wav
+from aforesaid.bots.mumble.speech_input import SpeechInput
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Choice, Provider, Settings, Speech
 from mumble.speaking import SpeechServices, needs_flite, sound_of, words_of
@@ -49,7 +49,7 @@ async def test_flite_speaks_and_pocketsphinx_hears(services: Callable[..., Speec
 
 
 async def test_words_survive_the_way_through_opus_and_the_ear() -> None:
-    ear, now, said = Ear(), 0.0, []
+    ear, now, said = SpeechInput(), 0.0, []
     spoken = as_opus(sound_of("My brother plays the piano."), 32_000)
     for number, opus in enumerate(spoken, 1):
         said.append(ear.take(Heard(1, 0, number, opus, number == len(spoken)), now))

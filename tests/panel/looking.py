@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 import aforesaid
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.needs import Served
+from aforesaid.server.dependencies import AppState
 from aforesaid.settings import Serving
 
 CHROMIUM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -112,7 +112,7 @@ def served(path: Path, *, profile: str | None = None) -> Iterator[str]:
         async def run() -> None:
             async with aforesaid.connect(path, profile=profile, embedder="deterministic") as memory:
                 app = create_app(memory, ServerOptions(serving))
-                here: Served = app.state.served
+                here: AppState = app.state.served
                 config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5)
                 running.append(_Server(config))
                 links.put(f"http://127.0.0.1:{port}/login?token={str.__str__(here.link)}")

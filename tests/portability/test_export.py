@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.errors import InvalidInput, StoreFull
 from aforesaid.portability.codec import decode, encode
 from aforesaid.portability.exporting import export
 from aforesaid.portability.loading import Loaded, Loader, Taking
 from aforesaid.portability.migrating import migrate
 from aforesaid.store import Store, open_store
-from furnishing import ANN, ANN_AWAY, BOB, everything, furnish, shown
+from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
 
 
@@ -38,7 +38,7 @@ async def other(tmp_path: Path) -> AsyncIterator[Store]:
 
 @pytest.mark.req("A18")
 async def test_an_export_can_be_loaded_into_an_empty_store(store: Store, other: Store, tmp_path: Path) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     done = await export(store, tmp_path / "all.jsonl.gz", vectors=True)
     assert done.rows["message"] == 17
     report = await loaded(other, tmp_path / "all.jsonl.gz")
@@ -52,7 +52,7 @@ async def test_an_export_can_be_loaded_into_an_empty_store(store: Store, other: 
 
 
 async def test_every_line_can_be_read_by_people(store: Store, tmp_path: Path) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await export(store, tmp_path / "all.jsonl")
     head, *rows, end = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text("utf-8").splitlines()]
     assert (head["aforesaid"], head["version"], end["kind"]) == ("export", 1, "end")
@@ -63,7 +63,7 @@ async def test_every_line_can_be_read_by_people(store: Store, tmp_path: Path) ->
 
 
 async def test_every_row_survives_being_written_and_read(store: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     for row in await everything(store, vectors=True):
         assert decode(json.loads(json.dumps(encode(row)))) == row
 
@@ -111,7 +111,7 @@ async def test_a_damaged_line_is_told_and_the_rest_is_stored(
 
 
 async def test_a_file_that_was_cut_or_changed_is_noticed(store: Store, other: Store, tmp_path: Path) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     path = tmp_path / "all.jsonl"
     await export(store, path)
     lines = lines_of(path)
@@ -144,7 +144,7 @@ async def test_a_newer_format_and_a_strange_file_are_refused(other: Store, tmp_p
 
 
 async def test_a_dry_run_stores_nothing(store: Store, other: Store, tmp_path: Path) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     done = await export(store, tmp_path / "all.jsonl")
     report = await loaded(other, tmp_path / "all.jsonl", dry_run=True)
     assert (report.found, report.new, report.dry_run) == (done.rows, {}, True)
@@ -154,7 +154,7 @@ async def test_a_dry_run_stores_nothing(store: Store, other: Store, tmp_path: Pa
 async def test_an_export_that_fails_leaves_no_half_file(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     (tmp_path / "taken").write_text("mine")
     with pytest.raises(InvalidInput, match="nothing was overwritten"):
         await export(store, tmp_path / "taken")
@@ -169,7 +169,7 @@ async def test_an_export_that_fails_leaves_no_half_file(
 
 
 async def test_migrating_compares_what_arrived(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     done = await migrate(store, other)
     assert (done.compared, done.rows["message"], done.new["message"]) == (True, 17, 17)
     again = await migrate(store, other)
@@ -202,7 +202,7 @@ asyncio.run(main())
 
 async def test_what_was_killed_half_way_is_finished_by_loading_again(tmp_path: Path) -> None:
     source = await open_store(":memory:")
-    await furnish(source)
+    await fill_with_everything(source)
     await add(source, BOB, *[f"more {number}" for number in range(3_000)])
     await export(source, tmp_path / "all.jsonl")
     for calls in ("3", "6", "12"):

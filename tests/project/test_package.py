@@ -32,7 +32,7 @@ POSTGRES_MIGRATIONS = {
 
 
 def test_the_public_face_is_small_and_whole() -> None:
-    assert len(aforesaid.__all__) <= 12
+    assert len(aforesaid.__all__) <= 14
     for name in aforesaid.__all__:
         assert getattr(aforesaid, name) is not None
     assert set(aforesaid.__all__) <= set(dir(aforesaid))
@@ -68,9 +68,9 @@ def test_using_it_loads_neither_a_server_nor_the_command_line(tmp_path: Path) ->
 
 
 def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
-    before = (ROOT / "src/aforesaid/_blocking_types.pyi").read_text(encoding="utf-8")
-    program = (ROOT / "tools/blocking_types.py").read_text(encoding="utf-8")
-    copy = tmp_path / "tools" / "blocking_types.py"
+    before = (ROOT / "src/aforesaid/_sync_types.pyi").read_text(encoding="utf-8")
+    program = (ROOT / "tools/sync_types.py").read_text(encoding="utf-8")
+    copy = tmp_path / "tools" / "sync_types.py"
     copy.parent.mkdir()
     copy.write_text(program, encoding="utf-8")
     package = tmp_path / "src/aforesaid"
@@ -79,7 +79,7 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
         (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
     ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
-    made = package / "_blocking_types.pyi"
+    made = package / "_sync_types.pyi"
     subprocess.run([*ruff, "check", "--fix-only", "--quiet", str(made)], check=False)
     subprocess.run([*ruff, "format", "--quiet", str(made)], check=True)
     assert made.read_text(encoding="utf-8") == before, "run: make stubs format"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aforesaid.memory import UserMemory
 
 
-async def furnish(person: UserMemory, word: str) -> dict[str, int]:
+async def fill_with_everything(person: UserMemory, word: str) -> dict[str, int]:
     """Give somebody one of everything, with the word in it. Return the numbers of a memory and a summary."""
     await person.add("user", f"I was in {word} with Tom.", name=f"Bob {word}")
     await person.add("assistant", f"How was {word}?")

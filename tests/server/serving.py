@@ -18,7 +18,7 @@ from fastapi import FastAPI
 import aforesaid
 from aforesaid.memory import Memory
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.needs import Served
+from aforesaid.server.dependencies import AppState
 from aforesaid.server.serve import listen
 from aforesaid.server.serve import run as run_loop
 from aforesaid.settings import Serving, Settings
@@ -35,8 +35,8 @@ class Running:
     memory: Memory
 
     @property
-    def here(self) -> Served:
-        served: Served = self.app.state.served
+    def here(self) -> AppState:
+        served: AppState = self.app.state.served
         return served
 
     def key(self, role: str = "app", space: str | None = "default", user: str | None = None) -> str:
@@ -78,7 +78,7 @@ class Live:
     """A server that listens on a port of this machine, for clients that need a real one."""
 
     address: str
-    served: Served
+    served: AppState
     loop: asyncio.AbstractEventLoop
 
     def key(self, role: str = "app", space: str | None = "default", user: str | None = None) -> str:
@@ -112,7 +112,7 @@ def live(
             app = create_app(memory, ServerOptions(serving, settings=chosen))
             config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False)
             server = uvicorn.Server(config)
-            here: Served = app.state.served
+            here: AppState = app.state.served
             loop = asyncio.get_running_loop()
             task = asyncio.create_task(server.serve(sockets=[listening]))
             while not server.started:

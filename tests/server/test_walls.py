@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from server.belongings import furnish, state_of
+from server.belongings import fill_with_everything, state_of
 from server.serving import Running
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ async def call(
 
 async def test_no_route_reaches_over_a_wall(server: Running) -> None:
     theirs = server.memory.user("bob", space="theirs")
-    numbers = await furnish(theirs, SECRET)
+    numbers = await fill_with_everything(theirs, SECRET)
     await server.memory.user("ann", space="theirs").add("user", "hello from Ann")
     before = await state_of(theirs)
     schema = server.app.openapi()
@@ -106,7 +106,7 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
 
 
 async def test_a_key_for_one_user_sees_that_user_alone(server: Running) -> None:
-    await furnish(server.memory.user("bob"), SECRET)
+    await fill_with_everything(server.memory.user("bob"), SECRET)
     await server.memory.user("bob", thread="general").add("user", f"{SECRET} in the channel")
     await server.memory.user("ann").note("fact", "plays chess")
     async with server.client(server.key("app", user="ann")) as client:

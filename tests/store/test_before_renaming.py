@@ -38,6 +38,7 @@ def restored(server: Server, dump: Path) -> str:
     return dsn
 
 
+@pytest.mark.defect("N1")
 @pytest.mark.parametrize("kind", ["sqlite", "json", "files", "postgres"])
 def test_an_old_store_opens_verifies_and_goes_on(kind: str, folder: Path) -> None:
     paths = {"sqlite": "memory.db", "json": "json:memory.json", "files": "files:memory"}

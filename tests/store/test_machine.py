@@ -28,13 +28,13 @@ from aforesaid.domain.memory_change import (
     Superseded,
 )
 from aforesaid.domain.message import draft
-from aforesaid.domain.moving import UserRow
 from aforesaid.domain.note import NoteMatch
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.retention import DISCARDABLE, Discard, Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.transfer import UserRow
 from aforesaid.domain.words import MemoryState, Within
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store

@@ -15,12 +15,12 @@ from hypothesis.stateful import initialize
 
 from aforesaid.domain.agenda import Ahead, Backlog, Entry
 from aforesaid.domain.change import Change
-from aforesaid.domain.memory import Memory, Unextracted
-from aforesaid.domain.moving import Row
+from aforesaid.domain.memory import MemoryRecord, Unextracted
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Stats, User
 from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.summary_change import Walk
+from aforesaid.domain.transfer import Row
 from aforesaid.domain.words import Timely
 from aforesaid.store import Store
 from aforesaid.store.ephemeral import EphemeralStore
@@ -133,7 +133,7 @@ class PlainSpaces:
             len(due), sum(entry.waiting for entry in due), len(failing), failing[-1].error if failing else None
         )
 
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
         every = [each for store in self._stores.values() for each in await store.memories_due(what, before, MANY)]
         at = {"expiry": "expires_at", "reminder": "remind_at"}[what]
         return sorted(every, key=lambda memory: (getattr(memory, at), memory.id, memory.space))[:limit]

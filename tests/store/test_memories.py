@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aforesaid.domain.change import AddNoteVectors, PutFacts
-from aforesaid.domain.memory import Event, Memory, MemoryDraft, Tombstone, band
+from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord, Tombstone, band
 from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
     AddMemory,
@@ -33,7 +33,7 @@ BOB = Scope.of("bob")
 FAR = NOON + timedelta(days=365 * 500)
 
 
-async def remember(store: Store, text: str, scope: Scope = ANN, **more: Any) -> Memory:  # noqa: ANN401
+async def remember(store: Store, text: str, scope: Scope = ANN, **more: Any) -> MemoryRecord:  # noqa: ANN401
     return (await store.apply([AddMemory(MemoryDraft(scope, "fact", text, **more))])).memory
 
 

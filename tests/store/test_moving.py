@@ -18,16 +18,16 @@ from aforesaid.domain.memory_change import (
     CountMemory,
 )
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.portability.copying import copy
 from aforesaid.store import Store, open_store
 from aforesaid.store.postgres import PostgresStore
-from furnishing import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, furnish, shown
+from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown
 from making import NOON, add, adding, archive, minutes
 from pg import clean_database
 
@@ -48,7 +48,7 @@ async def other(request: pytest.FixtureRequest, tmp_path: Any) -> AsyncIterator[
 
 @pytest.mark.req("A18")
 async def test_everything_moves_to_an_empty_store_as_it_is(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await copy(store.dump(vectors=True), other)
     for scope in (ANN, BOB, ANN_HERE):
         assert await shown(other, scope) == await shown(store, scope)
@@ -66,7 +66,7 @@ async def test_everything_moves_to_an_empty_store_as_it_is(store: Store, other: 
 
 
 async def test_twice_is_as_good_as_once(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await copy(store.dump(vectors=True), other)
     before = await everything(other, vectors=True)
     again = await copy(store.dump(vectors=True), other)
@@ -76,7 +76,7 @@ async def test_twice_is_as_good_as_once(store: Store, other: Store) -> None:
 
 
 async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     dora = Scope.of("dora")
     messages = await add(other, dora, *[f"dora {number}" for number in range(30)])
     await archive(other, dora, messages[:5], "Dora.")
@@ -106,7 +106,7 @@ async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other:
 
 
 async def test_a_later_dump_brings_what_changed(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await copy(store.dump(), other)
     mine = [message for message in await store.messages(ANN, archived=False) if message.thread == "general"]
     await archive(store, ANN, mine[:1], "More of Ann.")
@@ -160,7 +160,7 @@ async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, othe
 
 
 async def test_rows_without_numbers_come_back_with_none(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await copy(store.dump(), other)
     unnumbered = [row for row in await everything(store) if not isinstance(row, NUMBERED)]
     assert {type(row).__name__ for row in unnumbered} >= {
@@ -176,7 +176,7 @@ async def test_rows_without_numbers_come_back_with_none(store: Store, other: Sto
 
 async def test_a_row_with_an_unexpected_number_is_refused(store: Store) -> None:
     await add(store, ANN, "here already")
-    await furnish(store)
+    await fill_with_everything(store)
     rows = await everything(store)
     summary = next(row for row in rows if isinstance(row, SummaryRow))
     new = summary._replace(summary=replace(summary.summary, text="another", rolled_back=True))
@@ -196,7 +196,7 @@ async def test_a_dump_is_of_one_moment(store: Store) -> None:
 
 
 async def test_vectors_are_given_out_only_when_they_are_asked_for(store: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     kinds = [
         {type(row) for page in [page async for page in dump] for row in page}
         for dump in (store.dump(), store.dump(vectors=False), store.dump(vectors=True))
@@ -205,7 +205,7 @@ async def test_vectors_are_given_out_only_when_they_are_asked_for(store: Store) 
 
 
 async def test_days_that_were_summarised_are_not_summarised_again(store: Store, other: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     await copy(store.dump(), other)
     subject = Subject("calendar", "default", day="2026-03-01")
     planned = await other.planned(subject)
@@ -216,7 +216,7 @@ async def test_days_that_were_summarised_are_not_summarised_again(store: Store, 
 
 @pytest.mark.req("C18")
 async def test_a_purge_takes_everything_of_a_user_and_nothing_of_others(store: Store) -> None:
-    await furnish(store)
+    await fill_with_everything(store)
     away, bobs_messages = await shown(store, ANN_AWAY), await store.messages(BOB, limit=99)
     done = await store.purge(ANN, "admin")
     assert done == Purged(messages=9, summaries=6, memories=2, of_others=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aforesaid.domain.change import PutFacts, PutSetting
-from aforesaid.domain.memory import Memory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound
@@ -27,7 +27,7 @@ async def test_memories_come_most_important_first_with_their_sources(store: Stor
     found = await store.memories(ANN)
     assert [memory.text for memory in found] == ["Dentist Monday 9am", "Prefers tea", "Lives in Berlin"]
     assert found == [stored[1], stored[2], stored[0]]
-    assert isinstance(stored[1], Memory)
+    assert isinstance(stored[1], MemoryRecord)
     assert (stored[1].sources, stored[1].tags) == ((said.seq,), ("health", "zähne"))
     assert await store.memories(BOB) == []
 

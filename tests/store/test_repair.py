@@ -27,7 +27,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"{request.param}:{tmp_path / 'memory'}"
 
 
-async def furnish(place: str) -> None:
+async def fill_with_everything(place: str) -> None:
     store = await open_store(place)
     messages = await add(store, ANN, *[f"message number {number}" for number in range(300)])
     await archive(store, ANN, messages[:20], "The first twenty.")
@@ -53,7 +53,7 @@ async def texts(store: Store) -> list[str]:
 async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_recovered(
     place: str, tmp_path: Path
 ) -> None:
-    await furnish(place)
+    await fill_with_everything(place)
     hit = damage(tmp_path, place.partition(":")[0], b"message number 77")
     changed = hit.read_bytes()
     if place.startswith("sqlite"):
@@ -82,7 +82,7 @@ async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_rec
 
 
 async def test_what_is_whole_is_left_as_it_is(place: str, tmp_path: Path) -> None:
-    await furnish(place)
+    await fill_with_everything(place)
     before = sorted(path.name for path in tmp_path.iterdir())
     done = await repair(place)
     assert (done.needed, done.lost, done.set_aside) == (False, (), None)
@@ -103,7 +103,7 @@ async def test_files_that_are_in_use_are_not_repaired(tmp_path: Path) -> None:
 @pytest.mark.req("C8", "C19")
 async def test_a_lost_window_is_made_anew_and_a_lost_history_is_taken_from_the_windows(tmp_path: Path) -> None:
     place = f"files:{tmp_path / 'memory'}"
-    await furnish(place)
+    await fill_with_everything(place)
     account = tmp_path / "memory" / "account_ann"
     whole = (account / "short_term.json").read_bytes()
     (account / "short_term.json").write_bytes(whole[:1_000])
@@ -124,7 +124,7 @@ async def test_a_lost_window_is_made_anew_and_a_lost_history_is_taken_from_the_w
 
 async def test_a_database_whose_head_is_gone_still_gives_its_messages(tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path / 'memory'}"
-    await furnish(place)
+    await fill_with_everything(place)
     path = tmp_path / "memory"
     path.write_bytes(bytes(100) + path.read_bytes()[100:])
     done = await repair(place)
@@ -168,7 +168,7 @@ async def test_a_damaged_write_ahead_log_is_read_past_the_damage(tmp_path: Path)
 
 def test_the_command_line_repairs_and_says_so(tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path / 'memory'}"
-    asyncio.run(furnish(place))
+    asyncio.run(fill_with_everything(place))
     whole = CliRunner().invoke(app, ["verify", "--repair", "--store", place])
     assert (whole.exit_code, "nothing is wrong" in whole.output) == (0, True)
     damage(tmp_path, "sqlite", b"message number 77")

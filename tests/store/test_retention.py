@@ -10,7 +10,7 @@ import pytest
 
 from aforesaid.domain.change import AddVectors, PutFacts, RollBack, Spend
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import Memory, MemoryDraft
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, PutDerived
 from aforesaid.domain.message import Message
 from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
@@ -176,7 +176,7 @@ async def test_summaries_that_were_rolled_back_go_and_those_that_stand_stay(stor
     assert (await store.verify()).ok
 
 
-async def a_changed_memory(store: Store, scope: Scope, *, state: str = "deactivated") -> Memory:
+async def a_changed_memory(store: Store, scope: Scope, *, state: str = "deactivated") -> MemoryRecord:
     memory = (await store.apply([AddMemory(MemoryDraft(scope, "fact", "Likes tea."))])).memory
     changed = replace(memory, state=state, active=state == "active", text="Likes green tea.")  # type: ignore[arg-type]
     return (await store.apply([ChangeMemory(changed, "edit")])).memory

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from aforesaid.domain.change import AddMessage, Change
 from aforesaid.domain.message import Message, draft
-from aforesaid.domain.moving import Restore
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
+from aforesaid.domain.transfer import Restore
 from aforesaid.errors import InvalidInput
 from aforesaid.store import Store
 from aforesaid.store.ephemeral import EphemeralStore

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import aforesaid
-from aforesaid.bots import Desk, run
+from aforesaid.bots import BotSession, run
 from aforesaid.bots.telegram import Telegram
 from aforesaid.bots.telegram import adapter as telegram_adapter
 from aforesaid.settings import Secret, TelegramSettings
@@ -43,5 +43,5 @@ async def _live(tell: Tell, options: dict[str, Any]) -> None:
         options["store"], profile={"extract": False}, embedder="none", settings=settings
     ) as memory:
         bot = Telegram(TelegramSettings(Secret(options["token"]), api=options["url"]), poll_seconds=1)
-        desk = Desk(memory, bot, clock=lambda: datetime.fromtimestamp(now(), UTC), patience=options["patience"])
+        desk = BotSession(memory, bot, clock=lambda: datetime.fromtimestamp(now(), UTC), patience=options["patience"])
         await run(memory, bot, desk=desk, ready=lambda name: tell(["ready", name]), first_pause=0.05)

@@ -17,7 +17,7 @@ from schemathesis import GenerationMode
 
 from aforesaid.memory import UserMemory
 from aforesaid.server.auth import ROLES
-from server.belongings import furnish, state_of
+from server.belongings import fill_with_everything, state_of
 from server.describing import CHECKS, OPERATIONS, requests, so_many
 from server.panelling import READS, WRITES
 from server.serving import Live, live
@@ -38,7 +38,7 @@ def test_every_answer_is_as_described_whoever_asks(size: Size) -> None:
     """Half of the requests name people and things that there are, so that they are not all answered with 404."""
     figures = Figures("described", "operations", "cases", "2xx", "4xx", "5xx", "undeclared")
     with live() as server:
-        numbers = server.run(furnish(server.served.memory.user("bob"), MARK))
+        numbers = server.run(fill_with_everything(server.served.memory.user("bob"), MARK))
         tokens = [server.link, *(server.key(role) for role in ROLES), server.key("admin", user="bob")]
 
         def all_of(operation: str) -> None:
@@ -93,7 +93,7 @@ def walled() -> Iterator[tuple[Live, list[Wall], dict[str, int], UserMemory]]:
         theirs = memory.user("bob", space="theirs")
         server.run(memory.user(f"{MARK}-user", space="theirs").add("user", f"nobody names {MARK}"))
         server.run(memory.set("bot_persona", PERSONA, space="theirs"))
-        numbers = server.run(furnish(theirs, MARK))
+        numbers = server.run(fill_with_everything(theirs, MARK))
         server.served.keys.add(MARK, "reader", space="theirs")
         walls = []
         for role in ROLES:

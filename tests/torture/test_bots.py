@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import aforesaid
-from aforesaid.bots.owed import Owed
+from aforesaid.bots.pending_replies import PendingReply
 from aforesaid.domain.scope import direct_thread
 from aforesaid.testing import Request, ScriptedModel, faults
 from aforesaid.testing.telegram import FakeTelegram, Person
@@ -87,7 +87,9 @@ class Soak:
         async with aforesaid.connect(self.store, embedder="none") as memory:
             marks = (await memory.store.marks()).items()
             owed = [
-                Owed(**json.loads(value)) for name, value in marks if name.startswith("bot ") and "done" not in value
+                PendingReply(**json.loads(value))
+                for name, value in marks
+                if name.startswith("bot ") and "done" not in value
             ]
             taken = {sent.text for sent in self.telegram.sent}
             for each in owed:

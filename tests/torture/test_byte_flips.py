@@ -22,7 +22,7 @@ USERS = ("ann", "bob", "cleo")
 COUNTED = ("flips", "harmless", "repaired", "messages recovered", "messages damaged", "losses")
 
 
-async def furnish(place: str, snapshot: Path) -> dict[int, Message]:
+async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]:
     """Make a store of which a part is in its journal, or in the write-ahead log, and copy it as it is then."""
     store = await open_store(place)
     for user in USERS:
@@ -63,7 +63,7 @@ def test_every_message_that_a_flipped_byte_did_not_hit_is_recovered(kind: str, a
     figures, chance = Figures(f"byte flips in {kind}", *COUNTED), Random(f"flips {kind}")
     start = arena / "start"
     start.mkdir()
-    said = asyncio.run(furnish(f"{kind}:{start / 'memory'}", arena / "snapshot"))
+    said = asyncio.run(fill_with_everything(f"{kind}:{start / 'memory'}", arena / "snapshot"))
     files = [
         path.relative_to(arena / "snapshot")
         for path in sorted((arena / "snapshot").rglob("*"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import MemoryStatus
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def status(found: MemoryStatus) -> str:
     """Return the facts of `/summary_status`."""
     return "\n".join(
         [
-            f"Memory: {'enabled' if found.enabled else 'disabled'}",
+            f"MemoryRecord: {'enabled' if found.enabled else 'disabled'}",
             f"Storage: {found.storage}",
             f"Threshold: {found.threshold} messages",
             f"Messages since the last summary: {found.since_last}",
@@ -48,7 +48,7 @@ def forgotten(found: Forgotten, what: str) -> str:
     return f"I have forgotten that: {what}" if found.found else f"I knew nothing about that: {what}"
 
 
-def memories(found: Sequence[Memory]) -> str:
+def memories(found: Sequence[MemoryRecord]) -> str:
     """Return memories, one in each line."""
     if not found:
         return "Nothing is remembered yet."

@@ -1,7 +1,7 @@
 """What a platform hands in, and what it is asked to do.
 
-An adapter is thin: it turns what its platform says into these values and gives them to a `Desk`, which stores, answers
-and reminds; and it does what a `Platform` promises. Everything that is the same everywhere stands elsewhere.
+An adapter is thin: it turns its platform's events into these values and gives them to a `BotSession`, which stores,
+answers and reminds. It also implements `Platform`. What all platforms share is not in the adapters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aforesaid.assistant import CALLED, Button, File
 from aforesaid.domain.report import Component
 
 if TYPE_CHECKING:
-    from aforesaid.bots.desk import Desk
+    from aforesaid.bots.bot_session import BotSession
 
 
 class Address(NamedTuple):
@@ -100,7 +100,7 @@ class Platform(Protocol):
     async def check(self) -> str:
         """Log in, and return what the bot is called there. Called before everything else, and again after a failure."""
 
-    async def listen(self, desk: Desk) -> None:
+    async def listen(self, desk: BotSession) -> None:
         """Hand in what is said, in the order of each thread, until it is cancelled.
 
         Raises PlatformUnavailable when the connection is lost: then it is called again after a pause.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.assistant import Answer
 from aforesaid.bots.contract import Address, Attended, Platform, owns
 from aforesaid.bots.sending import Sender
-from aforesaid.bots.tally import Tally
-from aforesaid.domain.memory import Memory as Remembered
+from aforesaid.bots.stats import BotStats
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import is_direct
 from aforesaid.errors import AforesaidError, NotFound, PlatformError, PlatformRefused
 from aforesaid.facts import claims_of
@@ -44,12 +44,12 @@ class Reminding:
     """
 
     def __init__(
-        self, memory: Memory, platform: Platform, sender: Sender, tally: Tally, clock: Callable[[], datetime]
+        self, memory: Memory, platform: Platform, sender: Sender, stats: BotStats, clock: Callable[[], datetime]
     ) -> None:
         self._memory = memory
         self._platform = platform
         self._sender = sender
-        self._tally = tally
+        self._stats = stats
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -76,7 +76,7 @@ class Reminding:
                     done += await self._deliver(memory)
         return done
 
-    def _is_there(self, memory: Remembered) -> bool:
+    def _is_there(self, memory: MemoryRecord) -> bool:
         platform = self._platform
         return not isinstance(platform, Attended) or platform.reachable(Address(memory.space, memory.user))
 
@@ -88,7 +88,7 @@ class Reminding:
                 _log.warning("reminders are looked for again in a moment: %s", error)
             await asyncio.sleep(EVERY)
 
-    async def _deliver(self, memory: Remembered) -> bool:
+    async def _deliver(self, memory: MemoryRecord) -> bool:
         user = self._memory.user(memory.user, space=memory.space, actor=f"{self._platform.name} bot")
         versions = await user.memory_history(memory.id)
         lease = LEASE if len(claims_of(versions)) < _SOON else _LATER
@@ -105,13 +105,13 @@ class Reminding:
                     thread = await self._reach(Address(memory.space, memory.user), text, name)
             except (PlatformError, TimeoutError) as error:
                 # It is not lost: when the lease is over, it is due again.
-                self._tally.failed(f"a reminder could not be delivered: {error}")
+                self._stats.failed(f"a reminder could not be delivered: {error}")
                 _log.error("the reminder %d of %s could not be delivered: %s", memory.id, memory.user, error)
                 return False
             there = self._memory.user(memory.user, space=memory.space, thread=thread)
             await there.add("assistant", text, id=name)
         await user.delivered(memory.id)
-        self._tally.reminders += 1
+        self._stats.reminders += 1
         return True
 
     @staticmethod

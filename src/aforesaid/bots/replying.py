@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.assistant import Answer, Assistant, Turn
 from aforesaid.bots.contract import Heard, Platform
 from aforesaid.bots.splitting import split
-from aforesaid.bots.tally import Tally
+from aforesaid.bots.stats import BotStats
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import AforesaidError, ModelError, NotFound
@@ -37,10 +37,10 @@ class Reply(NamedTuple):
 class Replying:
     """Answers messages that are stored."""
 
-    def __init__(self, platform: Platform, assistant: Assistant, tally: Tally) -> None:
+    def __init__(self, platform: Platform, assistant: Assistant, stats: BotStats) -> None:
         self._platform = platform
         self._assistant = assistant
-        self._tally = tally
+        self._stats = stats
 
     async def reply(self, user: UserMemory, heard: Heard, message: Message, tell: Callable[[Receipt], None]) -> Reply:
         """Return the answer to a message, stored. One that was stored before is not made again.
@@ -60,13 +60,13 @@ class Replying:
             return self._failed(name, f"(I could not answer: {error}; what you said is stored)")
         if not answer.text.strip():
             return self._failed(name, "(the model wrote nothing; what you said is stored)")
-        self._tally.answered += 1
+        self._stats.answered += 1
         try:
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
                 tell(await user.add("assistant", part, id=_part(name, number)))
         except AforesaidError as error:
             _log.error("an answer to %s could not be stored: %s", heard.address.user, error)
-            self._tally.failed(f"an answer could not be stored: {error}")
+            self._stats.failed(f"an answer could not be stored: {error}")
             told = f"{answer.text}\n\n(I could not store that I said this: {error})"
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
         return Reply(answer, name)
@@ -82,7 +82,7 @@ class Replying:
                 return Answer("".join([piece async for piece in pieces])), self._assistant.speaks
 
     def _failed(self, name: str, told: str) -> Reply:
-        self._tally.unanswered += 1
+        self._stats.unanswered += 1
         return Reply(Answer(told), f"{name}:failed")
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Platform
-from aforesaid.bots.desk import Desk
 from aforesaid.errors import PlatformUnavailable
 from aforesaid.tasks import end
 
@@ -29,7 +29,7 @@ async def run(
     platform: Platform,
     *,
     ready: Callable[[str], None] = lambda name: None,  # noqa: ARG005 - for callers that want to know
-    desk: Desk | None = None,
+    desk: BotSession | None = None,
     first_pause: float = FIRST_PAUSE,
 ) -> None:
     """Run a bot until this is cancelled, or until the process is told to end (SIGINT, SIGTERM).
@@ -37,7 +37,7 @@ async def run(
     Raises PlatformRefused when the platform rejects the bot, as with a wrong token. While it cannot be reached, it is
     tried again, with longer and longer pauses. `ready` is called with the bot's name when it is connected.
     """
-    async with desk or Desk(memory, platform) as taking:
+    async with desk or BotSession(memory, platform) as taking:
         listening = asyncio.create_task(_listen(platform, taking, ready, first_pause), name="aforesaid-listening")
         undo = _stop_on_signals(listening)
         try:
@@ -54,21 +54,21 @@ async def run(
     await platform.close()
 
 
-async def _listen(platform: Platform, desk: Desk, ready: Callable[[str], None], first_pause: float) -> None:
+async def _listen(platform: Platform, desk: BotSession, ready: Callable[[str], None], first_pause: float) -> None:
     failures = 0
     while True:
         try:
             name = await platform.check()
-            desk.tally.well()
+            desk.stats.mark_ok()
             ready(name)
             failures = 0
             # Before anything new comes in: it was asked earlier.
             await desk.resume()
             await platform.listen(desk)
         except PlatformUnavailable as error:
-            desk.tally.connected = False
-            desk.tally.reconnections += 1
-            desk.tally.failed(str(error))
+            desk.stats.connected = False
+            desk.stats.reconnections += 1
+            desk.stats.failed(str(error))
             usual = min(first_pause * 2**failures, LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
             pause = usual if error.retry_after is None else error.retry_after
             failures += 1

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from aforesaid.assistant import Answer, Button
 from aforesaid.bots.contract import Address, Platform
 from aforesaid.bots.splitting import split
-from aforesaid.bots.tally import Tally
+from aforesaid.bots.stats import BotStats
 from aforesaid.errors import PlatformError, PlatformUnavailable
 
 _log: Final = logging.getLogger("aforesaid.bots")
@@ -25,9 +25,9 @@ _LONGEST_PAUSE: Final = 60.0
 class Sender:
     """Sends answers through a platform."""
 
-    def __init__(self, platform: Platform, tally: Tally) -> None:
+    def __init__(self, platform: Platform, stats: BotStats) -> None:
         self._platform = platform
-        self._tally = tally
+        self._stats = stats
 
     async def send(
         self,
@@ -49,7 +49,7 @@ class Sender:
             await self.deliver(place, answer, answers if place == to else None, once=once, skip=skip, sent=sent)
         except PlatformError as error:
             _log.error("an answer to %s could not be sent: %s", to.user, error)
-            self._tally.failed(f"an answer could not be sent: {error}")
+            self._stats.failed(f"an answer could not be sent: {error}")
             if isinstance(error, PlatformUnavailable):
                 return False
             if answer.private and to.thread is not None:
@@ -88,12 +88,12 @@ class Sender:
                 None if once is None else f"{once}/{number}",
             )
             await self._patiently(message, tries)
-            self._tally.sent += 1
+            self._stats.sent += 1
             if sent is not None and not last:
                 await sent(number)
         if answer.file is not None:
             await self._platform.send_file(to, answer.file)
-        self._tally.well()
+        self._stats.mark_ok()
 
     async def _patiently(self, message: _Message, tries: int) -> None:
         to, text, buttons, answers, once = message

@@ -14,7 +14,6 @@ from aforesaid import __version__
 from aforesaid.cli import (
     bench,
     bot,
-    care,
     chat,
     config,
     context,
@@ -24,11 +23,12 @@ from aforesaid.cli import (
     knowledge,
     log,
     mcp,
-    moving,
+    operations,
     serve,
     settings,
     status,
     summaries,
+    transfer,
     worker,
 )
 from aforesaid.cli.show import complain
@@ -112,17 +112,17 @@ app.command(rich_help_panel=_OTHERS)(mcp.mcp)
 app.add_typer(bot.commands, name="bot", rich_help_panel=_OTHERS)
 app.add_typer(keys.commands, name="key", rich_help_panel=_OTHERS)
 app.command(rich_help_panel=_CARE)(status.status)
-app.command(rich_help_panel=_CARE)(care.users)
+app.command(rich_help_panel=_CARE)(operations.users)
 app.command(rich_help_panel=_CARE)(config.config)
 app.command(rich_help_panel=_CARE)(settings.settings)
-app.command(rich_help_panel=_CARE)(care.verify)
-app.command(rich_help_panel=_CARE)(care.backup)
-app.command(rich_help_panel=_CARE)(care.restore)
-app.command(rich_help_panel=_CARE)(care.cleanup)
-app.command(rich_help_panel=_CARE)(moving.purge)
-app.command(rich_help_panel=_MOVING)(moving.export)
-app.command("import", rich_help_panel=_MOVING)(moving.load)
-app.command("migrate", rich_help_panel=_MOVING)(moving.migrate_command)
+app.command(rich_help_panel=_CARE)(operations.verify)
+app.command(rich_help_panel=_CARE)(operations.backup)
+app.command(rich_help_panel=_CARE)(operations.restore)
+app.command(rich_help_panel=_CARE)(operations.cleanup)
+app.command(rich_help_panel=_CARE)(transfer.purge)
+app.command(rich_help_panel=_MOVING)(transfer.export)
+app.command("import", rich_help_panel=_MOVING)(transfer.load)
+app.command("migrate", rich_help_panel=_MOVING)(transfer.migrate_command)
 app.add_typer(evaluate.commands, name="eval", rich_help_panel=_MOVING)
 app.command(rich_help_panel=_MOVING)(bench.bench)
 

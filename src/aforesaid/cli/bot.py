@@ -94,7 +94,7 @@ def called(settings: Settings) -> tuple[str, ...]:
 
 
 async def _run(make: Callable[[Settings], Platform], store: str | None, profile: str | None) -> None:
-    from aforesaid.bots import Desk, run  # noqa: PLC0415 - only bots need it
+    from aforesaid.bots import BotSession, run  # noqa: PLC0415 - only bots need it
     from aforesaid.bots.heartbeat import Heartbeat  # noqa: PLC0415
 
     settings = load_settings()
@@ -102,7 +102,7 @@ async def _run(make: Callable[[Settings], Platform], store: str | None, profile:
     location = settings.store if store is None else store
     try:
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
-            desk = Desk(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
+            desk = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
                 say("no model is configured: the bot remembers, finds and reminds, and answers without one")
             async with Heartbeat(location, platform.name, desk.health):

@@ -27,7 +27,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings
 
 if TYPE_CHECKING:
-    from aforesaid._blocking_types import BlockingMemory, BlockingUserMemory
+    from aforesaid._sync_types import SyncMemory, SyncUserMemory
 
 _QUESTIONS: Final = (
     "Which nuts can't I eat?",
@@ -76,7 +76,7 @@ def demo(
             _panel(path)
 
 
-def _store(ann: BlockingUserMemory) -> None:
+def _store(ann: SyncUserMemory) -> None:
     _title("1. Eight weeks of a conversation go into an empty memory")
     start, said = time.perf_counter(), list(conversation())
     for role, text, at in said:
@@ -88,7 +88,7 @@ def _store(ann: BlockingUserMemory) -> None:
     say(f"\n{len(ann.sessions(1_000))} sessions were recognised by the silences between them.")
 
 
-def _upkeep(memory: BlockingMemory, ann: BlockingUserMemory) -> None:
+def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
     _title("2. Upkeep: everything is embedded, summarised and looked through for what to remember")
     start = time.perf_counter()
     with progress_bar("upkeep", hidden=False) as progress:
@@ -100,7 +100,7 @@ def _upkeep(memory: BlockingMemory, ann: BlockingUserMemory) -> None:
     )
 
 
-def _ask(ann: BlockingUserMemory) -> None:
+def _ask(ann: SyncUserMemory) -> None:
     _title("3. Questions are answered from the right old message, by its words and by its meaning")
     for question in _QUESTIONS:
         say(Text(f"? {question}", style="bold"))
@@ -108,7 +108,7 @@ def _ask(ann: BlockingUserMemory) -> None:
             say(Text(f"  {hit.score:5.2f}  ", style="yellow"), hit_line(hit))
 
 
-def _summaries(ann: BlockingUserMemory) -> None:
+def _summaries(ann: SyncUserMemory) -> None:
     _title("4. Summaries of summaries stand for what is long ago; every message stays below them")
     active = ann.summaries()
     tree = Tree(Text("what was said", style="bold"))
@@ -121,7 +121,7 @@ def _summaries(ann: BlockingUserMemory) -> None:
     draw(tree)
 
 
-def _portrait(ann: BlockingUserMemory) -> None:
+def _portrait(ann: SyncUserMemory) -> None:
     _title("5. What is known about Ann")
     for memory in ann.memories()[:8]:
         say(
@@ -131,7 +131,7 @@ def _portrait(ann: BlockingUserMemory) -> None:
     say(harmless(ann.portrait() or "nothing yet"))
 
 
-def _context(ann: BlockingUserMemory) -> None:
+def _context(ann: SyncUserMemory) -> None:
     _title(f"6. What a model would be sent, in {_BUDGET:,} tokens, and why")
     say(Text(f"? {_ASKED}\n", style="bold"))
     context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")

@@ -11,7 +11,7 @@ from rich.text import Text
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Space, Store, User, moment, must_exist
 from aforesaid.cli.show import harmless, local_time, print_json, say
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput
@@ -220,7 +220,7 @@ def reminders(
         say(Text(f"{when:<16}  ", style="dim"), f"{whose}{harmless(each.text)}")
 
 
-def memory_line(memory: Memory) -> Text:
+def memory_line(memory: MemoryRecord) -> Text:
     """Show a memory on a line: its number, category, importance, text, and why it is not active."""
     state = "" if memory.state == "active" else f"  ({memory.state}{': ' + memory.reason if memory.reason else ''})"
     times = "" if memory.times == 1 else f"  ×{memory.times}"

@@ -15,7 +15,7 @@ from aforesaid.cli.show import complain, harmless, print_json, say
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import SettingValue
 from aforesaid.errors import InvalidInput
-from aforesaid.profiles.standing import KNOWN
+from aforesaid.profiles.effective import KNOWN
 
 
 def settings(

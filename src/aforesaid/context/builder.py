@@ -16,14 +16,14 @@ from aforesaid.context.reading import Near, People, Reading, Sources, within
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, speaker
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.lately import Lately
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
-from aforesaid.recall import Asking, Recall
+from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store
 
 _PER_BLOCK: Final = 4
@@ -72,7 +72,7 @@ class Builder:
 
     def __init__(self, store: Store, recall: Recall, people: People) -> None:
         self._sources = Sources(store, recall, people)
-        self._written: dict[str, Lately[bytes | str, tuple[str, int]]] = {}
+        self._written: dict[str, TwoGenerationCache[bytes | str, tuple[str, int]]] = {}
 
     def forget_all(self) -> None:
         """Drop what is at hand: somebody was erased."""
@@ -93,7 +93,7 @@ class Builder:
         else:
             reading = self.begin(scope, wanted.text, wanted.at, recipe)
         at = wanted.at or datetime.now(UTC)
-        offers = Offers(counter, self._written.setdefault(counter.name, Lately(_WRITTEN)))
+        offers = Offers(counter, self._written.setdefault(counter.name, TwoGenerationCache(_WRITTEN)))
         nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
         searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, reading))
         try:
@@ -186,7 +186,7 @@ class Builder:
             return []
         if recipe.window and len((await nearing).shown) < recipe.recent:
             return []  # there is nothing before the recent messages
-        asking = Asking(
+        asking = SearchRequest(
             query=wanted.text,
             # Not many more than can fit: each that is found is read, written down and counted.
             limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
@@ -210,7 +210,7 @@ class Builder:
         first = older[0].seq if older else 0
         return [hit for hit in hits if hit.message is not None and hit.message.seq >= first]
 
-    async def _memories(self, recipe: Recipe, reading: Reading) -> list[Memory]:
+    async def _memories(self, recipe: Recipe, reading: Reading) -> list[MemoryRecord]:
         if "memories" not in recipe.order or not recipe.memories:
             return []
         return (await reading.memories)[: recipe.memories]

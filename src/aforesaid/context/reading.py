@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
@@ -26,7 +26,7 @@ class People(Protocol):
     """What is known about people, without asking a model."""
 
     async def portrait(
-        self, scope: Scope, memories: Awaitable[list[Memory]], summaries: Awaitable[list[Summary]]
+        self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
         """Return all that should be known about a user, in lines, the most important first.
 
@@ -111,7 +111,7 @@ class Reading:
         return self._begin(self._habits())
 
     @cached_property
-    def memories(self) -> asyncio.Future[list[Memory]]:
+    def memories(self) -> asyncio.Future[list[MemoryRecord]]:
         """All that the user has active."""
         return self._begin(self._sources.store.memories(self._scope))
 

@@ -10,12 +10,12 @@ from functools import cache
 from typing import Any, Final
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
+from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.lately import Lately
-from aforesaid.domain.making import maker
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.prompts import Fenced, load_prompt, quote
 from aforesaid.models.prompts.fence import moment, one_line
 from aforesaid.models.tokens import TokenCounter
@@ -26,7 +26,7 @@ _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
 _FURTHER_LINE: Final = "\n    "
 _NOTHING: Final[frozenset[int]] = frozenset()
-_made: Final = maker(Item)
+_made: Final = fast_constructor(Item)
 _FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
 
 
@@ -35,7 +35,7 @@ class Offers:
     """Makes items of what was read."""
 
     counter: TokenCounter
-    written: Lately[bytes | str, tuple[str, int]]
+    written: TwoGenerationCache[bytes | str, tuple[str, int]]
     """How messages (by their hashes) and summaries (by their texts) were written lately, and what that costs.
 
     They come back turn after turn, and never change.
@@ -67,7 +67,7 @@ class Offers:
         """Offer how the person likes to talk."""
         return [] if not text else [self._item("habits", "habits", quote(text))]
 
-    def memories(self, found: Iterable[Memory]) -> list[Item]:
+    def memories(self, found: Iterable[MemoryRecord]) -> list[Item]:
         """Offer remembered things: the most important first."""
         return [
             self._item(

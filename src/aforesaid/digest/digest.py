@@ -15,7 +15,7 @@ from aforesaid.domain.summary_change import Settle, Walk
 from aforesaid.errors import SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
-from aforesaid.profiles.standing import settings_of
+from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Settings
 from aforesaid.telemetry import Metrics
 

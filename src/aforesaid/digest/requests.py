@@ -188,7 +188,7 @@ async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
     )
 
 
-async def account(digest: Digest, scope: Scope) -> Tiers:
+async def read_tiers(digest: Digest, scope: Scope) -> Tiers:
     """Return the tiers of a user."""
     store = digest.executor.store
     rules = TiersSteps(digest.executor).rules

@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeAlias
 from aforesaid.domain import checks
 from aforesaid.domain.memory_change import MemoryChange
 from aforesaid.domain.message import Draft
-from aforesaid.domain.moving import Restore
 from aforesaid.domain.note import NoteVector
 from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.domain.summary_change import SummaryChange
+from aforesaid.domain.transfer import Restore
 from aforesaid.domain.vector import VectorRow
 from aforesaid.domain.words import SettingValue
 

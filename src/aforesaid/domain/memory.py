@@ -94,7 +94,7 @@ class MemoryDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryRecord:
     """A stored memory. Fields that a draft has too mean the same here."""
 
     id: int
@@ -151,7 +151,7 @@ class Memory:
 class MemoryVersion:
     """A memory as it was before a change, and what that change was."""
 
-    before: Memory
+    before: MemoryRecord
     action: str
     actor: str
     at: datetime
@@ -226,7 +226,7 @@ def check_filters(category: object, active: object, state: object) -> None:
         raise InvalidInput(f"active must be True, False or None, not {active!r}")
 
 
-def in_state(memory: Memory, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001
+def in_state(memory: MemoryRecord, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001
     """Tell whether a memory is in the state that is asked for, also where its time is over and nobody has marked it."""
     if state is not None:
         return state == ("expired" if memory.state == "active" and memory.over_at(now) else memory.state)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
-from aforesaid.domain.memory import Memory, MemoryDraft, check_weights, check_words
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, check_weights, check_words
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 
@@ -39,7 +39,7 @@ class ChangeMemory:
     Whose it is, when it was stored and its sources stay as they are.
     """
 
-    memory: Memory
+    memory: MemoryRecord
     action: str
     actor: str = "aforesaid"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from aforesaid.domain.memory import Facts, Memory
+from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.message import Draft, Message, stored_message
-from aforesaid.domain.moving import Restored
 from aforesaid.domain.retention import Discarded
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Restored
 from aforesaid.errors import NotFound
 
 
@@ -33,7 +33,7 @@ class Repeated(NamedTuple):
     message: Message
 
 
-Result: TypeAlias = Stored | Repeated | Restored | Summary | Memory | Facts | Discarded | None
+Result: TypeAlias = Stored | Repeated | Restored | Summary | MemoryRecord | Facts | Discarded | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Receipt:
         raise NotFound("this change set had no summary")
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryRecord:
         """The (first) memory of the change set."""
         for result in self.results:
-            if isinstance(result, Memory):
+            if isinstance(result, MemoryRecord):
                 return result
         raise NotFound("this change set had no memory")
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from aforesaid.domain.memory import Event, Memory
+from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.models.offline import When, find_times
 
 _DAY: Final = timedelta(days=1)
 _SCHEDULED: Final = frozenset({"schedule", "task", "reminder"})
 
 
-def happening(memories: Sequence[Memory], asked: datetime, when: str | None) -> list[Memory]:
+def happening(memories: Sequence[MemoryRecord], asked: datetime, when: str | None) -> list[MemoryRecord]:
     """Return what happens in the times that a question names, soonest first; without any, all that is to come."""
     dated = [
         (memory.event, memory) for memory in memories if memory.event is not None and memory.category in _SCHEDULED

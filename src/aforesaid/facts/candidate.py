@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.domain.memory import Event, Memory
+from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category
 from aforesaid.facts.people import Person, by_id, subject_of
@@ -85,7 +85,7 @@ def _from_rules(found: Found, message: Message, people: Mapping[str, Person], ow
 def from_model(
     extracted: Extracted,
     messages: Sequence[Message],
-    known: Sequence[Memory],
+    known: Sequence[MemoryRecord],
     people: Mapping[str, Person],
     owner: Person,
     zone: tzinfo,

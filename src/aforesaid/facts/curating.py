@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Event, Memory, MemoryDraft, MemoryVersion
+from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
@@ -46,7 +46,7 @@ class Curator:
         when: datetime | None,
         expires: datetime | None,
         actor: str,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Write a memory down. Without `when`, a schedule, a task or a reminder happens when its text says."""
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
@@ -72,7 +72,7 @@ class Curator:
 
     async def edit(
         self, scope: Scope, memory: int, actor: str, *, revision: int | None = None, **values: object
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Correct a memory. Values that are None stay as they are."""
         before = await self._expected(scope, memory, revision)
         given = {key: value for key, value in values.items() if value is not None}
@@ -84,7 +84,7 @@ class Curator:
             after = replace(after, subject=subject_of(after.text, user, user) if before.subject is not None else None)
         return await self._change(after, "edit", actor)
 
-    async def deactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> Memory:
+    async def deactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Put a memory away. It is kept, and can be brought back."""
         before = await self._expected(scope, memory, revision)
         if before.state == "deactivated":
@@ -94,7 +94,7 @@ class Curator:
             replace(before, state="deactivated", active=False, valid_to=over, reason="by hand"), "deactivate", actor
         )
 
-    async def reactivate(self, scope: Scope, memory: int, actor: str) -> Memory:
+    async def reactivate(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over; but not one that waits for approval."""
         before = await self._store.memory(scope, memory)
         if before.state == "active":
@@ -103,17 +103,17 @@ class Curator:
             raise InvalidInput(f"memory {memory} waits for approval; use approve or reject")
         return await self._change(_active(before), "reactivate", actor)
 
-    async def approve(self, scope: Scope, memory: int, actor: str) -> Memory:
+    async def approve(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
         """Believe what was kept apart."""
         return await self._change(_active(await self._waiting(scope, memory)), "approve", actor)
 
-    async def reject(self, scope: Scope, memory: int, actor: str) -> Memory:
+    async def reject(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
         """Do not believe what was kept apart. Saying it again does not bring it back."""
         before = await self._waiting(scope, memory)
         over = replace(before, state="deactivated", active=False, valid_to=moment(now()), reason=REJECTED)
         return await self._change(over, "reject", actor)
 
-    async def undo(self, scope: Scope, memory: int, actor: str) -> Memory:
+    async def undo(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
         """Take back the last change of a memory.
 
         A memory that was never changed is put away, and what it had taken the place of holds again.
@@ -165,26 +165,26 @@ class Curator:
             return False
         return True
 
-    async def _reminder(self, scope: Scope, memory: int) -> Memory:
+    async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
         found = await self._store.memory(scope, memory)
         if found.remind_at is None:
             raise InvalidInput(f"memory {memory} is no reminder")
         return found
 
-    async def _expected(self, scope: Scope, memory: int, revision: int | None) -> Memory:
+    async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
         """Return a memory as somebody saw it; whoever changes it after that is noticed when it is stored."""
         found = await self._store.memory(scope, memory)
         if revision not in (None, found.revision):
             raise SourcesChanged(f"memory {memory} has been changed meanwhile; read it again")
         return found
 
-    async def _waiting(self, scope: Scope, memory: int) -> Memory:
+    async def _waiting(self, scope: Scope, memory: int) -> MemoryRecord:
         before = await self._store.memory(scope, memory)
         if before.state != "quarantined":
             raise InvalidInput(f"memory {memory} does not wait for approval: it is {before.state}")
         return before
 
-    async def _change(self, memory: Memory, action: str, actor: str) -> Memory:
+    async def _change(self, memory: MemoryRecord, action: str, actor: str) -> MemoryRecord:
         return (await self._store.apply([ChangeMemory(memory, action, actor)])).memory
 
 
@@ -196,11 +196,11 @@ def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
     return versions[first:]
 
 
-def _waits(reminder: Memory) -> bool:
+def _waits(reminder: MemoryRecord) -> bool:
     return reminder.delivered_at is None and reminder.state == "active"
 
 
-def _active(memory: Memory) -> Memory:
+def _active(memory: MemoryRecord) -> MemoryRecord:
     expires = None if memory.state == "expired" else memory.expires_at
     return replace(
         memory, state="active", active=True, valid_to=None, superseded_by=None, reason="", expires_at=expires

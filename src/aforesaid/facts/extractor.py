@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import MarkExtracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -134,7 +134,7 @@ class Extractor:
         self,
         scope: Scope,
         batch: Sequence[Message],
-        known: Sequence[Memory],
+        known: Sequence[MemoryRecord],
         people: Mapping[str, Person],
         owner: Person,
     ) -> _Found:
@@ -160,7 +160,7 @@ class Extractor:
         chat: Chat,
         scope: Scope,
         batch: Sequence[Message],
-        known: Sequence[Memory],
+        known: Sequence[MemoryRecord],
         people: Mapping[str, Person],
         owner: Person,
     ) -> _Found:
@@ -220,7 +220,7 @@ class Extractor:
         return [PutFacts(scope, text, cause="; ".join(restated), instead_of=facts.version)]
 
 
-def relevant(known: Sequence[Memory], batch: Sequence[Message]) -> list[Memory]:
+def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message]) -> list[MemoryRecord]:
     """Return what is known that a model should see with these messages: what shares words with them comes first."""
     said: set[str] = set()
     for message in batch:

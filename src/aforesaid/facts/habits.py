@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Literal
 
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -209,7 +209,7 @@ def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
     counts.last_reply = 0
 
 
-def preferences(counts: Counts, zone: tzinfo, stated: Sequence[Memory]) -> Preferences:
+def preferences(counts: Counts, zone: tzinfo, stated: Sequence[MemoryRecord]) -> Preferences:
     """Say what counts mean."""
     return Preferences(
         turns=counts.turns,

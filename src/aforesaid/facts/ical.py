@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Final
 
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 
 _LINE_BYTES: Final = 75
 _PRIORITIES: Final = {10: 1, 9: 1, 8: 3, 7: 4, 6: 5, 5: 5, 4: 5, 3: 7, 2: 8, 1: 9}
 
 
-def calendar(memories: Iterable[Memory]) -> str:
+def calendar(memories: Iterable[MemoryRecord]) -> str:
     """Return those memories that have a time as a calendar. Equal memories give equal texts."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Aforesaid//memories//EN", "CALSCALE:GREGORIAN"]
     for memory in memories:
@@ -22,7 +22,7 @@ def calendar(memories: Iterable[Memory]) -> str:
     return "".join(f"{part}\r\n" for line in lines for part in _folded(line))
 
 
-def _event(memory: Memory) -> Iterator[str]:
+def _event(memory: MemoryRecord) -> Iterator[str]:
     yield "BEGIN:VEVENT"
     yield f"UID:{_escaped(f'{memory.space}/{memory.user}/{memory.id}')}@aforesaid"
     yield f"DTSTAMP:{_moment(memory.created_at)}"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Memory, Tombstone
+from aforesaid.domain.memory import MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
@@ -108,7 +108,7 @@ class Portraitist:
     async def at_hand(
         self,
         scope: Scope,
-        memories: Awaitable[list[Memory]] | None = None,
+        memories: Awaitable[list[MemoryRecord]] | None = None,
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> str | None:
         """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source.
@@ -123,7 +123,7 @@ class Portraitist:
     async def sources(
         self,
         scope: Scope,
-        remembered: Awaitable[list[Memory]] | None = None,
+        remembered: Awaitable[list[MemoryRecord]] | None = None,
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> Sources:
         """Return facts, today and history of a user, without what they asked to forget."""
@@ -189,7 +189,7 @@ class Portraitist:
         self._front[key] = text
 
 
-def with_memories(text: str, memories: Sequence[Memory], person: Person) -> str:
+def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:
     """Return a text of facts, and after it, in lines of their own, the memories that say something else."""
     lines = split_sentences(text)
     added: list[str] = []

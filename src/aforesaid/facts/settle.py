@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Final
 
-from aforesaid.domain.memory import FORGOTTEN, Memory, MemoryDraft, Tombstone
+from aforesaid.domain.memory import FORGOTTEN, MemoryDraft, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -32,7 +32,7 @@ class Situation:
     people: Mapping[str, Person]
     batch: Sequence[Message]
     """The messages that the candidates were found in."""
-    known: Sequence[Memory]
+    known: Sequence[MemoryRecord]
     """All memories of the user, in every state."""
     stones: Sequence[Tombstone]
     zone: tzinfo
@@ -153,12 +153,12 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan
     return False
 
 
-def _was_put_away_later(said: datetime, memory: Memory) -> bool:
+def _was_put_away_later(said: datetime, memory: MemoryRecord) -> bool:
     """Tell whether a memory stopped to hold after this was said. What is said later may hold again."""
     return memory.reason == FORGOTTEN or (memory.valid_to is not None and said <= memory.valid_to)
 
 
-def _count(candidate: Candidate, memory: Memory, now: Situation, plan: Plan) -> None:
+def _count(candidate: Candidate, memory: MemoryRecord, now: Situation, plan: Plan) -> None:
     before = plan.counts.get(memory.id)
     seqs = tuple(message.seq for message in candidate.sources)
     plan.counts[memory.id] = CountMemory(
@@ -170,7 +170,7 @@ def _count(candidate: Candidate, memory: Memory, now: Situation, plan: Plan) -> 
     )
 
 
-def _same(draft: MemoryDraft, other: MemoryDraft | Memory, now: Situation) -> bool:
+def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, now: Situation) -> bool:
     if draft.subject is not None and other.subject is not None and draft.subject != other.subject:
         return False
     if other.trust != "stated" and draft.speaker != other.speaker:
@@ -179,14 +179,14 @@ def _same(draft: MemoryDraft, other: MemoryDraft | Memory, now: Situation) -> bo
         return False
     if says_the_same(draft.text, other.text, now.owner.names):
         return True
-    near = isinstance(other, Memory) and other.id in now.near.get(draft.text, ())
+    near = isinstance(other, MemoryRecord) and other.id in now.near.get(draft.text, ())
     if not near:
         return False
     mine, theirs = statement(draft.text), statement(other.text)
     return mine.numbers == theirs.numbers and mine.denies == theirs.denies and not contradicts(draft.text, other.text)
 
 
-def _replaces(draft: MemoryDraft, other: MemoryDraft | Memory) -> bool:
+def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord) -> bool:
     """Tell whether two believed things about the same subject exclude one another."""
     if draft.state != "active" or other.state != "active" or draft.subject is None or draft.subject != other.subject:
         return False
@@ -212,7 +212,7 @@ def _add(draft: MemoryDraft, candidate: Candidate, now: Situation, plan: Plan) -
         plan.restated.append(draft.text)
 
 
-def _takes_the_place(draft: MemoryDraft, candidate: Candidate, memory: Memory) -> bool:
+def _takes_the_place(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:
     if _replaces(draft, memory):
         return True
     if candidate.replaces != memory.id or draft.state != "active" or memory.state != "active":

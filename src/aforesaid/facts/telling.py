@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import FORGOTTEN, Facts, Memory, MemoryDraft
+from aforesaid.domain.memory import FORGOTTEN, Facts, MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
@@ -56,7 +56,7 @@ class Remembered:
     """Stored, known already, or kept apart until a person approves it."""
     facts: str
     """The text of facts, as it is now."""
-    memory: Memory | None
+    memory: MemoryRecord | None
     """The single memory that was made or found."""
     reason: str = ""
     """Why it was kept apart."""
@@ -75,7 +75,7 @@ class Forgotten:
     """Whether there was something to forget."""
     facts: str
     """The text of facts that is left."""
-    memories: tuple[Memory, ...]
+    memories: tuple[MemoryRecord, ...]
     """The memories that were put away."""
 
     def __bool__(self) -> bool:
@@ -168,7 +168,7 @@ class Teller:
                 changes.append(ChangeMemory(away, "forget", actor))
         changes.append(Forget(scope, wanted, actor))
         receipt = await self._store.apply(changes)
-        put_away = tuple(result for result in receipt.results if isinstance(result, Memory))
+        put_away = tuple(result for result in receipt.results if isinstance(result, MemoryRecord))
         return Forgotten(bool(found or put_away), text, put_away)
 
     async def person(self, scope: Scope, name: str | None = None) -> Person:
@@ -288,7 +288,7 @@ def _kind_of(words: str, person: Person) -> tuple[Category, int]:
     return ("preference" if taste else "fact"), _TOLD
 
 
-def _first(known: Sequence[Memory], draft: MemoryDraft, person: Person, state: str) -> Memory | None:
+def _first(known: Sequence[MemoryRecord], draft: MemoryDraft, person: Person, state: str) -> MemoryRecord | None:
     """Return the memory in a state that says the same as a draft."""
     for memory in known:
         about_the_same = memory.subject == draft.subject or None in (memory.subject, draft.subject)
@@ -297,7 +297,7 @@ def _first(known: Sequence[Memory], draft: MemoryDraft, person: Person, state: s
     return None
 
 
-def _gives_way(memory: Memory, draft: MemoryDraft) -> bool:
+def _gives_way(memory: MemoryRecord, draft: MemoryDraft) -> bool:
     return draft.subject is not None and memory.subject == draft.subject and contradicts(draft.text, memory.text)
 
 

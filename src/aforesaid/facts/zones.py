@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from aforesaid.domain.scope import Scope
 from aforesaid.profiles import Profile
-from aforesaid.profiles.standing import TIME_ZONE, settings_of
+from aforesaid.profiles.effective import TIME_ZONE, settings_of
 from aforesaid.store import Store
 
 

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
-from aforesaid.domain.lately import Lately
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class TokenCounter:
         self.exact: Final = exact
         """Whether it is the encoding of the model that was asked for."""
         self._encoding = encoding
-        self._known: Lately[str | bytes, int] = Lately(_COUNTS)
+        self._known: TwoGenerationCache[str | bytes, int] = TwoGenerationCache(_COUNTS)
 
     def count(self, text: str) -> int:
         """Return how many tokens a text has. Counts are remembered."""

@@ -8,9 +8,12 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast, get_args
 
 from aforesaid.domain.checks import storable
-from aforesaid.domain.memory import CATEGORIES, STATES, TRUSTS, Event, Facts, Memory, MemoryVersion, check_weights
+from aforesaid.domain.memory import CATEGORIES, STATES, TRUSTS, Event, Facts, MemoryRecord, MemoryVersion, check_weights
 from aforesaid.domain.message import Message, message_id, sequence_number
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.session import Session
+from aforesaid.domain.summary import Quality, Reach, Summary, summary_text
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -23,9 +26,6 @@ from aforesaid.domain.moving import (
     VectorOf,
     draft_of,
 )
-from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.session import Session
-from aforesaid.domain.summary import Quality, Reach, Summary, summary_text
 from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.copying import NAMES
@@ -65,7 +65,7 @@ def decode(entry: object) -> Row:
     return reader(found)
 
 
-def _memory_as_dict(memory: Memory) -> dict[str, Any]:
+def _memory_as_dict(memory: MemoryRecord) -> dict[str, Any]:
     body = {each.name: getattr(memory, each.name) for each in fields(memory)}
     event = memory.event
     body["event"] = None if event is None else event._asdict()
@@ -191,7 +191,7 @@ def _memory(found: Fields) -> MemoryRow:
     return MemoryRow(_one_memory(found), tuple(versions))
 
 
-def _one_memory(found: Fields) -> Memory:
+def _one_memory(found: Fields) -> MemoryRecord:
     state = found.word("state", STATES)
     importance, priority = found.number("importance"), found.number("priority")
     check_weights(importance, priority)
@@ -202,7 +202,7 @@ def _one_memory(found: Fields) -> Memory:
     text = found.text("text")
     if not text:
         raise InvalidInput("text is empty")
-    return Memory(
+    return MemoryRecord(
         id=found.number("id", 1),
         space=found.name("space"),
         user=found.name("user"),

@@ -8,7 +8,8 @@ from typing import Final
 
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -23,7 +24,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.report import AuditEntry
 from aforesaid.errors import AforesaidError, StoreError
 from aforesaid.portability.numbers import Kind, Numbers, Runs
 from aforesaid.store import Store

@@ -15,7 +15,7 @@ from typing import IO, Any, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.portability.codec import encode
 from aforesaid.portability.copying import NAMES
 from aforesaid.portability.places import writing

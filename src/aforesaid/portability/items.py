@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.domain.words import Role
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Final
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.message import draft
-from aforesaid.domain.moving import Row
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError
 from aforesaid.portability.copying import NAMES, Intake
 from aforesaid.portability.detect import choose

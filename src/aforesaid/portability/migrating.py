@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged
 from aforesaid.portability.copying import NAMES, Intake
 from aforesaid.store import Progress, Store

@@ -7,9 +7,10 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -20,7 +21,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.session import automatic_name, opening_message
 from aforesaid.errors import NotFound
 
 Kind: TypeAlias = Literal["message", "summary", "memory"]
@@ -156,7 +156,7 @@ class Numbers:
                 self.successors.append(SuccessorRow(space, row.memory.id, None if current else revision, by))
         return MemoryRow(memory, versions)
 
-    def _with_successor(self, memory: Memory) -> Memory:
+    def _with_successor(self, memory: MemoryRecord) -> MemoryRecord:
         if memory.superseded_by is None:
             return memory
         return replace(memory, superseded_by=self.runs("memory", memory.space).get(memory.superseded_by))

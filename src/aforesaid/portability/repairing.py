@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from aforesaid.domain.moving import Row
 from aforesaid.domain.report import Verification
+from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreError
 from aforesaid.portability.copying import NAMES, Intake
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store

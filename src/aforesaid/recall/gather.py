@@ -14,10 +14,10 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Within
 from aforesaid.errors import ModelError
-from aforesaid.models.embed import Embedder, LatelyEmbedder, Vectors
-from aforesaid.recall.asking import Asking
+from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
 from aforesaid.recall.candidates import Candidates, Usual, candidates_of, neighbours
 from aforesaid.recall.question import Question, without
+from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.terms import words_of
@@ -88,7 +88,7 @@ class Gatherer:
         """
         place = _place(scope, within)
         guess = _without_names(query, self._speakers.get(place))
-        if guess is not None and guess.strip() and isinstance(self._embedder, LatelyEmbedder):
+        if guess is not None and guess.strip() and isinstance(self._embedder, CachingEmbedder):
             self._embedder.expect(guess)
         vector = None if guess is None else begin(self._embed(guess))
         matches = begin(self._store.match_text(scope, query, within=within, embedder=self._vectors_of))
@@ -99,7 +99,7 @@ class Gatherer:
         """The name by which the store knows the vectors."""
         return None if self._embedder is None else self._embedder.name
 
-    async def gather(self, scope: Scope, asking: Asking, begun: Begun | None = None) -> Gathered:
+    async def gather(self, scope: Scope, asking: SearchRequest, begun: Begun | None = None) -> Gathered:
         """Return the messages that one of the arms found, with what is known of them but their texts.
 
         `begun` is the same search, where it has begun already.
@@ -121,7 +121,7 @@ class Gatherer:
         candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, usual)
         return Gathered(candidates, vector, matches.notes)
 
-    async def read(self, scope: Scope, asking: Asking, candidates: Candidates, chosen: Sequence[int]) -> Reading:
+    async def read(self, scope: Scope, asking: SearchRequest, candidates: Candidates, chosen: Sequence[int]) -> Reading:
         """Return the chosen candidates, by their places in order, with what they say."""
         import numpy as np  # noqa: PLC0415
 
@@ -154,7 +154,14 @@ class Gatherer:
         return first
 
     async def _compare(
-        self, scope: Scope, asking: Asking, vector: Vectors, many: int, matches: TextMatches, rows: Rows, dense: Numbers
+        self,
+        scope: Scope,
+        asking: SearchRequest,
+        vector: Vectors,
+        many: int,
+        matches: TextMatches,
+        rows: Rows,
+        dense: Numbers,
     ) -> tuple[Rows, Usual]:
         """Return the candidates of both arms; put the similarity of what was compared into `dense`."""
         import numpy as np  # noqa: PLC0415

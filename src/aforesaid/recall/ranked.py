@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.making import maker
 from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
 from aforesaid.store.ranking import have
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
     from aforesaid.store.columns import Columns
 
-_hit: Final = maker(Hit)
+_hit: Final = fast_constructor(Hit)
 
 
 def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:

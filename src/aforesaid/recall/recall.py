@@ -12,12 +12,12 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Within
 from aforesaid.models.embed import Embedder
-from aforesaid.recall.asking import Asking
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
 from aforesaid.recall.gather import Begun, Gathered, Gatherer
 from aforesaid.recall.notes import note_hits
 from aforesaid.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
+from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store
 
 _READ: Final = 50
@@ -45,7 +45,7 @@ class Recall:
     async def search(
         self,
         scope: Scope,
-        asking: Asking,
+        asking: SearchRequest,
         beside: Callable[[], Awaitable[frozenset[int]]] | None = None,
         begun: Begun | None = None,
     ) -> list[Hit]:
@@ -71,12 +71,12 @@ class Recall:
             hits.sort(key=lambda hit: -hit.score)
         return _wanted(hits, asking)
 
-    async def candidates(self, scope: Scope, asking: Asking) -> Candidates:
+    async def candidates(self, scope: Scope, asking: SearchRequest) -> Candidates:
         """Return all messages that may be the answer, with their texts: what weights are fitted to."""
         found = (await self._gatherer.gather(scope, asking)).candidates
         return (await self._gatherer.read(scope, asking, found, range(len(found.rows)))).candidates
 
-    async def _messages(self, scope: Scope, asking: Asking, candidates: Candidates, kind: Kind) -> list[Hit]:
+    async def _messages(self, scope: Scope, asking: SearchRequest, candidates: Candidates, kind: Kind) -> list[Hit]:
         parts = (
             fuse(candidates, kind, textual=False)
             if asking.arms == "all"
@@ -104,7 +104,7 @@ class Recall:
         return hits
 
     async def _around(
-        self, scope: Scope, asking: Asking, candidates: Candidates, groups: Sequence[Sequence[int]]
+        self, scope: Scope, asking: SearchRequest, candidates: Candidates, groups: Sequence[Sequence[int]]
     ) -> dict[int, list[Message]]:
         """Return the messages around the first of each group, where they are asked for."""
         if not asking.around:
@@ -118,7 +118,7 @@ class Recall:
         found = {message.seq: message for message in await self._store.pick(scope, wanted, within=asking.within)}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
-    async def _notes(self, scope: Scope, asking: Asking, gathered: Gathered, kind: Kind) -> list[Hit]:
+    async def _notes(self, scope: Scope, asking: SearchRequest, gathered: Gathered, kind: Kind) -> list[Hit]:
         name = "" if self._embedder is None else self._embedder.name
         found = await self._store.search_notes(scope, asking.query, name, gathered.vector, limit=2 * asking.limit)
         return note_hits(
@@ -126,7 +126,7 @@ class Recall:
         )
 
 
-def _not_beside(asking: Asking, candidates: Candidates, places: list[int]) -> list[int]:
+def _not_beside(asking: SearchRequest, candidates: Candidates, places: list[int]) -> list[int]:
     """Leave out what is not wanted, as far as it is known by its number."""
     if not asking.beside or "session" in asking.kinds:
         return places
@@ -134,7 +134,7 @@ def _not_beside(asking: Asking, candidates: Candidates, places: list[int]) -> li
     return [place for place in places if not there[place]]
 
 
-def _wanted(hits: Sequence[Hit], asking: Asking) -> list[Hit]:
+def _wanted(hits: Sequence[Hit], asking: SearchRequest) -> list[Hit]:
     """Leave out what is not wanted, and stop at the limit."""
     least = asking.similarity
     return [

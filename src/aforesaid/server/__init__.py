@@ -8,10 +8,10 @@ Who asks, and whose memory it is
     the cookie that the ready link sets. `auth.Credential` says who it is, what they may do (`admin`, `app`, `reader`)
     and in which space. Routes declare what they need and get it passed:
 
-        from aforesaid.server.needs import Admin, App, Reader, TheMemory
+        from aforesaid.server.dependencies import Admin, App, Reader, MemoryDep
 
         @router.get("/api/…")
-        async def route(who: Reader, memory: TheMemory) -> …:
+        async def route(who: Reader, memory: MemoryDep) -> …:
             person = who.person(memory, "ann")      # a UserMemory inside the credential's space; audited
 
     `who.person` is the only way from a request to a user: it takes the space from the credential.
@@ -23,7 +23,7 @@ Where the control panel goes
         from aforesaid.server.pages import page
 
         @router.get("/users")
-        async def users(request: Request, who: Reader, memory: TheMemory) -> Response:
+        async def users(request: Request, who: Reader, memory: MemoryDep) -> Response:
             return page(request, "users.html", users=await memory.users(who.space_of(None)))
 
     Every template knows `who` (the credential), `csrf` (the token) and `version`. A browser that is not signed in is

@@ -18,10 +18,10 @@ from aforesaid.memory import Memory
 from aforesaid.models.redact import guard_logs, hide
 from aforesaid.server import api, panel, problems, signin, status
 from aforesaid.server.auth import Keys, Sessions
+from aforesaid.server.dependencies import AppState
 from aforesaid.server.describe import describe
 from aforesaid.server.guard import Access, Headers, Hosts, Rates, Sizes
 from aforesaid.server.metrics import HttpMetrics
-from aforesaid.server.needs import Served
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import routes as proxy
@@ -32,7 +32,7 @@ _log: Final = logging.getLogger("aforesaid.server")
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
-    here: Served = app.state.served
+    here: AppState = app.state.served
     # What finds things by meaning and counts tokens takes seconds to load; better now than when somebody waits.
     here.finish(_warm_up(here.memory))
     async with agents.session_manager.run() if agents is not None else nullcontext():
@@ -74,7 +74,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         redirect_slashes=False,
     )
     rates = Rates(chosen.serving.requests_per_second, chosen.serving.burst)
-    app.state.served = Served(memory, chosen, keys, Sessions(keys), http, rates)
+    app.state.served = AppState(memory, chosen, keys, Sessions(keys), http, rates)
     hide(app.state.served.link)
     guard_logs()
     problems.install(app)

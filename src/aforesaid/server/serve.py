@@ -17,7 +17,7 @@ import uvicorn
 from aforesaid.errors import AforesaidError
 from aforesaid.memory import Memory
 from aforesaid.server.app import create_app
-from aforesaid.server.needs import Served
+from aforesaid.server.dependencies import AppState
 from aforesaid.server.options import ServerOptions
 
 _PATIENCE_SECONDS: Final = 30
@@ -40,7 +40,7 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
         port: int = listening.getsockname()[1]
         known = replace(options, serving=replace(options.serving, port=port))
         app = create_app(memory, known)
-        here: Served = app.state.served
+        here: AppState = app.state.served
         config = uvicorn.Config(
             app,
             lifespan="on",
@@ -55,7 +55,7 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
 class _Server(uvicorn.Server):
     """A server that says when it is ready and when it stops, and returns when it has stopped."""
 
-    def __init__(self, config: uvicorn.Config, here: Served, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, here: AppState, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._here = here
         self._ready = ready
@@ -101,7 +101,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _link(options: ServerOptions, here: Served) -> str:
+def _link(options: ServerOptions, here: AppState) -> str:
     host = options.serving.host
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     address = f"http://{shown}:{options.serving.port}/"

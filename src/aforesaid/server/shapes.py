@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from aforesaid.context import Context
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.session import Session
 from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SessionState, Trust
 
@@ -64,7 +64,7 @@ class MemoryShape(Shape):
     revision: int = Field(description="Grows with every change; the ETag of the memory.")
 
     @classmethod
-    def of(cls, memory: Memory) -> Self:
+    def of(cls, memory: MemoryRecord) -> Self:
         """Show a memory under the names of the documented table."""
         return cls(
             user_name=memory.user,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from aforesaid.server.auth.sessions import LASTS_SECONDS
-from aforesaid.server.needs import Here, Reader, Served, guard_guesses
+from aforesaid.server.dependencies import AppState, Here, Reader, guard_guesses
 from aforesaid.server.pages import page
 
 router = APIRouter(include_in_schema=False)
@@ -42,7 +42,7 @@ async def sign_out(request: Request, here: Here, _: Reader) -> Response:
     return answer
 
 
-def _enter(request: Request, here: Served, token: str, after: str) -> Response:
+def _enter(request: Request, here: AppState, token: str, after: str) -> Response:
     caller = guard_guesses(request)
     who = here.credential_of(token)
     if who is None:

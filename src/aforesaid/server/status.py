@@ -8,8 +8,8 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
+from aforesaid.server.dependencies import Here, Overseer
 from aforesaid.server.metrics import exposition
-from aforesaid.server.needs import Here, Overseer
 from aforesaid.server.problems import declared
 
 router = APIRouter(tags=["operation"])

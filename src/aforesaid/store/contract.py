@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Purged, Row
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
@@ -33,6 +32,7 @@ from aforesaid.domain.retention import Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.domain.words import Timely, Within
 from aforesaid.store.ranking import TextMatches
@@ -120,10 +120,10 @@ class Store(Protocol):
     async def backlog(self, policy: str, due_by: int) -> Backlog:
         """Return how much a policy has to do by a moment, and how much of it fails."""
 
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[MemoryRecord]:
         """Return the user's memories, most important first, newest first among equals."""
 
-    async def memory(self, scope: Scope, memory: int) -> Memory:
+    async def memory(self, scope: Scope, memory: int) -> MemoryRecord:
         """Return one of the user's memories, in whatever state, or raise NotFound."""
 
     async def memories_in(
@@ -135,7 +135,7 @@ class Store(Protocol):
         category: str | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest `limit` memories of a space with an id below `before`, newest first: of all users, or one.
 
         For whoever looks after a space as a whole.
@@ -144,7 +144,7 @@ class Store(Protocol):
     async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first."""
 
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
         """Return active memories, of all spaces, whose time has come at a moment, oldest first."""
 
     async def facts_versions(self, scope: Scope) -> list[Facts]:

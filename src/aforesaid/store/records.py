@@ -9,15 +9,15 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.making import maker
-from aforesaid.domain.memory import Event, Memory, MemoryDraft
+from aforesaid.domain.fast_constructor import fast_constructor
+from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.message import Message, message_id
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Quality, Summary
 
 Row = tuple[Any, ...]
 
-_message: Final = maker(Message)
+_message: Final = fast_constructor(Message)
 
 MEMORY: Final = (
     "category", "text", "importance", "tags", "active", "state", "priority", "speaker", "subject", "event_start",
@@ -111,12 +111,12 @@ def session(row: Row) -> Session:
 
 def memory(
     number: int, space: str, user: str, created: int, revision: int, sources: Sequence[int], it: Mapping[str, Any]
-) -> Memory:
+) -> MemoryRecord:
     """Make a memory of its columns: those of MEMORY in `it`, its tags as a list."""
     event = None
     if it["event_start"] is not None:
         event = Event(moment(it["event_start"]), moment(it["event_end"]), bool(it["event_timed"]))
-    return Memory(
+    return MemoryRecord(
         id=number,
         space=space,
         user=user,
@@ -147,7 +147,7 @@ def memory(
     )
 
 
-def memory_values(memory: Memory, tags: object, speaker: object) -> Row:
+def memory_values(memory: MemoryRecord, tags: object, speaker: object) -> Row:
     """Return the columns of MEMORY; tags and speaker as the store writes them."""
     since, seen = number_of(memory.valid_from), number_of(memory.seen_at)
     delivered = _optional_number(memory.delivered_at)
@@ -160,7 +160,7 @@ def draft_values(draft: MemoryDraft, since: int, tags: object, speaker: object) 
 
 
 def _values(
-    it: Memory | MemoryDraft,
+    it: MemoryRecord | MemoryDraft,
     tags: object,
     speaker: object,
     since: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 
 
 @dataclass(frozen=True, slots=True)

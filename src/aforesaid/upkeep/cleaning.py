@@ -24,7 +24,7 @@ from aforesaid.domain.retention import DISCARDABLE, Cleaned, Cleanup, Discard, D
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import AforesaidError, SourcesChanged
-from aforesaid.profiles.standing import settings_of
+from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
 from aforesaid.tasks import end
 from aforesaid.telemetry import Metrics

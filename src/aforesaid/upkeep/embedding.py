@@ -21,7 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import ModelError, StoreError
-from aforesaid.models.embed import Embedder, LatelyEmbedder, RemoteEmbedder, Vectors
+from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
 from aforesaid.models.health import shown
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.background import Background
@@ -72,7 +72,7 @@ class Embedding:
         if self._embedder is None:
             return Component("embedder", "active", None, (), (("model", "none"),))
         facts = [("model", self._embedder.name)]
-        asked = self._embedder.inner if isinstance(self._embedder, LatelyEmbedder) else self._embedder
+        asked = self._embedder.inner if isinstance(self._embedder, CachingEmbedder) else self._embedder
         if isinstance(asked, RemoteEmbedder):
             facts.append(("server", shown(asked.state())))
         waiting = await self._waiting(self._embedder.name)

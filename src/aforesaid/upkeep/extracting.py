@@ -23,7 +23,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
-from aforesaid.profiles.standing import settings_of
+from aforesaid.profiles.effective import settings_of
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.background import Background
 from aforesaid.upkeep.part import Done, metered

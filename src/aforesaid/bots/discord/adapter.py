@@ -15,8 +15,8 @@ from typing import Any, Final
 import discord
 
 from aforesaid.assistant import CALLED, Answer, Button, File
+from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Pressed
-from aforesaid.bots.desk import Desk
 from aforesaid.bots.discord.client import Client
 from aforesaid.bots.discord.missed import missed
 from aforesaid.bots.discord.reading import SPACE, People, address_in, read_edit, read_message
@@ -52,13 +52,13 @@ class Discord:
         self._token = settings.token
         self._called = (*called, *CALLED)
         self._people = People()
-        self._desk: Desk | None = None
+        self._desk: BotSession | None = None
         self._in_order = asyncio.Lock()
         self._caught_up = asyncio.Event()
         """Before it is read what was missed, what comes in has to wait: it belongs behind."""
         self.client = Client(self)
 
-    def attach(self, desk: Desk) -> None:
+    def attach(self, desk: BotSession) -> None:
         """Hand everything in at this desk from now on."""
         self._desk = desk
 
@@ -70,7 +70,7 @@ class Discord:
             await self.client.login(self._token)
         return self._me.name
 
-    async def listen(self, desk: Desk) -> None:
+    async def listen(self, desk: BotSession) -> None:
         """Take in what happens, until the connection is lost. Whoever calls it again also gets what was missed."""
         self.attach(desk)
         self._caught_up.clear()
@@ -79,7 +79,7 @@ class Discord:
                 await self.client.connect(reconnect=False)
         finally:
             # It stays open for what is still to be said; `close` closes it.
-            desk.tally.connected = False
+            desk.stats.connected = False
         raise PlatformUnavailable("Discord closed the connection")
 
     async def send(
@@ -139,12 +139,12 @@ class Discord:
     def away(self) -> None:
         """Hold back what comes in."""
         self._caught_up.clear()
-        self._taking.tally.connected = False
-        self._taking.tally.reconnections += 1
+        self._taking.stats.connected = False
+        self._taking.stats.reconnections += 1
 
     def back(self) -> None:
         """Take in again what comes in."""
-        self._taking.tally.well()
+        self._taking.stats.mark_ok()
         self._caught_up.set()
 
     async def take(self, message: discord.Message) -> None:
@@ -206,7 +206,7 @@ class Discord:
         if answer.file is not None:
             file = discord.File(BytesIO(answer.file.content), answer.file.name)
             await interaction.followup.send(file=file, ephemeral=True)
-        self._taking.tally.well()
+        self._taking.stats.mark_ok()
 
     async def _channel(self, to: Address) -> discord.abc.Messageable:
         if self.client.is_closed():
@@ -234,7 +234,7 @@ class Discord:
         return address_in(interaction.guild_id, channel, interaction.user.id)
 
     @property
-    def _taking(self) -> Desk:
+    def _taking(self) -> BotSession:
         if self._desk is None:
             raise PlatformRefused("something came in before the bot was listening")
         return self._desk

@@ -23,7 +23,7 @@ from aforesaid.bots.mumble.messages import UserState
 from aforesaid.bots.mumble.pace import Pace
 from aforesaid.bots.mumble.people import Person
 from aforesaid.bots.mumble.sound import check_library
-from aforesaid.bots.mumble.speakable import speakable
+from aforesaid.bots.mumble.speech_text import speech_text
 from aforesaid.bots.mumble.voice import Audience, Voice
 from aforesaid.bots.splitting import split, units
 from aforesaid.domain.report import Component
@@ -33,7 +33,7 @@ from aforesaid.settings import MumbleSettings
 from aforesaid.tasks import end
 
 if TYPE_CHECKING:
-    from aforesaid.bots.desk import Desk
+    from aforesaid.bots.bot_session import BotSession
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -66,7 +66,7 @@ class Mumble:
         self._speech = speech
         self._pace = pace or Pace()
         self._link: Link | None = None
-        self._desk: Desk | None = None
+        self._desk: BotSession | None = None
         self._voice = None if speech is None or not speech.hears else Voice(speech, self._understood, self._note)
         if speech is not None and (speech.hears or speech.speaks):
             check_library()
@@ -96,7 +96,7 @@ class Mumble:
             raise
         return link.me.name or self._name
 
-    async def listen(self, desk: Desk) -> None:
+    async def listen(self, desk: BotSession) -> None:
         """Hand in what is written and said, until the connection is lost."""
         link = self._connected()
         self._desk = desk
@@ -112,7 +112,7 @@ class Mumble:
                         self._voice.forget(event.person)
                     case Denied():
                         _log.warning("the Mumble server did not allow something: %s", event.why)
-                        desk.tally.failed(f"the server did not allow something: {event.why}")
+                        desk.stats.failed(f"the server did not allow something: {event.why}")
         except asyncio.CancelledError:
             if self._voice is not None:
                 await self._voice.finish()
@@ -255,7 +255,7 @@ class Mumble:
         audience = None if to.thread is not None else self._session(to.user)
         if self._voice is None or (to.thread is None and audience is None):
             return text
-        spoken = speakable(text)
+        spoken = speech_text(text)
         if not spoken.pieces:
             return text
         unspoken = await self._voice.speak(spoken.pieces, audience)

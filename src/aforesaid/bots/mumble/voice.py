@@ -11,13 +11,13 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from aforesaid.bots.lanes import Lanes
 from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.ears import Ear, Utterance
 from aforesaid.bots.mumble.link import Link, Spoke
-from aforesaid.bots.mumble.mouth import Mouth
 from aforesaid.bots.mumble.people import Person
 from aforesaid.bots.mumble.sound import as_opus, as_wav
+from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
+from aforesaid.bots.mumble.speech_output import SpeechOutput
+from aforesaid.bots.per_thread_queue import PerThreadQueue
 from aforesaid.errors import ModelError
 
 if TYPE_CHECKING:
@@ -55,15 +55,15 @@ class Voice:
         self._understood = understood
         self._tell = tell
         self._link: Link | None = None
-        self._mouth: Mouth | None = None
-        self._ears: dict[int, tuple[Person, Ear]] = {}
-        self._lanes = Lanes(_AT_ONCE)
+        self._speech_output: SpeechOutput | None = None
+        self._ears: dict[int, tuple[Person, SpeechInput]] = {}
+        self._queue = PerThreadQueue(_AT_ONCE)
         self._told_deaf: set[Audience] = set()
         self._told_mute: dict[Audience, str] = {}
 
     def attach(self, link: Link) -> None:
         """Use another connection from now on."""
-        self._link, self._mouth = link, Mouth(link)
+        self._link, self._speech_output = link, SpeechOutput(link)
         self._ears.clear()
         # Sessions are numbered anew.
         self._told_deaf.clear()
@@ -72,7 +72,7 @@ class Voice:
     def hear(self, event: Spoke) -> None:
         """Take in a moment of somebody's voice."""
         session = event.person.session
-        _, ear = self._ears.get(session) or (event.person, Ear())
+        _, ear = self._ears.get(session) or (event.person, SpeechInput())
         self._ears[session] = event.person, ear
         self._said(event.person, ear.take(event.packet, asyncio.get_running_loop().time()))
 
@@ -92,22 +92,22 @@ class Voice:
 
     async def idle(self) -> None:
         """Wait until everything is understood that was said."""
-        await self._lanes.idle()
+        await self._queue.idle()
 
     async def finish(self) -> None:
         """Understand what was said, for a moment, and give up on the rest."""
-        left = await self._lanes.finish(_PATIENCE)
+        left = await self._queue.finish(_PATIENCE)
         if left:
             _log.warning("%d utterances were not understood, because the bot stopped", left)
 
     async def speak(self, pieces: tuple[str, ...], audience: Audience) -> str:
         """Speak; return what could not be spoken and has to be written. Raises PlatformError."""
-        if self._link is None or self._mouth is None or not self._speech.speaks:
+        if self._link is None or self._speech_output is None or not self._speech.speaks:
             return " ".join(pieces)
         if self._link.me.silenced:
             await self._tell_once(audience, _SILENCED, "")
             return " ".join(pieces)
-        made = [asyncio.create_task(self._sound(self._mouth, pieces[0]))]
+        made = [asyncio.create_task(self._sound(self._speech_output, pieces[0]))]
         for number in range(len(pieces)):
             try:
                 sound = await made[number]
@@ -115,9 +115,9 @@ class Voice:
                 await self._tell_once(audience, _MUTE, str(error))
                 return " ".join(pieces[number:])
             if number + 1 < len(pieces):
-                made.append(asyncio.create_task(self._sound(self._mouth, pieces[number + 1])))
+                made.append(asyncio.create_task(self._sound(self._speech_output, pieces[number + 1])))
             try:
-                await self._mouth.speak(sound, whisper_to=audience)
+                await self._speech_output.speak(sound, whisper_to=audience)
             except BaseException:
                 made[-1].cancel()
                 raise
@@ -133,11 +133,11 @@ class Voice:
         if utterance is None:
             return
         audience = self.audience(person, utterance)
-        if self._lanes.waiting(person.session) >= _MOST_WAITING:
+        if self._queue.waiting(person.session) >= _MOST_WAITING:
             _log.warning("%s says more than can be listened to", person.id)
-            self._lanes.add(("told", audience), lambda: self._deaf(audience, "more is said than I can listen to"))
+            self._queue.add(("told", audience), lambda: self._deaf(audience, "more is said than I can listen to"))
             return
-        self._lanes.add(person.session, lambda: self._understand(person, audience, utterance))
+        self._queue.add(person.session, lambda: self._understand(person, audience, utterance))
 
     async def _understand(self, person: Person, audience: Audience, utterance: Utterance) -> None:
         try:
@@ -162,6 +162,6 @@ class Voice:
             self._told_mute[audience] = notice
             await self._tell(audience, notice.format(why))
 
-    async def _sound(self, mouth: Mouth, text: str) -> list[bytes]:
+    async def _sound(self, mouth: SpeechOutput, text: str) -> list[bytes]:
         sound = await self._speech.speak(text)
         return await asyncio.to_thread(as_opus, sound, mouth.bits_per_second)

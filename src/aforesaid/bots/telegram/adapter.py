@@ -29,8 +29,8 @@ from aiogram.utils.token import TokenValidationError
 from pydantic import ValidationError
 
 from aforesaid.assistant import CALLED, Button, File
+from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Pressed
-from aforesaid.bots.desk import Desk
 from aforesaid.bots.telegram.formatting import formatted
 from aforesaid.bots.telegram.reading import (
     SPACE,
@@ -107,7 +107,7 @@ class Telegram:
         self._called = tuple(dict.fromkeys((*self._called, self._me.first_name, self._me.username or CALLED[0])))
         return f"@{self._me.username}"
 
-    async def listen(self, desk: Desk) -> None:
+    async def listen(self, desk: BotSession) -> None:
         """Take in updates, by asking for them or by being called."""
         self._memory = desk.memory
         await self._remember_moves(desk.memory)
@@ -169,7 +169,7 @@ class Telegram:
         """Hang up."""
         await self._bot.session.close()
 
-    async def _poll(self, desk: Desk) -> None:
+    async def _poll(self, desk: BotSession) -> None:
         """Ask for updates. One is confirmed by asking for the next, when it is stored: what is lost comes again."""
         with in_words():
             await self._bot.delete_webhook(drop_pending_updates=False)
@@ -182,12 +182,12 @@ class Telegram:
                     allowed_updates=_UPDATES,
                     request_timeout=self._poll_seconds + int(_TIMEOUT),
                 )
-            desk.tally.well()
+            desk.stats.mark_ok()
             for update in updates:
                 await self._take(update, desk)
                 offset = update.update_id + 1
 
-    async def _be_called(self, address: str, desk: Desk) -> None:
+    async def _be_called(self, address: str, desk: BotSession) -> None:
         secret = self._settings.webhook_secret or secrets.token_urlsafe(32)
 
         async def take(raw: dict[str, Any]) -> None:
@@ -199,14 +199,14 @@ class Telegram:
                 return
             async with self._in_order:
                 await self._take(update, desk)
-            desk.tally.well()
+            desk.stats.mark_ok()
 
         async with webhook(self._settings.listen, urlsplit(address).path or "/", secret, take) as self.port:
             with in_words():
                 await self._bot.set_webhook(address, secret_token=secret, allowed_updates=_UPDATES)
             await asyncio.Event().wait()
 
-    async def _take(self, update: Update, desk: Desk) -> None:
+    async def _take(self, update: Update, desk: BotSession) -> None:
         """Hand in one update. One that cannot be handled is told and passed over: it must not come again forever."""
         try:
             if update.message is not None and self._me is not None:
@@ -223,9 +223,9 @@ class Telegram:
                 await self._take_press(update.callback_query, desk)
         except Exception:
             _log.exception("the update %d of Telegram could not be handled", update.update_id)
-            desk.tally.failed(f"the update {update.update_id} could not be handled")
+            desk.stats.failed(f"the update {update.update_id} could not be handled")
 
-    async def _take_press(self, query: CallbackQuery, desk: Desk) -> None:
+    async def _take_press(self, query: CallbackQuery, desk: BotSession) -> None:
         try:
             with in_words():
                 await self._bot.answer_callback_query(query.id)

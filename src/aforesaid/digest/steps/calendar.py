@@ -21,7 +21,7 @@ from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.domain.summary_change import Settle
 from aforesaid.models.prompts import name_speakers
-from aforesaid.profiles.standing import settings_of
+from aforesaid.profiles.effective import settings_of
 
 _CHARACTERS: Final = 60_000
 """So much text of a day fits into one call; a day that is longer takes several."""

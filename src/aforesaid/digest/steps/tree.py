@@ -12,7 +12,7 @@ from aforesaid.digest.tree import Open, TreeLedger, TreeRules
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERY
-from aforesaid.profiles.standing import settings_of
+from aforesaid.profiles.effective import settings_of
 
 _PER_TURN: Final = 8
 _LEAST_READ: Final = 200

@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio
 
-from aforesaid.domain.memory import Memory as Learned
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import ModelError
 from aforesaid.evaluation.conversation import Count, counts
 from aforesaid.evaluation.memories.cases import Case, CaseSet
@@ -124,7 +124,7 @@ async def _recall(memory: Memory, cases: Sequence[Case], progress: Progress) -> 
 
 def _sum_up(
     cases: CaseSet,
-    learned: dict[str, list[Learned]],
+    learned: dict[str, list[MemoryRecord]],
     places: dict[int, str],
     recalled: list[float] | None,
     samples: int,
@@ -162,16 +162,16 @@ def _sum_up(
     )
 
 
-def _by_turn(memories: Sequence[Learned], places: dict[int, str]) -> dict[str, list[Learned]]:
+def _by_turn(memories: Sequence[MemoryRecord], places: dict[int, str]) -> dict[str, list[MemoryRecord]]:
     """Return the memories by the turns that they were learned from."""
-    found: dict[str, list[Learned]] = {}
+    found: dict[str, list[MemoryRecord]] = {}
     for memory in memories:
         for source in memory.sources:
             found.setdefault(places[source], []).append(memory)
     return found
 
 
-def _compare(case: Case, by_turn: dict[str, list[Learned]], tally: Counter[str]) -> None:
+def _compare(case: Case, by_turn: dict[str, list[MemoryRecord]], tally: Counter[str]) -> None:
     for label in case.labels:
         memories = by_turn.get(label.turn, [])
         tally["found"] += bool(memories)

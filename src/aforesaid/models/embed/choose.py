@@ -7,17 +7,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput
-from aforesaid.models.embed.apart import ApartEmbedder
 from aforesaid.models.embed.contract import Embedder
 from aforesaid.models.embed.deterministic import DeterministicEmbedder
 from aforesaid.models.embed.local import LocalEmbedder
 from aforesaid.models.embed.metered import MeteredEmbedder
+from aforesaid.models.embed.process import SubprocessEmbedder
 from aforesaid.models.embed.remote import RemoteEmbedder
 from aforesaid.settings import Choice, Settings
 from aforesaid.telemetry import Metrics
 
 LOCAL: Final = "local"
-APART: Final = "apart"
+PROCESS: Final = "process"
 NONE: Final = "none"
 _OPENAI: Final = "api.openai.com"
 
@@ -27,7 +27,7 @@ def choose_embedder(
 ) -> Embedder | None:
     """Return the embedder of a name; `none` for keyword search alone.
 
-    `local` (the default), `apart` (the same in a process of its own), `deterministic`, `none`, `PROVIDER:MODEL` of a
+    `local` (the default), `process` (the same in a process of its own), `deterministic`, `none`, `PROVIDER:MODEL` of a
     provider in the settings, or `MODEL@BASE_URL` for any server that speaks OpenAI's API. Without a name, the settings
     decide: their `embedder`, else the model that they name for `embed`. Without settings, AFORESAID_EMBEDDER does.
     """
@@ -40,7 +40,7 @@ def choose_embedder(
 def embedder_of_a_server(settings: Settings) -> str | None:
     """Return which embedder a server has where nobody named one; None where somebody did."""
     named = settings.embedder or os.environ.get("AFORESAID_EMBEDDER") or settings.route("embed").chain
-    return None if named else APART
+    return None if named else PROCESS
 
 
 def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:
@@ -64,8 +64,8 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
         return None
     if wanted == LOCAL:
         return LocalEmbedder()
-    if wanted == APART:
-        return ApartEmbedder()
+    if wanted == PROCESS:
+        return SubprocessEmbedder()
     if wanted == "deterministic":
         return DeterministicEmbedder()
     provider, colon, model = wanted.partition(":")
@@ -74,7 +74,7 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
     model, separator, url = wanted.partition("@")
     if not separator or not model or not url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"unknown embedder {wanted!r}; use local, apart, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
+            f"unknown embedder {wanted!r}; use local, process, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
         )
     # A key is shown to those who gave it out alone.
     key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI else None

@@ -1,4 +1,4 @@
-"""What the process of `ApartEmbedder` runs."""
+"""What the process of `SubprocessEmbedder` runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import signal
 import sys
 from typing import IO, Any
 
-from aforesaid.models.embed.apart import FAILED, LENGTH, SHAPE
 from aforesaid.models.embed.local import load_encoder
+from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
 
 
 def serve(heard: IO[bytes], sent: IO[bytes]) -> None:

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import IO
 
 from aforesaid.domain import checks
-from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY, Memory
-from aforesaid.domain.moving import MemoryRow
+from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
+from aforesaid.domain.transfer import MemoryRow
 from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.fields import Fields
@@ -91,14 +91,14 @@ def _memory(found: Fields, where: str, reading: Reading) -> Item:
     return Placed(where, MemoryRow(_as_memory(text, user, known, found, reading)))
 
 
-def _as_memory(text: str, user: str, known: datetime, found: Fields, reading: Reading) -> Memory:
+def _as_memory(text: str, user: str, known: datetime, found: Fields, reading: Reading) -> MemoryRecord:
     metadata = Fields(found.raw("metadata") or {}, "metadata")
     words = [*found.items("categories"), metadata.raw("category"), found.raw("category")]
     tags = tuple(dict.fromkeys(word for word in words if isinstance(word, str) and word))[:_TAGS]
     category: Category = next((each for each in CATEGORIES if each in tags), "other")
     seen = any_moment(found.raw("updated_at"), "updated_at", reading.zone) or known
     expires = any_moment(found.raw("expiration_date"), "expiration_date", reading.zone)
-    return Memory(
+    return MemoryRecord(
         id=1,
         space=reading.space,
         user=user,

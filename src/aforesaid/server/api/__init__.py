@@ -12,12 +12,12 @@ from aforesaid.server.api import (
     keys,
     memories,
     messages,
-    moving,
     search,
     sessions,
     settings,
     stats,
     summaries,
+    transfer,
     users,
 )
 from aforesaid.server.problems import declared
@@ -36,7 +36,7 @@ for _resource in (
     settings,
     audit,
     events,
-    moving,
+    transfer,
     keys,
 ):
     router.include_router(_resource.router)

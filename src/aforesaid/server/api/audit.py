@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field, field_validator
 
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.server.api.asking import Limit, SpaceQuery, UserQuery
-from aforesaid.server.needs import Admin, TheMemory
+from aforesaid.server.api.params import Limit, SpaceQuery, UserQuery
+from aforesaid.server.dependencies import Admin, MemoryDep
 from aforesaid.server.shapes import Shape
 
 router = APIRouter(tags=["audit"])
@@ -40,7 +40,7 @@ class Audit(BaseModel):
 
 @router.get("/audit", summary="Read the audit log")
 async def read_audit(
-    who: Admin, memory: TheMemory, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
+    who: Admin, memory: MemoryDep, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
 ) -> Audit:
     """Return who saw and who changed what is known about a user; without one, who changed the settings of the space.
 

@@ -6,8 +6,8 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
-from aforesaid.server.api.asking import Moment, OfUser, SpaceQuery
-from aforesaid.server.needs import Reader, TheMemory
+from aforesaid.server.api.params import Moment, OfUser, SpaceQuery
+from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.shapes import ContextShape
 
 router = APIRouter(tags=["context"])
@@ -27,7 +27,7 @@ class ContextWanted(OfUser):
 
 
 @router.post("/context", summary="Make a context")
-async def make_context(who: Reader, memory: TheMemory, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
+async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
     """Return what to send to a model that is to answer a message: never more than the budget. No model is asked."""
     person = wanted.person(who, memory, space)
     made = await person.context(

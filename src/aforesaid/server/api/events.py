@@ -12,8 +12,8 @@ from starlette.responses import StreamingResponse
 
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
-from aforesaid.server.api.asking import Person
-from aforesaid.server.needs import Here, Served
+from aforesaid.server.api.params import Person
+from aforesaid.server.dependencies import AppState, Here
 from aforesaid.server.shapes import MessageShape
 from aforesaid.store import Store
 
@@ -52,7 +52,7 @@ async def events(
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-async def _follow(here: Served, person: UserMemory, seq: int, entry: int) -> AsyncIterator[bytes]:
+async def _follow(here: AppState, person: UserMemory, seq: int, entry: int) -> AsyncIterator[bytes]:
     """Look again and again, from where the caller was."""
     store = here.memory.store
     quiet = 0

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
-from aforesaid.server.api.asking import Identifier, OfUser, Person, SpaceQuery
 from aforesaid.server.api.once import IdempotencyKey, Once
-from aforesaid.server.needs import App, TheMemory
+from aforesaid.server.api.params import Identifier, OfUser, Person, SpaceQuery
+from aforesaid.server.dependencies import App, MemoryDep
 from aforesaid.server.shapes import MemoryShape, Shape
 
 router = APIRouter(tags=["facts"])
@@ -80,7 +80,7 @@ async def read_facts(person: Person) -> list[FactsShape]:
 @router.post("/remember", summary="Keep a fact in mind")
 async def remember(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     told: ToldByOthers,
     response: Response,
     key: IdempotencyKey = None,
@@ -99,7 +99,7 @@ async def remember(
 
 @router.post("/forget", summary="Forget a fact")
 async def forget(
-    who: App, memory: TheMemory, told: Told, response: Response, key: IdempotencyKey = None, space: SpaceQuery = None
+    who: App, memory: MemoryDep, told: Told, response: Response, key: IdempotencyKey = None, space: SpaceQuery = None
 ) -> Forgotten:
     """Forget a fact, and say whether it was there. It is not learned again from what had been said until now."""
     person = told.person(who, memory, space)

@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Path
 from pydantic import BaseModel, Field
 
-from aforesaid.server.api.asking import Body, Identifier, Moment
+from aforesaid.server.api.params import Body, Identifier, Moment
 from aforesaid.server.auth import Role
 from aforesaid.server.auth.keys import Key
-from aforesaid.server.needs import Admin, Here
+from aforesaid.server.dependencies import Admin, Here
 
 router = APIRouter(tags=["keys"])
 

@@ -12,7 +12,9 @@ from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole
 from aforesaid.memory import UserMemory
-from aforesaid.server.api.asking import (
+from aforesaid.server.api.etags import IfMatch, etag, expected, unchanged
+from aforesaid.server.api.once import IdempotencyKey, Once
+from aforesaid.server.api.params import (
     PAGE,
     Body,
     Cursor,
@@ -26,10 +28,8 @@ from aforesaid.server.api.asking import (
     named,
     number_of,
 )
-from aforesaid.server.api.etags import IfMatch, etag, expected, unchanged
-from aforesaid.server.api.once import IdempotencyKey, Once
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import App, Reader, TheMemory
+from aforesaid.server.dependencies import App, MemoryDep, Reader
 from aforesaid.server.problems import declared
 from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape
 
@@ -72,7 +72,7 @@ class MemoryEdit(Body):
 @router.get("/memories", summary="List memories")
 async def list_memories(
     who: Reader,
-    memory: TheMemory,
+    memory: MemoryDep,
     user: UserQuery = None,
     category: Category | None = None,
     active: Annotated[bool | None, Query(description="Only active ones, or only others. Default: active ones.")] = None,
@@ -102,7 +102,7 @@ async def list_memories(
 @router.post("/memories", status_code=201, summary="Write a memory down")
 async def create_memory(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     new: NewMemory,
     response: Response,
     key: IdempotencyKey = None,
@@ -134,7 +134,7 @@ async def create_memory(
 )
 async def read_memory(
     who: Reader,
-    memory: TheMemory,
+    memory: MemoryDep,
     number: Number,
     response: Response,
     if_none_match: Annotated[str | None, Header(max_length=100)] = None,
@@ -152,7 +152,7 @@ async def read_memory(
 @router.put("/memories/{number}", summary="Correct a memory", responses=declared(412))
 async def edit_memory(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     number: Number,
     edit: MemoryEdit,
     response: Response,
@@ -188,7 +188,7 @@ async def edit_memory(
 
 @router.delete("/memories/{number}", summary="Put a memory away", responses=declared(412))
 async def delete_memory(
-    who: App, memory: TheMemory, number: Number, match: IfMatch = None, space: SpaceQuery = None
+    who: App, memory: MemoryDep, number: Number, match: IfMatch = None, space: SpaceQuery = None
 ) -> MemoryShape:
     """Put a memory away: it is not used any more. It is kept, and `undo` brings it back."""
     person = await _whose(who, memory, number, space)
@@ -198,7 +198,7 @@ async def delete_memory(
 
 @router.get("/memories/{number}/history", summary="What a memory was before")
 async def memory_history(
-    who: Reader, memory: TheMemory, number: Number, space: SpaceQuery = None
+    who: Reader, memory: MemoryDep, number: Number, space: SpaceQuery = None
 ) -> list[MemoryVersionShape]:
     """Return what a memory was before each of its changes, oldest first, and who changed it."""
     person = await _whose(who, memory, number, space)
@@ -214,7 +214,7 @@ async def memory_history(
 @router.post("/memories/{number}/{action}", summary="Undo, approve, reject or bring back")
 async def act_on_memory(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     number: Number,
     action: Literal["undo", "approve", "reject", "reactivate"],
     response: Response,

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from aforesaid.domain.words import Role, Within
-from aforesaid.server.api.asking import (
+from aforesaid.server.api.once import IdempotencyKey
+from aforesaid.server.api.params import (
     PAGE,
     Cursor,
     Identifier,
@@ -20,8 +21,7 @@ from aforesaid.server.api.asking import (
     cursor_of,
     number_of,
 )
-from aforesaid.server.api.once import IdempotencyKey
-from aforesaid.server.needs import App, TheMemory
+from aforesaid.server.dependencies import App, MemoryDep
 from aforesaid.server.shapes import MessagePage, MessageShape, ReceiptShape
 
 router = APIRouter(tags=["messages"])
@@ -63,7 +63,7 @@ async def list_messages(
 )
 async def add_message(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     new: NewMessage,
     response: Response,
     key: IdempotencyKey = None,

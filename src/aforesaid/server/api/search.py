@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from aforesaid.domain.words import HitKind, Within
 from aforesaid.messages import MOST_AROUND
 from aforesaid.recall import USUAL_KINDS, Arms
-from aforesaid.server.api.asking import Limit, Moment, Person
+from aforesaid.server.api.params import Limit, Moment, Person
 from aforesaid.server.shapes import HitShape
 
 router = APIRouter(tags=["search"])

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from aforesaid.domain.words import Within
-from aforesaid.server.api.asking import PAGE, Limit, Person
+from aforesaid.server.api.params import PAGE, Limit, Person
 from aforesaid.server.shapes import SessionShape
 
 router = APIRouter(tags=["sessions"])

@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field, StringConstraints
 
-from aforesaid.server.api.asking import Body, Identifier, SpaceQuery, UserQuery
-from aforesaid.server.needs import App, Reader, TheMemory
+from aforesaid.server.api.params import Body, Identifier, SpaceQuery, UserQuery
+from aforesaid.server.dependencies import App, MemoryDep, Reader
 
 router = APIRouter(tags=["settings"])
 
@@ -31,7 +31,7 @@ class SettingsEdit(Body):
 
 @router.get("/settings", summary="Read settings")
 async def read_settings(
-    who: Reader, memory: TheMemory, user: UserQuery = None, space: SpaceQuery = None
+    who: Reader, memory: MemoryDep, user: UserQuery = None, space: SpaceQuery = None
 ) -> SettingsShape:
     """Return what was set for a user; without one, for the whole space."""
     whose, where = who.user_of(user), who.space_of(space)
@@ -41,7 +41,7 @@ async def read_settings(
 
 @router.put("/settings", summary="Change settings")
 async def change_settings(
-    who: App, memory: TheMemory, edit: SettingsEdit, user: UserQuery = None, space: SpaceQuery = None
+    who: App, memory: MemoryDep, edit: SettingsEdit, user: UserQuery = None, space: SpaceQuery = None
 ) -> SettingsShape:
     """Change settings of a user; without one, of the whole space, which needs the role admin. They act at once.
 

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from aforesaid.domain.words import AlertKind, ComponentStatus
-from aforesaid.server.api.asking import SpaceQuery
-from aforesaid.server.needs import Overseer, Reader, TheMemory
+from aforesaid.server.api.params import SpaceQuery
+from aforesaid.server.dependencies import MemoryDep, Overseer, Reader
 from aforesaid.server.shapes import Shape
 
 router = APIRouter(tags=["operation"])
@@ -97,7 +97,7 @@ class HealthShape(BaseModel):
 
 
 @router.get("/stats", summary="How much is remembered")
-async def stats(who: Reader, memory: TheMemory, space: SpaceQuery = None) -> SpaceStats:
+async def stats(who: Reader, memory: MemoryDep, space: SpaceQuery = None) -> SpaceStats:
     """Return how much the space holds."""
     where = who.space_of(space)
     users = [user for user in await memory.users(where) if who.user in (None, user.id)]
@@ -111,7 +111,7 @@ async def stats(who: Reader, memory: TheMemory, space: SpaceQuery = None) -> Spa
 
 
 @router.get("/health", summary="How each part is doing")
-async def health(who: Overseer, memory: TheMemory) -> HealthShape:
+async def health(who: Overseer, memory: MemoryDep) -> HealthShape:
     """Return the health of each part, with its issues. Needs a key for all spaces."""
     del who
     found = await memory.health()

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from aforesaid.domain.summary import SummaryKind
-from aforesaid.server.api.asking import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
 from aforesaid.server.api.once import IdempotencyKey, Once
-from aforesaid.server.needs import App, TheMemory
+from aforesaid.server.api.params import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
+from aforesaid.server.dependencies import App, MemoryDep
 from aforesaid.server.shapes import MessageShape, SummaryShape
 
 router = APIRouter(tags=["summaries"])
@@ -50,7 +50,7 @@ async def list_summaries(
 @router.post("/summaries", summary="Summarise now")
 async def summarize(
     who: App,
-    memory: TheMemory,
+    memory: MemoryDep,
     wanted: SummaryWanted,
     response: Response,
     key: IdempotencyKey = None,
@@ -74,7 +74,7 @@ async def summary_messages(person: Person, number: Number) -> list[MessageShape]
 
 @router.put("/summaries/{number}", summary="Correct a summary")
 async def edit_summary(
-    who: App, memory: TheMemory, number: Number, edit: SummaryEdit, user: UserQuery = None, space: SpaceQuery = None
+    who: App, memory: MemoryDep, number: Number, edit: SummaryEdit, user: UserQuery = None, space: SpaceQuery = None
 ) -> SummaryShape:
     """Correct an active summary. The new text is its next version, with an id of its own; the old one is kept.
 
@@ -86,7 +86,7 @@ async def edit_summary(
 
 @router.post("/summaries/{number}/roll-back", summary="Take a summary back")
 async def roll_back(
-    who: App, memory: TheMemory, number: Number, user: UserQuery = None, space: SpaceQuery = None
+    who: App, memory: MemoryDep, number: Number, user: UserQuery = None, space: SpaceQuery = None
 ) -> SummaryShape:
     """Take back what a summary did: the version before it, or else what it stands for, is active again."""
     person = who.person(memory, named(who, user), space=space)

@@ -6,8 +6,8 @@ from bisect import bisect_right
 
 from fastapi import APIRouter
 
-from aforesaid.server.api.asking import PAGE, Cursor, Limit, SpaceQuery, cursor_of, text_of
-from aforesaid.server.needs import Reader, TheMemory
+from aforesaid.server.api.params import PAGE, Cursor, Limit, SpaceQuery, cursor_of, text_of
+from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.shapes import UserPage, UserShape
 
 router = APIRouter(tags=["users"])
@@ -15,7 +15,7 @@ router = APIRouter(tags=["users"])
 
 @router.get("/users", summary="List users")
 async def list_users(
-    who: Reader, memory: TheMemory, cursor: Cursor = None, limit: Limit = PAGE, space: SpaceQuery = None
+    who: Reader, memory: MemoryDep, cursor: Cursor = None, limit: Limit = PAGE, space: SpaceQuery = None
 ) -> UserPage:
     """Return everybody in the space who owns something, by name."""
     found = [user for user in await memory.users(who.space_of(space)) if who.user in (None, user.id)]

@@ -11,8 +11,8 @@ from starlette.types import Receive, Scope, Send
 
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
+from aforesaid.server.dependencies import identify
 from aforesaid.server.mcp.build import build
-from aforesaid.server.needs import identify
 
 _WHO = "aforesaid.who"
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from aforesaid.domain.report import AuditEntry
-from aforesaid.server.needs import Admin
+from aforesaid.server.dependencies import Admin
 from aforesaid.server.panel.view import Looking, Person, View
 
 router = APIRouter()

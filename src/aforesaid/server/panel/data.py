@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import Admin, served
+from aforesaid.server.dependencies import Admin, served
 from aforesaid.server.panel.view import Looking, View
 
 router = APIRouter()

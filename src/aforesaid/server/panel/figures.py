@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
-from aforesaid.domain.memory import CATEGORIES, Memory, band
+from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
 from aforesaid.domain.report import Activity
 from aforesaid.telemetry import OWN, Key, Measured
 
@@ -60,7 +60,7 @@ def per_day(activity: Sequence[Activity]) -> Chart:
     }
 
 
-def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memory]) -> Chart:
+def growth(activity: Sequence[Activity], messages: int, memories: Iterable[MemoryRecord]) -> Chart:
     """Return a chart of how much there was at the end of each day: messages and memories."""
     days = [each.day for each in activity]
     before = messages - sum(each.messages for each in activity)
@@ -85,13 +85,13 @@ def growth(activity: Sequence[Activity], messages: int, memories: Iterable[Memor
     }
 
 
-def by_category(memories: Iterable[Memory]) -> list[tuple[str, int]]:
+def by_category(memories: Iterable[MemoryRecord]) -> list[tuple[str, int]]:
     """Return how many memories each category has."""
     counted = Counter(memory.category for memory in memories)
     return [(category, counted[category]) for category in CATEGORIES]
 
 
-def by_importance(memories: Iterable[Memory]) -> list[tuple[int, str, int]]:
+def by_importance(memories: Iterable[MemoryRecord]) -> list[tuple[int, str, int]]:
     """Return how many memories have each importance, with the name of its band."""
     counted = Counter(memory.importance for memory in memories)
     return [(value, band(value).name, counted[value]) for value in range(1, 11)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from aforesaid.server.needs import Admin, Overseer
+from aforesaid.server.dependencies import Admin, Overseer
 from aforesaid.server.panel.figures import Latency, latencies
 from aforesaid.server.panel.view import Looking
 

@@ -8,12 +8,12 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
-from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, Memory
+from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
-from aforesaid.server.needs import App
+from aforesaid.server.dependencies import App
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person, View
 
@@ -62,7 +62,7 @@ class Filters:
         """The state, None for all."""
         return None if self.state == "all" else cast("MemoryState", self.state)
 
-    def fits(self, memory: Memory) -> bool:
+    def fits(self, memory: MemoryRecord) -> bool:
         """Tell whether a memory has the importance and the words."""
         least, most = BANDS.get(self.importance, (1, 10))
         return least <= memory.importance <= most and self.text.casefold() in memory.text.casefold()
@@ -141,7 +141,7 @@ class Choice:
     view: View
     person: UserMemory
 
-    def done(self, what: str, memory: Memory) -> Response:
+    def done(self, what: str, memory: MemoryRecord) -> Response:
         """Answer to a change: with the memory as it is now, and with a way back where it is gone from the list."""
         gone = memory.state == "deactivated"
         return self.view.done(
@@ -238,15 +238,17 @@ async def story(view: Looking, number: int) -> Response:
     return view.page("part/story.html", memory=memory, history=history, sources=await _sources(person, memory))
 
 
-async def _one(view: View, number: int) -> tuple[Memory, UserMemory]:
+async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
     memory = await view.memory.memory(number, space=view.space)
     return memory, view.person(memory.user)
 
 
-async def _looked_for(view: View, filters: Filters, user: str | None, before: int | None) -> tuple[list[Memory], bool]:
+async def _looked_for(
+    view: View, filters: Filters, user: str | None, before: int | None
+) -> tuple[list[MemoryRecord], bool]:
     """Return a page of memories, and whether there are more."""
-    found: list[Memory] = []
+    found: list[MemoryRecord] = []
     looked, last = 0, before
     while len(found) <= _PAGE and looked < _MOST_LOOKED_THROUGH:
         size = _AT_ONCE if filters.importance else _PAGE + 1
@@ -268,16 +270,16 @@ async def _looked_for(view: View, filters: Filters, user: str | None, before: in
     return found[:_PAGE], True
 
 
-async def _waiting(view: View, user: str | None) -> list[Memory]:
+async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
     return await view.memory.memories(space=view.space, user=user, active=None, state="quarantined", limit=_PAGE)
 
 
-async def _sources(person: UserMemory, memory: Memory) -> list[Message]:
+async def _sources(person: UserMemory, memory: MemoryRecord) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
     found = [await person.history(1, before=seq + 1) for seq in memory.sources[:_SOURCES]]
     return [message for some, seq in zip(found, memory.sources, strict=False) for message in some if message.seq == seq]
 
 
-def _short(memory: Memory, most: int = 60) -> str:
+def _short(memory: MemoryRecord, most: int = 60) -> str:
     text = " ".join(memory.text.split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import User
 from aforesaid.memory import UserMemory
 from aforesaid.models.tokens import count_tokens
@@ -94,9 +94,9 @@ async def _saving(person: UserMemory, user: User) -> Saving | None:
     return Saving(user.id, user.messages, sum(count_tokens(message.text) for message in said), sent.tokens)
 
 
-async def _memories(view: View, user: str | None) -> list[Memory]:
+async def _memories(view: View, user: str | None) -> list[MemoryRecord]:
     """Return the newest memories of the space, in every state."""
-    found: list[Memory] = []
+    found: list[MemoryRecord] = []
     while len(found) < _MOST_MEMORIES:
         last = found[-1].id if found else None
         some = await view.memory.memories(space=view.space, user=user, active=None, before=last, limit=_AT_ONCE)

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Form
 from starlette.responses import Response
 
 from aforesaid.domain.memory import Facts
-from aforesaid.server.needs import App, Overseer
+from aforesaid.server.dependencies import App, Overseer
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person
 

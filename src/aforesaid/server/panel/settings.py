@@ -11,7 +11,7 @@ from aforesaid.domain.words import SettingValue
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import Admin
+from aforesaid.server.dependencies import Admin
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound
-from aforesaid.server.needs import App
+from aforesaid.server.dependencies import App
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Person, PersonView
 

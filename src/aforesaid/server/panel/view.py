@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from aforesaid.domain.report import User
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import Reader, TheMemory
+from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.pages import page
 
 _MOST_OFFERED: Final = 200
@@ -120,7 +120,7 @@ def _unfold(cookie: str) -> Told | None:
         return None
 
 
-async def _view(request: Request, who: Reader, memory: TheMemory, space: str | None = None) -> View:
+async def _view(request: Request, who: Reader, memory: MemoryDep, space: str | None = None) -> View:
     return View(request, who, memory, who.space_of(space or None))
 
 

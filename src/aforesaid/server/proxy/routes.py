@@ -16,7 +16,7 @@ from aforesaid.errors import ModelUnavailable
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.redact import redact
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import App, Here, Reader, Served, admitted, served
+from aforesaid.server.dependencies import App, AppState, Here, Reader, admitted, served
 from aforesaid.server.proxy.remembering import Asking, Remembered
 from aforesaid.server.proxy.reply import Reply
 from aforesaid.server.proxy.upstream import returned
@@ -38,7 +38,7 @@ _AT_ONCE: Final = 1024 * 1024
 class Exchange:
     """One request that is passed on."""
 
-    here: Served
+    here: AppState
     request: Request
     provider: Provider
     path: str

@@ -32,13 +32,13 @@ from aforesaid.domain.memory_change import (
     PutDerived,
 )
 from aforesaid.domain.message import Draft, Message, repeats
-from aforesaid.domain.moving import Restore, as_expected
 from aforesaid.domain.receipt import Repeated, Result, Stored
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store.ephemeral import agenda, known, retention, summaries
 from aforesaid.store.ephemeral.restoring import Restoring

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -17,7 +18,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral.known import with_sources
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State

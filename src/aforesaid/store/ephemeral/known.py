@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Derived, Memory, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
     AddMemory,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from aforesaid.store.ephemeral.changes import Changes
 
 
-def carry_out(work: Changes, state: State, change: MemoryChange) -> Memory | None:
+def carry_out(work: Changes, state: State, change: MemoryChange) -> MemoryRecord | None:
     """Carry out one change."""
     match change:
         case AddMemory():
@@ -52,7 +52,7 @@ def carry_out(work: Changes, state: State, change: MemoryChange) -> Memory | Non
     return None
 
 
-def _add(work: Changes, state: State, change: AddMemory) -> Memory:
+def _add(work: Changes, state: State, change: AddMemory) -> MemoryRecord:
     draft, created = change.draft, moment(now())
     scope, sources = draft.scope, tuple(sorted(set(draft.sources)))
     work.own(scope)
@@ -61,7 +61,7 @@ def _add(work: Changes, state: State, change: AddMemory) -> Memory:
     for old in change.supersedes:  # before the new one is there: it cannot take its own place
         _checked(state, scope, old)
     since = draft.valid_from or created
-    memory = Memory(
+    memory = MemoryRecord(
         id=state.number("memories"),
         space=scope.space,
         user=scope.user,
@@ -112,7 +112,7 @@ def _supersede(work: Changes, state: State, change: AddMemory, old: Superseded, 
     work.note(change.draft.scope, change.actor, "memory.supersede", f"memory {before.id} by memory {new}")
 
 
-def _change(work: Changes, state: State, change: ChangeMemory) -> Memory:
+def _change(work: Changes, state: State, change: ChangeMemory) -> MemoryRecord:
     memory = change.memory
     scope = Scope.of(memory.user, memory.space)
     work.known(scope)
@@ -168,30 +168,30 @@ def _mark_extracted(work: Changes, state: State, change: MarkExtracted) -> None:
     state.extracted[person(change.scope)] = change.up_to
 
 
-def _checked(state: State, scope: Scope, old: Superseded) -> Memory:
+def _checked(state: State, scope: Scope, old: Superseded) -> MemoryRecord:
     memory = state.memory(scope, old.memory)
     if memory.revision != old.revision:
         raise SourcesChanged(f"memory {old.memory} has been changed meanwhile; read it again")
     return memory
 
 
-def _keep_version(state: State, before: Memory, action: str, actor: str) -> None:
+def _keep_version(state: State, before: MemoryRecord, action: str, actor: str) -> None:
     version = MemoryVersion(before, action, actor, moment(now()))
     state.versions[before.id] = (*state.versions.get(before.id, ()), version)
 
 
-def with_sources(newest: Memory, versions: tuple[MemoryVersion, ...]) -> tuple[MemoryVersion, ...]:
+def with_sources(newest: MemoryRecord, versions: tuple[MemoryVersion, ...]) -> tuple[MemoryVersion, ...]:
     """Return versions of a memory with the sources that it has by now: those belong to no version."""
     return tuple(replace(each, before=replace(each.before, sources=newest.sources)) for each in versions)
 
 
-def due_memories(state: State, what: Timely, before: datetime) -> list[Memory]:
+def due_memories(state: State, what: Timely, before: datetime) -> list[MemoryRecord]:
     """Return active memories, of all spaces, whose time has come, oldest first."""
 
-    def changed_since(memory: Memory) -> bool:
+    def changed_since(memory: MemoryRecord) -> bool:
         return any(each.at > before for each in state.versions.get(memory.id, ()))
 
-    clocks: dict[Timely, Callable[[Memory], datetime | None]] = {
+    clocks: dict[Timely, Callable[[MemoryRecord], datetime | None]] = {
         "expiry": lambda memory: memory.expires_at,
         "reminder": lambda memory: memory.remind_at if memory.delivered_at is None else None,
         "unseen": lambda memory: None if changed_since(memory) else memory.seen_at,

@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from aforesaid.domain.checks import LARGEST
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Timely
@@ -19,7 +19,7 @@ class KnownReads(Held):
     """What is known about users."""
 
     @locked
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[MemoryRecord]:
         """Return the user's memories, most important first."""
         found = [
             memory
@@ -35,7 +35,7 @@ class KnownReads(Held):
         return max(versions, key=lambda facts: facts.version, default=None)
 
     @locked
-    async def memory(self, scope: Scope, memory: int) -> Memory:
+    async def memory(self, scope: Scope, memory: int) -> MemoryRecord:
         """Return one of the user's memories."""
         return self._open.memory(scope, memory)
 
@@ -49,7 +49,7 @@ class KnownReads(Held):
         category: str | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest memories of a space, newest first."""
         found = [
             memory
@@ -69,7 +69,7 @@ class KnownReads(Held):
         return list(with_sources(newest, self._open.versions.get(memory, ())))
 
     @locked
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
         """Return active memories, of all spaces, whose time has come, oldest first."""
         return due_memories(self._open, what, before)[:limit]
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Sequence
 from itertools import islice
 from typing import Final
 
-from aforesaid.domain.moving import Purged, Row
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store.ephemeral.changes import Changes
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.held import locked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.note import NoteKey, NoteMatch
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def has_notes(state: State, scope: Scope) -> bool:
     """Tell whether the user has summaries or memories."""
-    every: list[Summary | Memory] = [*state.summaries.values(), *state.memories.values()]
+    every: list[Summary | MemoryRecord] = [*state.summaries.values(), *state.memories.values()]
     return any((note.space, note.user) == person(scope) for note in every)
 
 
@@ -30,8 +30,10 @@ def find_notes(
     state: State, scope: Scope, words: str, embedder: str, vector: Vector | None, limit: int
 ) -> list[NoteMatch]:
     """Return the user's active notes that fit best."""
-    every: list[Summary | Memory] = [*state.summaries.values(), *state.memories.values()]
-    mine = {2 * note.id + isinstance(note, Memory): note for note in every if (note.space, note.user) == person(scope)}
+    every: list[Summary | MemoryRecord] = [*state.summaries.values(), *state.memories.values()]
+    mine = {
+        2 * note.id + isinstance(note, MemoryRecord): note for note in every if (note.space, note.user) == person(scope)
+    }
     stored = {number: set(terms(note.text)) for number, note in mine.items()}
     having = {
         word: [number for number, found in stored.items() if not found.isdisjoint(wanted)]
@@ -51,17 +53,17 @@ def find_notes(
         )
         for ranked in rank_notes(having, similarities(known, vector), len(mine))
         for note in [mine[ranked.note]]
-        if note.active and not (isinstance(note, Memory) and note.over_at(moment(now())))
+        if note.active and not (isinstance(note, MemoryRecord) and note.over_at(moment(now())))
     ][:limit]
 
 
-def _key(note: Summary | Memory) -> NoteKey:
-    return NoteKey("memory" if isinstance(note, Memory) else "summary", note.id)
+def _key(note: Summary | MemoryRecord) -> NoteKey:
+    return NoteKey("memory" if isinstance(note, MemoryRecord) else "summary", note.id)
 
 
-def _sources(state: State, scope: Scope, note: Summary | Memory) -> tuple[str, ...]:
+def _sources(state: State, scope: Scope, note: Summary | MemoryRecord) -> tuple[str, ...]:
     messages = [entry.message for entry in state.inside(scope, "user")]
-    if isinstance(note, Memory):
+    if isinstance(note, MemoryRecord):
         return tuple(message.id for message in messages if message.seq in note.sources)
     fresh = note.first if note.reach == "chunks" else note.fresh
     below = (message.id for message in summaries.below(state, note) if message.seq >= fresh)

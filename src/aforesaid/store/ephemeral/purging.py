@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Purged, purged_by
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import CONTINUED, Summary
+from aforesaid.domain.transfer import Purged, purged_by
 from aforesaid.errors import NotFound
 from aforesaid.store.ephemeral import summaries
 from aforesaid.store.ephemeral.layer import Rows
@@ -57,7 +57,7 @@ class _Purge:
     def carry_out(self, actor: str) -> Purged:
         """Erase it all."""
         state = self._state
-        gone: list[Summary | Memory] = [state.summaries[key] for key in self._summaries]
+        gone: list[Summary | MemoryRecord] = [state.summaries[key] for key in self._summaries]
         gone += [state.memories[key] for key in self._memories]
         others = {(each.space, each.user) for each in gone} | {(m.space, m.user) for m in self._messages.values()}
         others.discard(self._who)
@@ -101,7 +101,7 @@ class _Purge:
                 return found
             found = found | more
 
-    def _goes(self, memory: Memory) -> bool:
+    def _goes(self, memory: MemoryRecord) -> bool:
         if memory.space != self._scope.space:
             return False
         every = [memory, *(version.before for version in self._state.versions.get(memory.id, ()))]

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
-from aforesaid.domain.memory import Facts, Memory, MemoryVersion, Tombstone
+from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.memory_change import SOURCES_KEPT
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.note import NoteKey
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -26,11 +31,6 @@ from aforesaid.domain.moving import (
     VectorOf,
     draft_of,
 )
-from aforesaid.domain.note import NoteKey
-from aforesaid.domain.report import AuditEntry
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import automatic_name, opening_message
-from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral import summaries
 from aforesaid.store.ephemeral.state import State, as_microseconds
 
@@ -221,7 +221,7 @@ class Restoring:
         state.memories[known] = replace(after, sources=tuple(sources))
         return Restored(known, False)
 
-    def _memory_identity(self, memory: Memory) -> Hashable:
+    def _memory_identity(self, memory: MemoryRecord) -> Hashable:
         versions = self._state.versions.get(memory.id, ())
         return memory.space, memory.user, memory.created_at, MemoryRow(memory, versions).first_text
 

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.checks import moment
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
@@ -123,7 +123,7 @@ def _remove_memory(state: State, gone: int) -> None:
     state.versions.pop(gone, None)
     _without_vectors(state, NoteKey("memory", gone))
 
-    def freed(memory: Memory) -> Memory:
+    def freed(memory: MemoryRecord) -> MemoryRecord:
         return replace(memory, superseded_by=None) if memory.superseded_by == gone else memory
 
     for number, memory in list(state.memories.items()):

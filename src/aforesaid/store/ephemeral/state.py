@@ -11,7 +11,7 @@ from typing import Final
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
@@ -64,7 +64,7 @@ class State:
     """The sessions of each thread, by their start."""
     session_names: Rows[tuple[Name, str], int] = field(default_factory=dict)
     summaries: Rows[int, Summary] = field(default_factory=dict)
-    memories: Rows[int, Memory] = field(default_factory=dict)
+    memories: Rows[int, MemoryRecord] = field(default_factory=dict)
     versions: Rows[int, tuple[MemoryVersion, ...]] = field(default_factory=dict)
     """What each memory was before its changes."""
     tombstones: Rows[Name, tuple[Tombstone, ...]] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class State:
             raise NotFound(f"{scope.user!r} has no summary {number}")
         return summary
 
-    def memory(self, scope: Scope, number: int) -> Memory:
+    def memory(self, scope: Scope, number: int) -> MemoryRecord:
         """Return one of the user's memories."""
         memory = self.memories.get(number)
         if memory is None or (memory.space, memory.user) != person(scope):

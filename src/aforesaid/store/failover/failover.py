@@ -15,12 +15,12 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory_change import NoteAccess
 from aforesaid.domain.message import Message, sequence_number
-from aforesaid.domain.moving import Purged, Row
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
 from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, StoreClosed, StoreError
 from aforesaid.store.contract import Progress, Store

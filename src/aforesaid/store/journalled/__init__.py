@@ -17,10 +17,10 @@ from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Stats, Verification
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, StoreClosed
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import EphemeralStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message, message_id
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
@@ -254,7 +254,7 @@ TABLES: Final[tuple[Table, ...]] = (
         key=int,
         owner=lambda state, key, kept: _its_owner(state, key, kept.session),
     ),
-    _of_values("memories", "memories", Memory, "id", int, _its_owner),
+    _of_values("memories", "memories", MemoryRecord, "id", int, _its_owner),
     Table(
         "memory_versions",
         "versions",

@@ -12,10 +12,8 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Purged
-from aforesaid.domain.moving import Row as MovingRow
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
@@ -23,6 +21,8 @@ from aforesaid.domain.retention import Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Purged
+from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.domain.words import Timely, Within
 from aforesaid.errors import InvalidInput, StoreClosed
@@ -169,11 +169,11 @@ class PostgresStore:
         """Return how much is due."""
         return await self._read(None, lambda queries: agenda.backlog(queries, policy, due_by))
 
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[MemoryRecord]:
         """Return the user's memories."""
         return await self._read(scope.space, lambda queries: memories.read(queries, scope, active=active))
 
-    async def memory(self, scope: Scope, memory: int) -> Memory:
+    async def memory(self, scope: Scope, memory: int) -> MemoryRecord:
         """Return one of the user's memories."""
         return await self._read(scope.space, lambda queries: memories.find(queries, scope, memory))
 
@@ -186,7 +186,7 @@ class PostgresStore:
         category: str | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest memories of a space, newest first."""
         wanted = (space, user, active, category, before, limit)
         return await self._read(space, lambda queries: memories.listed(queries, *wanted))
@@ -195,7 +195,7 @@ class PostgresStore:
         """Return what a memory was before each of its changes, oldest first."""
         return await self._read(scope.space, lambda queries: memories.versions(queries, scope, memory))
 
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
         """Return active memories, of all spaces, whose time has come, oldest first."""
         until = microseconds(before, "the moment")
         return await self._read(None, lambda queries: memories.timely(queries, what, until, limit))
@@ -347,7 +347,7 @@ class PostgresStore:
                         yield page
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
-        """Erase a user from every table. What lies in freed pages and old logs is up to the database's own care."""
+        """Erase a user from every table. What lies in freed pages and old logs is up to the database's own services."""
         self._check_open()
         async with self._purging:
             return await self._database.write([scope.space], "eraser", lambda unit: purging.erase(unit, scope, actor))

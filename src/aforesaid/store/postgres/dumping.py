@@ -8,7 +8,9 @@ from typing import Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import Facts
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -20,8 +22,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.postgres import memories, rows
 from aforesaid.store.postgres import queries as asking

@@ -6,7 +6,7 @@ from typing import Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Derived, Facts, Memory, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     AddMemory,
     ChangeMemory,
@@ -42,7 +42,7 @@ SELECT space, name, extracted, last_seq FROM person
 """
 
 
-async def carry_out(unit: Unit, step: MemoryChange) -> Memory | None:
+async def carry_out(unit: Unit, step: MemoryChange) -> MemoryRecord | None:
     """Carry out one change."""
     match step:
         case AddMemory():

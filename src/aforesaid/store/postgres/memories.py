@@ -7,7 +7,7 @@ from typing import Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Memory, MemoryDraft, MemoryVersion
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Timely
@@ -86,7 +86,7 @@ SELECT revision, at, actor, action, was FROM memory_version WHERE space = $1 AND
 _REVISION: Final = "SELECT revision, text FROM memory WHERE space = $1 AND id = $2 AND owner = $3"
 
 
-async def add(unit: Unit, step: AddMemory) -> Memory:
+async def add(unit: Unit, step: AddMemory) -> MemoryRecord:
     """Store a memory and its sources, and mark those that it takes the place of."""
     draft, scope, created = step.draft, step.draft.scope, now()
     unit.own(scope, created)
@@ -108,7 +108,7 @@ async def add(unit: Unit, step: AddMemory) -> Memory:
     return _memory(await unit.one(_BY_NUMBER, scope.space, number))
 
 
-async def change(unit: Unit, step: ChangeMemory) -> Memory:
+async def change(unit: Unit, step: ChangeMemory) -> MemoryRecord:
     """Put another value in the place of a memory; what it was is kept."""
     memory = step.memory
     scope = Scope.of(memory.user, memory.space)
@@ -137,22 +137,22 @@ def add_sources(unit: Unit, scope: Scope, memory: int, sources: tuple[int, ...],
     unit.later(_ADD_SOURCES, scope.space, memory, scope.user, list(sources), most)
 
 
-async def page(queries: Queries, after: tuple[str, int], limit: int) -> list[Memory]:
+async def page(queries: Queries, after: tuple[str, int], limit: int) -> list[MemoryRecord]:
     """Return the next memories of all users, by space and number."""
     return _memories(await queries.rows(_EVERY, *after, limit))
 
 
-async def listed(queries: Queries, *wanted: str | int | bool | None) -> list[Memory]:
+async def listed(queries: Queries, *wanted: str | int | bool | None) -> list[MemoryRecord]:
     """Return the newest memories by space, user, state, category and the id that they are below, so many of them."""
     return _memories(await queries.rows(_LISTED, *wanted))
 
 
-async def read(queries: Queries, scope: Scope, *, active: bool | None) -> list[Memory]:
+async def read(queries: Queries, scope: Scope, *, active: bool | None) -> list[MemoryRecord]:
     """Return the user's memories, most important first."""
     return _memories(await queries.rows(_OF_USER, scope.space, scope.user, active))
 
 
-async def find(queries: Queries, scope: Scope, memory: int) -> Memory:
+async def find(queries: Queries, scope: Scope, memory: int) -> MemoryRecord:
     """Return one memory of the user."""
     found = _memories(await queries.rows(_ONE_OF_USER, scope.space, memory, scope.user))
     if not found:
@@ -160,7 +160,7 @@ async def find(queries: Queries, scope: Scope, memory: int) -> Memory:
     return found[0]
 
 
-async def timely(queries: Queries, what: Timely, before: int, limit: int) -> list[Memory]:
+async def timely(queries: Queries, what: Timely, before: int, limit: int) -> list[MemoryRecord]:
     """Return active memories, of all spaces, whose time has come."""
     return _memories(await queries.rows(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT $2", before, limit))
 
@@ -194,7 +194,7 @@ async def _checked(unit: Unit, scope: Scope, old: Superseded) -> str:
     return str(text)
 
 
-def as_row(memory: Memory) -> Row:
+def as_row(memory: MemoryRecord) -> Row:
     """Return what the changing columns hold of a memory."""
     return records.memory_values(memory, list(memory.tags), None if memory.speaker == memory.user else memory.speaker)
 
@@ -204,11 +204,11 @@ def _new_row(draft: MemoryDraft, since: int) -> Row:
     return records.draft_values(draft, since, list(draft.tags), speaker)
 
 
-def _memories(found: Iterable[Row]) -> list[Memory]:
+def _memories(found: Iterable[Row]) -> list[MemoryRecord]:
     return [_memory(row) for row in found]
 
 
-def _memory(row: Row) -> Memory:
+def _memory(row: Row) -> MemoryRecord:
     """Read a row of _MEMORY."""
     number, space, user, sources, created, revision, *values = row
     it = dict(zip(records.MEMORY, values, strict=True))

@@ -12,8 +12,8 @@ from typing import Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import NotFound
 from aforesaid.store.postgres.queries import Row
 from aforesaid.store.postgres.unit import Unit

@@ -6,10 +6,10 @@ import json
 from typing import Final
 
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import SOURCES_KEPT
-from aforesaid.domain.moving import MemoryRow, Restored, SuccessorRow
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import MemoryRow, Restored, SuccessorRow
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import memories
@@ -86,5 +86,5 @@ def _keep_versions(unit: Unit, number: int, row: MemoryRow, kept: int) -> None:
         unit.later(_NEW_VERSION, row.memory.space, number, revision, at, version.actor, version.action, was)
 
 
-def _as_stored(memory: Memory) -> dict[str, object]:
+def _as_stored(memory: MemoryRecord) -> dict[str, object]:
     return dict(zip(records.MEMORY, memories.as_row(memory), strict=True))

@@ -6,9 +6,9 @@ import json
 from typing import Final
 
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.moving import Restored, SummaryRow
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Restored, SummaryRow
 from aforesaid.store import records
 from aforesaid.store.postgres import archive
 from aforesaid.store.postgres.unit import Unit

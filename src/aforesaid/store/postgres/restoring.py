@@ -9,7 +9,9 @@ from aforesaid.domain.checks import microseconds
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -23,8 +25,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.report import AuditEntry
-from aforesaid.domain.scope import Scope
 from aforesaid.store.postgres import restored_memories, restored_summaries
 from aforesaid.store.postgres.packages import HalfVector
 from aforesaid.store.postgres.unit import Unit

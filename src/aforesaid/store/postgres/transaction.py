@@ -26,10 +26,10 @@ from aforesaid.domain.memory_change import (
     PutDerived,
 )
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Restore, as_expected
 from aforesaid.domain.receipt import Result
 from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
+from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.postgres import agenda, archive, known, note_search, notes, restoring, retention, vectors, views
 from aforesaid.store.postgres.append import Appender, Prepared, Returning, prepare, prepare_return
 from aforesaid.store.postgres.unit import Unit

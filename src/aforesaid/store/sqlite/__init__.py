@@ -16,10 +16,8 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Derived, Facts, Memory, MemoryVersion, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Purged
-from aforesaid.domain.moving import Row as MovingRow
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
@@ -27,6 +25,8 @@ from aforesaid.domain.retention import Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Purged
+from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.domain.words import Timely, Within
 from aforesaid.errors import StoreClosed
@@ -174,11 +174,11 @@ class SqliteStore:
         """Return how much is due."""
         return await self._engine.read(lambda connection: agenda.backlog(connection, policy, due_by))
 
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[Memory]:
+    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[MemoryRecord]:
         """Return the user's memories."""
         return await self._engine.glance(lambda connection: memories.read(connection, scope, active=active))
 
-    async def memory(self, scope: Scope, memory: int) -> Memory:
+    async def memory(self, scope: Scope, memory: int) -> MemoryRecord:
         """Return one of the user's memories."""
         return await self._engine.glance(lambda connection: memories.find(connection, scope, memory))
 
@@ -191,7 +191,7 @@ class SqliteStore:
         category: str | None = None,
         before: int | None = None,
         limit: int = 50,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest memories of a space, newest first."""
         wanted = (space, user, active, category, before, limit)
         return await self._engine.read(lambda connection: memories.listed(connection, *wanted))
@@ -200,7 +200,7 @@ class SqliteStore:
         """Return what a memory was before each of its changes, oldest first."""
         return await self._engine.read(lambda connection: memories.versions(connection, scope, memory))
 
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[Memory]:
+    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
         """Return active memories, of all spaces, whose time has come, oldest first."""
         until = microseconds(before, "the moment")
         return await self._engine.read(lambda connection: memories.timely(connection, what, until, limit))

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, Message, repeats
-from aforesaid.domain.moving import Restore, Restored, draft_of
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.session import automatic_name, opening_message
+from aforesaid.domain.transfer import Restore, Restored, draft_of
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import prefixed_terms

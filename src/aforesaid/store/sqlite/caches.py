@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import apsw
 
-from aforesaid.domain.lately import Lately
 from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
 from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput
@@ -111,7 +111,7 @@ class Caches:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[Place, str | None], _Kept] = OrderedDict()
-        self._scopes: Lately[tuple[str, ...], Place] = Lately(_SCOPES)
+        self._scopes: TwoGenerationCache[tuple[str, ...], Place] = TwoGenerationCache(_SCOPES)
 
     def lately(self, scope: Scope, within: Within) -> bool:
         """Tell whether a scope was searched lately, and is still kept."""

@@ -12,7 +12,9 @@ import apsw
 from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry, Setting
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -24,8 +26,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.sqlite import memories, rows
 

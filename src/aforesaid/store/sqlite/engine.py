@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import apsw
 
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreClosed
 from aforesaid.store.groups import Groups, Job, deliver
 from aforesaid.store.sqlite.caches import Caches

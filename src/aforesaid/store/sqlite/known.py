@@ -8,7 +8,7 @@ import apsw
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Derived, Facts, Memory, Tombstone, Unextracted
+from aforesaid.domain.memory import Derived, Facts, MemoryRecord, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     AddMemory,
     ChangeMemory,
@@ -40,7 +40,7 @@ SELECT space, name, extracted, last_seq FROM person INDEXED BY person_to_extract
 """
 
 
-def carry_out(unit: Unit, step: MemoryChange) -> Memory | None:
+def carry_out(unit: Unit, step: MemoryChange) -> MemoryRecord | None:
     """Carry out one change."""
     match step:
         case AddMemory():

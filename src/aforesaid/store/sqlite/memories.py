@@ -10,7 +10,7 @@ import apsw
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Memory, MemoryDraft, MemoryVersion
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
@@ -63,7 +63,7 @@ _TIMELY: Final[Mapping[Timely, str]] = {
 }
 
 
-def add(unit: Unit, step: AddMemory) -> Memory:
+def add(unit: Unit, step: AddMemory) -> MemoryRecord:
     """Store a memory and its sources, and mark those that it takes the place of."""
     draft, created = step.draft, now()
     owner = unit.names.owner(draft.scope.space, draft.scope.user, created)
@@ -85,7 +85,7 @@ def add(unit: Unit, step: AddMemory) -> Memory:
     return one(unit.connection, number)
 
 
-def change(unit: Unit, step: ChangeMemory) -> Memory:
+def change(unit: Unit, step: ChangeMemory) -> MemoryRecord:
     """Put another value in the place of a memory; what it was is kept."""
     memory, execute = step.memory, unit.connection.execute
     scope = Scope.of(memory.user, memory.space)
@@ -114,20 +114,20 @@ def add_sources(unit: Unit, memory: int, owner: int, sources: tuple[int, ...], m
     unit.connection.execute(_ADD_SOURCES, (memory, owner, json.dumps(sources), most))
 
 
-def every(connection: apsw.Connection) -> Iterator[Memory]:
+def every(connection: apsw.Connection) -> Iterator[MemoryRecord]:
     """Give out the memories of all users, by number."""
     for row in connection.execute(f"{_MEMORY} ORDER BY m.id"):
         yield _memory(row)
 
 
-def read(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[Memory]:
+def read(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[MemoryRecord]:
     """Return the user's memories, most important first."""
     owner = find_person(connection, scope.space, scope.user)
     where = "WHERE m.owner = ?1 AND (?2 IS NULL OR m.active = ?2) ORDER BY m.importance DESC, m.id DESC"
     return _memories(connection.execute(f"{_MEMORY} {where}", (owner, active)))
 
 
-def find(connection: apsw.Connection, scope: Scope, memory: int) -> Memory:
+def find(connection: apsw.Connection, scope: Scope, memory: int) -> MemoryRecord:
     """Return one memory of the user."""
     owner = find_person(connection, scope.space, scope.user)
     found = _memories(connection.execute(f"{_MEMORY} WHERE m.id = ? AND m.owner = ?", (memory, owner)))
@@ -136,7 +136,7 @@ def find(connection: apsw.Connection, scope: Scope, memory: int) -> Memory:
     return found[0]
 
 
-def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> list[Memory]:
+def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> list[MemoryRecord]:
     """Return the newest memories by space, user, state, category and the id that they are below, so many of them."""
     where = """
      WHERE o.space = ?1 AND (?2 IS NULL OR o.name = ?2) AND (?3 IS NULL OR m.active = ?3)
@@ -145,7 +145,7 @@ def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> lis
     return _memories(connection.execute(f"{_MEMORY} {where}", wanted))
 
 
-def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[Memory]:
+def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[MemoryRecord]:
     """Return active memories, of all spaces, whose time has come."""
     return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?2", (before, limit)))
 
@@ -171,7 +171,7 @@ def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[Mem
     return found
 
 
-def one(connection: apsw.Connection, memory: int) -> Memory:
+def one(connection: apsw.Connection, memory: int) -> MemoryRecord:
     """Return a memory that is certain to be there."""
     return _memory(rows.one(connection.execute(f"{_MEMORY} WHERE m.id = ?", (memory,))))
 
@@ -196,7 +196,7 @@ def _checked(unit: Unit, owner: int, scope: Scope, old: Superseded) -> str:
     return str(text)
 
 
-def as_row(unit: Unit, memory: Memory) -> records.Row:
+def as_row(unit: Unit, memory: MemoryRecord) -> records.Row:
     """Return what the changing columns hold of a memory."""
     speaker = _speaker(unit, memory.space, memory.user, memory.speaker)
     return records.memory_values(memory, _tags(memory.tags), speaker)
@@ -211,11 +211,11 @@ def _tags(tags: tuple[str, ...]) -> str:
     return json.dumps(tags, ensure_ascii=False)
 
 
-def _memories(found: Iterable[records.Row]) -> list[Memory]:
+def _memories(found: Iterable[records.Row]) -> list[MemoryRecord]:
     return [_memory(row) for row in found]
 
 
-def _memory(row: records.Row) -> Memory:
+def _memory(row: records.Row) -> MemoryRecord:
     """Read a row of _MEMORY."""
     number, space, user, sources, created, revision, speaker, *values = row
     it = dict(zip(records.MEMORY, values, strict=True))

@@ -10,8 +10,8 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.clock import now
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import NotFound, StoreBusy
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import patience

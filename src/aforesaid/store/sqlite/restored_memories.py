@@ -6,10 +6,10 @@ import json
 from typing import Final
 
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import Memory
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import SOURCES_KEPT
-from aforesaid.domain.moving import MemoryRow, Restored, SuccessorRow
 from aforesaid.domain.note import NoteKey
+from aforesaid.domain.transfer import MemoryRow, Restored, SuccessorRow
 from aforesaid.store import records
 from aforesaid.store.sqlite import memories, note_search
 from aforesaid.store.sqlite.unit import Unit
@@ -73,7 +73,7 @@ def _keep_versions(unit: Unit, number: int, row: MemoryRow, kept: int) -> None:
         unit.connection.execute(_NEW_VERSION, (number, revision, at, version.actor, version.action, was))
 
 
-def _as_stored(unit: Unit, memory: Memory) -> dict[str, object]:
+def _as_stored(unit: Unit, memory: MemoryRecord) -> dict[str, object]:
     values = memories.as_row(unit, memory)
     return {
         name: int(value) if isinstance(value, bool) else value

@@ -9,7 +9,8 @@ from aforesaid.domain.checks import microseconds
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import (
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.transfer import (
     DayRow,
     ForgottenRow,
     MemoryRow,
@@ -23,7 +24,6 @@ from aforesaid.domain.moving import (
     UserRow,
     VectorOf,
 )
-from aforesaid.domain.report import AuditEntry
 from aforesaid.store.sqlite import restored_memories, restored_summaries, rows
 from aforesaid.store.sqlite.names import find_thread
 from aforesaid.store.sqlite.unit import Unit

@@ -14,7 +14,7 @@ import apsw
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.message import Message, message_hash, message_id
-from aforesaid.domain.moving import Row
+from aforesaid.domain.transfer import Row
 from aforesaid.domain.words import Role
 from aforesaid.errors import AforesaidError, StoreDamaged
 from aforesaid.store.salvage import Salvage, ranges

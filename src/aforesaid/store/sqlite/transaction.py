@@ -28,10 +28,10 @@ from aforesaid.domain.memory_change import (
     PutDerived,
 )
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Restore, as_expected
 from aforesaid.domain.receipt import Result
 from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
+from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.sqlite import append, archive, digests, known, note_search, notes, restoring, retention, vectors
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.unit import Unit

@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 import apsw
 
 from aforesaid.domain.clock import now
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key

@@ -19,15 +19,15 @@ import pytest
 
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import (
-    ApartEmbedder,
-    LatelyEmbedder,
+    CachingEmbedder,
     LocalEmbedder,
+    SubprocessEmbedder,
     choose_embedder,
     embedder_of_a_server,
     encoder,
 )
-from aforesaid.models.embed.apart import FAILED, LENGTH, SHAPE
 from aforesaid.models.embed.metered import MeteredEmbedder
+from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
 from aforesaid.settings import Choice, Route, Settings
 from aforesaid.telemetry import Metrics
 
@@ -35,13 +35,13 @@ TEXTS = ["My dog is afraid of thunder.", "Der Hund hat Angst.", "", "🐈 \0 " +
 
 
 @pytest.fixture
-async def apart() -> AsyncIterator[ApartEmbedder]:
-    embedder = ApartEmbedder()
+async def apart() -> AsyncIterator[SubprocessEmbedder]:
+    embedder = SubprocessEmbedder()
     yield embedder
     await embedder.close()
 
 
-async def test_its_vectors_are_those_of_the_one_in_this_process(apart: ApartEmbedder) -> None:
+async def test_its_vectors_are_those_of_the_one_in_this_process(apart: SubprocessEmbedder) -> None:
     local = LocalEmbedder()
     assert apart.name == local.name
     many = [f"text number {number}" for number in range(70)]
@@ -53,13 +53,13 @@ async def test_its_vectors_are_those_of_the_one_in_this_process(apart: ApartEmbe
     await local.close()
 
 
-async def test_who_asks_at_once_is_answered_in_turn(apart: ApartEmbedder) -> None:
+async def test_who_asks_at_once_is_answered_in_turn(apart: SubprocessEmbedder) -> None:
     texts = [f"question {number}" for number in range(20)]
     found = await asyncio.gather(*(apart.embed([text]) for text in texts))
     assert np.allclose(np.concatenate(found), await apart.embed(texts), atol=1e-5)
 
 
-async def test_a_process_that_was_killed_is_started_again(apart: ApartEmbedder) -> None:
+async def test_a_process_that_was_killed_is_started_again(apart: SubprocessEmbedder) -> None:
     before = await apart.embed(TEXTS[:1])
     for _ in range(2):
         assert apart._process is not None
@@ -67,7 +67,7 @@ async def test_a_process_that_was_killed_is_started_again(apart: ApartEmbedder) 
         assert np.array_equal(await apart.embed(TEXTS[:1]), before)
 
 
-async def test_one_that_cannot_live_is_told_of(apart: ApartEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_cannot_live_is_told_of(apart: SubprocessEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(ModelError, match="ended twice"):
         await apart.embed(["hello"])
@@ -77,9 +77,9 @@ async def test_one_that_cannot_live_is_told_of(apart: ApartEmbedder, monkeypatch
 
 
 async def test_closing_ends_the_process() -> None:
-    embedder = ApartEmbedder()
+    embedder = SubprocessEmbedder()
     await embedder.close()  # nothing was begun
-    embedder = ApartEmbedder()
+    embedder = SubprocessEmbedder()
     await embedder.embed(["hello"])
     process = embedder._process
     assert process is not None
@@ -90,8 +90,8 @@ async def test_closing_ends_the_process() -> None:
 def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path) -> None:
     program = (
         "import asyncio, time\n"
-        "from aforesaid.models.embed import ApartEmbedder\n"
-        "embedder = ApartEmbedder()\n"
+        "from aforesaid.models.embed import SubprocessEmbedder\n"
+        "embedder = SubprocessEmbedder()\n"
         "asyncio.run(embedder.embed(['hello']))\n"
         "print(embedder._process.pid, flush=True)\n"
         "time.sleep(600)\n"
@@ -126,7 +126,7 @@ def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> 
     assert length == len(b"the weights are gone")
 
 
-@pytest.mark.parametrize("inside", [LocalEmbedder, ApartEmbedder])
+@pytest.mark.parametrize("inside", [LocalEmbedder, SubprocessEmbedder])
 async def test_a_question_begins_before_anything_else_is_done(
     inside: type[LocalEmbedder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +139,7 @@ async def test_a_question_begins_before_anything_else_is_done(
         return original(texts)
 
     monkeypatch.setattr(embedder, "_encode", encode)
-    lately = LatelyEmbedder(MeteredEmbedder(embedder, metrics))
+    lately = CachingEmbedder(MeteredEmbedder(embedder, metrics))
     lately.expect("tea")
     assert begun.wait(60), "no task had a turn since"
     assert np.array_equal(await lately.embed(["tea"]), await embedder.embed(["tea"]))
@@ -148,8 +148,8 @@ async def test_a_question_begins_before_anything_else_is_done(
 
 def test_a_server_has_it_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AFORESAID_EMBEDDER", raising=False)
-    assert embedder_of_a_server(Settings()) == "apart"
-    assert isinstance(choose_embedder("apart"), ApartEmbedder)
+    assert embedder_of_a_server(Settings()) == "process"
+    assert isinstance(choose_embedder("process"), SubprocessEmbedder)
     assert embedder_of_a_server(Settings(embedder="local")) is None
     assert embedder_of_a_server(Settings(routes={"embed": Route((Choice("a", "b"),))})) is None
     monkeypatch.setenv("AFORESAID_EMBEDDER", "deterministic")

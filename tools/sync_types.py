@@ -1,4 +1,4 @@
-"""Write src/aforesaid/_blocking_types.pyi: the async classes, as the blocking face shows them."""
+"""Write src/aforesaid/_sync_types.pyi: the async classes, as the blocking face shows them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("memory", "messages", "knowledge", "memories", "summaries", "contexts", "care", "portable")
+PARTS = ("memory", "messages", "knowledge", "memories", "summaries", "contexts", "operations", "transfer")
 SOURCES = tuple(ROOT / "src/aforesaid" / f"{name}.py" for name in PARTS)
-TARGET = ROOT / "src/aforesaid/_blocking_types.pyi"
-NAMES = {"Memory": "BlockingMemory", "UserMemory": "BlockingUserMemory"}
+TARGET = ROOT / "src/aforesaid/_sync_types.pyi"
+NAMES = {"Memory": "SyncMemory", "UserMemory": "SyncUserMemory"}
 HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of date.\n\n"
 
 
-def blocking_types(*sources: str) -> str:
+def sync_types(*sources: str) -> str:
     """Return the text of the stub for the texts of memory.py and of the modules that its classes inherit from."""
     nodes = [node for source in sources for node in ast.parse(source).body]
     # Also those for type checkers alone, which stand below an `if`.
@@ -72,5 +72,5 @@ def _renamed(annotation: ast.expr | None) -> ast.expr | None:
 
 if __name__ == "__main__":
     texts = [source.read_text(encoding="utf-8") for source in SOURCES]
-    TARGET.write_text(blocking_types(*texts), encoding="utf-8")
+    TARGET.write_text(sync_types(*texts), encoding="utf-8")
     sys.stdout.write(f"wrote {TARGET.relative_to(ROOT)}\n")

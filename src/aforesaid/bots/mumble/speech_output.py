@@ -24,7 +24,7 @@ _PACKING_BITS: Final = 16_000
 """What a server counts on top of the sound itself, for the heads of packets."""
 
 
-class Mouth:
+class SpeechOutput:
     """Speaks on one connection."""
 
     def __init__(self, link: Link) -> None:

@@ -32,7 +32,7 @@ def _start(day: date) -> int:
     return checks.microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
 
 
-class Care:
+class Services:
     """What looks after one store."""
 
     def __init__(
@@ -66,17 +66,17 @@ class Care:
         return [await self.store.health(), *(await self.upkeep.health()), models_health(self.chat)]
 
 
-class AllCare:
+class MemoryOperations:
     """The memory of all users, as a whole."""
 
     _metrics: Metrics
 
-    def __init__(self, care: Care) -> None:
+    def __init__(self, services: Services) -> None:
         """Use `connect` or `open`."""
-        self._care = care
-        self._metrics = care.metrics
-        self._store = care.store
-        self._upkeep = care.upkeep
+        self._services = services
+        self._metrics = services.metrics
+        self._store = services.store
+        self._upkeep = services.upkeep
 
     @timed("users")
     async def users(self, space: str | int | None = None) -> list[User]:
@@ -117,13 +117,13 @@ class AllCare:
 
     async def health(self) -> Health:
         """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
-        self._care.watch.start()
-        return await self._care.watch.look()
+        self._services.watch.start()
+        return await self._services.watch.look()
 
     @property
     def profile(self) -> Profile:
         """The profile that it was opened with. Settings that were stored stand above it."""
-        return self._care.profile
+        return self._services.profile
 
     @property
     def metrics(self) -> Metrics:
@@ -141,7 +141,7 @@ class AllCare:
 
         With `dry_run`, nothing is changed: the report says what would be.
         """
-        return await self._care.cleaning.clean(progress, dry_run=dry_run)
+        return await self._services.cleaning.clean(progress, dry_run=dry_run)
 
     @timed("verify")
     async def verify(self, progress: Progress | None = None) -> Verification:
@@ -154,15 +154,15 @@ class AllCare:
         await self._store.backup(checks.file_path(path, "the backup's path"), progress)
 
 
-class UserCare:
+class UserOperations:
     """The memory of one user, as a whole."""
 
     _metrics: Metrics
 
-    def __init__(self, care: Care, scope: Scope) -> None:
+    def __init__(self, services: Services, scope: Scope) -> None:
         """Use `Memory.user`."""
-        self._care = care
-        self._metrics = care.metrics
+        self._services = services
+        self._metrics = services.metrics
         self.scope = scope
 
     async def health(self) -> Health:
@@ -172,10 +172,10 @@ class UserCare:
         """
         from aforesaid.upkeep.account import account  # noqa: PLC0415 - brings the digest
 
-        return await account(self._care.store, self._care.profile, self.scope)
+        return await account(self._services.store, self._services.profile, self.scope)
 
     @timed("audit")
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest changes that were made to this user's memory, oldest first."""
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
-        return await self._care.store.audit(self.scope, limit=most)
+        return await self._services.store.audit(self.scope, limit=most)

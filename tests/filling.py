@@ -19,10 +19,10 @@ from aforesaid.domain.memory_change import (
     Superseded,
 )
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Row
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.transfer import Row
 from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store
 from making import NOON, adding, archive, minutes
@@ -35,7 +35,7 @@ ANN_AWAY = Scope.of("ann", space="elsewhere")
 EMBEDDER = "test"
 
 
-async def furnish(store: Store) -> None:
+async def fill_with_everything(store: Store) -> None:
     """Put some of everything into a store."""
     await store.apply([adding(ANN, "I live in Berlin", at=minutes(0), id="m1", name="Ann")])
     await store.apply([adding(ANN, "How nice", "assistant", at=minutes(1))])

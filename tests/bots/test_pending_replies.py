@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.bots import Address, Desk, run
+from aforesaid.bots import Address, BotSession, run
 from aforesaid.bots.reminding import LEASE
 from aforesaid.bots.sending import TRIES
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
@@ -26,19 +26,19 @@ async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_
     gate = threading.Event()
     with ScriptedModel(lambda request: Waits(gate) if request.asked == "slow" else "Late.") as model:
         async with with_model(model, tmp_path / "memory.db") as memory:
-            async with Desk(memory, room, patience=0.0) as desk:
+            async with BotSession(memory, room, patience=0.0) as desk:
                 for text in ("slow", "then this", "/help"):
                     await desk.hear(heard(text))
             gate.set()
             assert room.texts == []
-            async with Desk(memory, room) as desk:
+            async with BotSession(memory, room) as desk:
                 await desk.resume()
                 await desk.resume()
                 await desk.idle()
             assert room.texts[1] == "Late."
             assert "stopped before I had answered /help" in room.texts[2]
             assert [role for role, _ in await texts(memory)] == ["user", "user", "assistant", "assistant"]
-            async with Desk(memory, room) as desk:
+            async with BotSession(memory, room) as desk:
                 await desk.resume()
                 await desk.idle()
     assert len(room.texts) == 3
@@ -46,7 +46,7 @@ async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_
 
 async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_back(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Once."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
             await desk.hear(heard("Hi"))
             await desk.idle()
@@ -61,7 +61,7 @@ async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_bac
 async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: Path, room: Room) -> None:
     parts = [letter * 1900 for letter in "abc"]
     with ScriptedModel(["\n\n".join(parts)]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             send, sent = room.send, list[object]()
 
             async def once(*given: Any, **more: Any) -> None:  # noqa: ANN401
@@ -81,7 +81,7 @@ async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: P
 
 
 async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: aforesaid.Memory, room: Room) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         room.failures = [PlatformUnavailable("busy", retry_after=0.0), PlatformUnavailable("busy", retry_after=0.0)]
         await desk.hear(heard("/help"))
         await desk.idle()
@@ -103,7 +103,10 @@ async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesai
     await bob.note("reminder", "water the plants", when=due)
     await memory.user("eve", space="elsewhere").note("reminder", "not ours", when=due)
     await ann.note("reminder", "later", when=NOON + timedelta(hours=1))
-    async with Desk(memory, room, clock=lambda: NOON) as desk, Desk(memory, room, clock=lambda: NOON) as other:
+    async with (
+        BotSession(memory, room, clock=lambda: NOON) as desk,
+        BotSession(memory, room, clock=lambda: NOON) as other,
+    ):
         await asyncio.gather(desk.remind(), other.remind(), desk.remind())
     assert sorted(room.sent) == [
         (Address("room", "ann"), "⏰ Reminder: call mum"),
@@ -117,12 +120,12 @@ async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: aforesaid.M
     await ann.add("user", "hello")
     await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
     room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 3
-    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
+    assert await BotSession(memory, room, clock=lambda: NOON).remind() == 0
     assert room.sent == []
     assert room.failures == []
-    assert await Desk(memory, room, clock=lambda: NOON).remind() == 0
+    assert await BotSession(memory, room, clock=lambda: NOON).remind() == 0
     assert room.sent == [], "somebody may still be at it"
-    desk = Desk(memory, room, clock=lambda: NOON + LEASE)
+    desk = BotSession(memory, room, clock=lambda: NOON + LEASE)
     # Who cannot be reached in private is reminded where they spoke last.
     room.failures = [PlatformRefused("cannot write to this user")]
     assert await desk.remind() == 1
@@ -142,7 +145,7 @@ async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: aforesai
                 raise PlatformUnavailable("no network")
             return "shaky"
 
-        async def listen(self, desk: Desk) -> None:
+        async def listen(self, desk: BotSession) -> None:
             await desk.hear(heard(f"hello {self.tries}"))
             raise PlatformUnavailable("the connection is lost")
 

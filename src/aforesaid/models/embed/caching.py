@@ -17,7 +17,7 @@ from aforesaid.models.embed.contract import Beginning, Embedder, Vectors
 _KEPT: Final = 256
 
 
-class LatelyEmbedder:
+class CachingEmbedder:
     """An embedder that is not asked for the same text twice within a short while."""
 
     def __init__(self, inner: Embedder) -> None:

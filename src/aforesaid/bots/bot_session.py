@@ -16,12 +16,12 @@ from cachetools import LRUCache
 
 from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, is_command
 from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
-from aforesaid.bots.lanes import Lanes
-from aforesaid.bots.owed import Debts, Owed
+from aforesaid.bots.pending_replies import PendingReplies, PendingReply
+from aforesaid.bots.per_thread_queue import PerThreadQueue
 from aforesaid.bots.reminding import Reminding
 from aforesaid.bots.replying import Replying, found
 from aforesaid.bots.sending import Sender
-from aforesaid.bots.tally import Tally
+from aforesaid.bots.stats import BotStats
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
@@ -44,7 +44,7 @@ _SHORT: Final = 20
 """What a two-step command asks for is not longer."""
 
 
-class Desk:
+class BotSession:
     """Takes in what a platform hands in, and answers through it. Use it with `async with`.
 
     When `hear` returns, the message is stored. Whatever is handed in again, as after a crash, is recognised by its id:
@@ -61,18 +61,18 @@ class Desk:
         at_once: int = AT_ONCE,
         patience: float = PATIENCE,
     ) -> None:
-        self.tally = Tally()
+        self.stats = BotStats()
         self.assistant = assistant or Assistant(memory)
         self.memory = memory
         self._platform = platform
-        self._sender = Sender(platform, self.tally)
-        self._reminding = Reminding(memory, platform, self._sender, self.tally, clock)
-        self._lanes = Lanes(at_once)
+        self._sender = Sender(platform, self.stats)
+        self._reminding = Reminding(memory, platform, self._sender, self.stats, clock)
+        self._queue = PerThreadQueue(at_once)
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
-        self._replying = Replying(platform, self.assistant, self.tally)
-        self._debts = Debts(memory, platform.name)
+        self._replying = Replying(platform, self.assistant, self.stats)
+        self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
         """What is noted as owed and is being taken care of."""
         self._catching_up: asyncio.Task[None] | None = None
@@ -87,13 +87,13 @@ class Desk:
     ) -> None:
         await self._reminding.stop()
         await end(self._catching_up)
-        left = await self._lanes.finish(self._patience)
+        left = await self._queue.finish(self._patience)
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
 
     async def hear(self, heard: Heard) -> None:
         """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
-        self.tally.heard += 1
+        self.stats.heard += 1
         lane = _lane(heard.address)
         text = _whole(heard)
         if not text.strip():
@@ -110,7 +110,7 @@ class Desk:
     async def resume(self) -> None:
         """Answer what was taken in and not answered, because the bot was stopped or could not send."""
         try:
-            left = await self._debts.left()
+            left = await self._pending.left()
         except StoreError as error:
             _log.warning("what was not answered before is answered when the store works again: %s", error)
             return
@@ -124,7 +124,7 @@ class Desk:
             message = await found(self._user(owed.address), owed.id)
             if message is None:
                 # It was erased meanwhile, or never stored: then it comes again.
-                await self._debts.settle(owed)
+                await self._pending.settle(owed)
                 continue
             heard = Heard(owed.address, owed.id, message.text, message.at, message.name, called=owed.called)
             self._do(owed.address, partial(self._reply, heard, message, owed), owed)
@@ -143,7 +143,7 @@ class Desk:
                 return
             name = _clean(edit.name)
             await user.add("user", f"(edited) {text}", id=f"{edit.id}:edited:{stamp}", at=edit.at, name=name)
-            self.tally.edits += 1
+            self.stats.edits += 1
 
     async def deleted(self, deletion: Deleted) -> None:
         """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase."""
@@ -162,14 +162,14 @@ class Desk:
                 author=before.author,
                 name=before.name,
             )
-            self.tally.deletions += 1
+            self.stats.deletions += 1
 
     async def pressed(self, pressed: Pressed) -> None:
         """Take a button for the word that it stands for, and send the answer."""
         owed = None
         if pressed.id is not None:
-            owed = Owed(pressed.address, pressed.id, time(), command="a button")
-            if self._debts.knows(owed):
+            owed = PendingReply(pressed.address, pressed.id, time(), command="a button")
+            if self._pending.knows(owed):
                 return
             await self._owe(owed)
         self._say(pressed.address, await self.press(pressed), owed=owed)
@@ -183,7 +183,7 @@ class Desk:
 
     async def command(self, address: Address, text: str) -> Answer:
         """Carry out a command when it is its turn, and return the answer: where the platform wants it back."""
-        self.tally.commands += 1
+        self.stats.commands += 1
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
         async def job() -> None:
@@ -195,7 +195,7 @@ class Desk:
                 raise
             done.set_result(answer or Answer("That did not work."))
 
-        self._lanes.add(_lane(address), job)
+        self._queue.add(_lane(address), job)
         return await done
 
     async def remind(self) -> int:
@@ -204,12 +204,12 @@ class Desk:
 
     async def idle(self) -> None:
         """Wait until everything is answered that was heard."""
-        await self._lanes.idle()
+        await self._queue.idle()
 
     def health(self) -> Component:
         """Say how the bot is doing."""
         parts = self._platform.parts() if isinstance(self._platform, Equipped) else ()
-        return self.tally.component(self._platform.name, self._lanes.waiting(), parts)
+        return self.stats.component(self._platform.name, self._queue.waiting(), parts)
 
     def _user(self, address: Address) -> UserMemory:
         return self.memory.user(address.user, space=address.space, thread=address.thread)
@@ -225,10 +225,10 @@ class Desk:
         """Take care of commands and of what they asked for; False for everything else."""
         router = self.assistant.router
         if heard.wanted and is_command(text):
-            owed = Owed(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
-            if self._debts.knows(owed):
+            owed = PendingReply(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
+            if self._pending.knows(owed):
                 return True
-            self.tally.commands += 1
+            self.stats.commands += 1
             await self._owe(owed)
             if router.asks_back(text):
                 # At once: the next message may be what it asks for.
@@ -245,8 +245,8 @@ class Desk:
     async def _step(self, user: UserMemory, heard: Heard, text: str) -> bool:
         """Take what a two-step command asked for; False where nothing was asked, or the text does not fit."""
         router = self.assistant.router
-        owed = Owed(heard.address, heard.id, time(), command="that")
-        if self._debts.knows(owed):
+        owed = PendingReply(heard.address, heard.id, time(), command="that")
+        if self._pending.knows(owed):
             return True
         if not await router.is_open(user):
             return False
@@ -263,47 +263,49 @@ class Desk:
             answer = await self.assistant.router.answer(user, text)
         return answer is None or await self._sender.send(heard.address, answer, heard.id)
 
-    def _say(self, to: Address, answer: Answer, answers: str | None = None, *, owed: Owed | None = None) -> None:
+    def _say(
+        self, to: Address, answer: Answer, answers: str | None = None, *, owed: PendingReply | None = None
+    ) -> None:
         self._do(to, lambda: self._sender.send(to, answer, answers), owed)
 
-    async def _owe(self, owed: Owed) -> None:
+    async def _owe(self, owed: PendingReply) -> None:
         self._answering.add(owed.key)
-        await self._debts.note(owed)
+        await self._pending.note(owed)
 
-    async def _settle(self, owed: Owed) -> None:
-        await self._debts.settle(owed)
+    async def _settle(self, owed: PendingReply) -> None:
+        await self._pending.settle(owed)
         self._answering.discard(owed.key)
 
     async def _catch_up(self) -> None:
         """Come back now and then to what could not be sent, or to those who were not there."""
         while True:
             await asyncio.sleep(_CATCH_UP)
-            if self.tally.connected:
+            if self.stats.connected:
                 await self.resume()
 
     def _reachable(self, to: Address) -> bool:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
-    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: Owed | None) -> None:
+    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: PendingReply | None) -> None:
         """Have something done when it is its turn. What was owed is settled if that says so."""
 
         async def job() -> None:
             try:
                 if await answer() and owed is not None:
-                    await self._debts.settle(owed)
+                    await self._pending.settle(owed)
             finally:
                 if owed is not None:
                     self._answering.discard(owed.key)
 
         if owed is not None:
             self._answering.add(owed.key)
-        self._lanes.add(_lane(to), job)
+        self._queue.add(_lane(to), job)
 
     async def _store(self, user: UserMemory, heard: Heard, text: str) -> None:
         """Store a message, and have it answered."""
         lane = _lane(heard.address)
-        answered = heard.wanted and self._lanes.waiting(lane) < MOST_WAITING
-        owed = Owed(heard.address, heard.id, time(), called=heard.called)
+        answered = heard.wanted and self._queue.waiting(lane) < MOST_WAITING
+        owed = PendingReply(heard.address, heard.id, time(), called=heard.called)
         adding = user.add("user", text, id=heard.id, at=heard.at, name=_clean(heard.name))
         if answered:
             # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
@@ -314,17 +316,17 @@ class Desk:
                 raise
         else:
             receipt = await adding
-        self.tally.stored += not receipt.duplicate
+        self.stats.stored += not receipt.duplicate
         self._tell(heard.address, receipt)
         if answered:
             self._do(heard.address, lambda: self._reply(heard, receipt.message, owed), owed)
         elif heard.wanted:
-            self.tally.skipped += 1
-            if self._lanes.waiting(lane) == MOST_WAITING:
+            self.stats.skipped += 1
+            if self._queue.waiting(lane) == MOST_WAITING:
                 told = "(that is a lot at once: I keep all of it, and answer what came first)"
                 self._say(heard.address, Answer(told))
 
-    async def _reply(self, heard: Heard, message: Message, owed: Owed) -> bool:
+    async def _reply(self, heard: Heard, message: Message, owed: PendingReply) -> bool:
         """Answer a message that is stored; store the reply, then send it. False if it could not be sent."""
         answer, name = await self._replying.reply(
             self._user(heard.address), heard, message, lambda receipt: self._tell(heard.address, receipt)
@@ -335,7 +337,7 @@ class Desk:
             heard.id,
             once=name,
             skip=owed.sent,
-            sent=lambda parts: self._debts.sent(owed, parts),
+            sent=lambda parts: self._pending.sent(owed, parts),
         )
 
     def _tell(self, to: Address, receipt: Receipt) -> None:
@@ -352,7 +354,7 @@ class Desk:
             self._say(to, Answer("(what you say is kept for good again, and so is what you said meanwhile)"))
 
     def _not_stored(self, heard: Heard, error: AforesaidError) -> None:
-        self.tally.failed(f"a message could not be stored: {error}")
+        self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
             _log.error("a message of %s in %s could not be stored: %s", heard.address.user, heard.address.space, error)
         if heard.wanted:

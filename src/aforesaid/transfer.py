@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import Profile
 from aforesaid.store import Progress, Store
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aforesaid.portability.loading import Loaded
 
 
-class AllPortable(ABC):
+class MemoryTransfer(ABC):
     """The memory of all users, as something that can be carried about."""
 
     _store: Store

@@ -26,7 +26,7 @@ class Spoken(NamedTuple):
     whole: bool
 
 
-def speakable(text: str) -> Spoken:
+def speech_text(text: str) -> Spoken:
     """Return what to read aloud of an answer. What is left out has to be written."""
     bare = _ADDRESS.sub(" ", _LINK.sub(r"\1", _FENCE.sub("\n", text)))
     whole = not _FENCE.search(text) and not _ADDRESS.search(text)

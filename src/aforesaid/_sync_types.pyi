@@ -9,15 +9,15 @@ from typing import Self
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import Facts, Memory, MemoryVersion
+from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
-from aforesaid.domain.moving import Purged
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Health, MemoryStatus, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary, SummaryKind
+from aforesaid.domain.transfer import Purged
 from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SettingValue, Within
 from aforesaid.facts import Forgotten, Preferences, Remembered
 from aforesaid.models.chat import Chat
@@ -29,7 +29,7 @@ from aforesaid.store import Progress, Store
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
 
-class BlockingMemory:
+class SyncMemory:
     """All that is remembered, of all users."""
 
     def user(
@@ -40,7 +40,7 @@ class BlockingMemory:
         thread: str | int | None = None,
         session: str | int | None = None,
         actor: str | None = None,
-    ) -> BlockingUserMemory:
+    ) -> SyncUserMemory:
         """Return the memory of one user.
 
         Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
@@ -93,7 +93,7 @@ class BlockingMemory:
     ) -> None:
         """Close it."""
 
-    def reminders(self, *, at: datetime | None = None) -> list[Memory]:
+    def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
 
     def memories(
@@ -108,14 +108,14 @@ class BlockingMemory:
         before: int | None = None,
         limit: int = 50,
         actor: str | None = None,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return the newest memories of a space, of all users or one, newest first.
 
         To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
         whatever their case. With an `actor`, the audit log names who looked.
         """
 
-    def memory(self, memory: int, *, space: str | int = ...) -> Memory:
+    def memory(self, memory: int, *, space: str | int = ...) -> MemoryRecord:
         """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
 
     def users(self, space: str | int | None = None) -> list[User]:
@@ -199,7 +199,7 @@ class BlockingMemory:
         An audit row stays that says how much was erased, and nothing of it. There is no way back.
         """
 
-class BlockingUserMemory:
+class SyncUserMemory:
     """What is remembered of one user."""
 
     scope: Scope
@@ -296,7 +296,7 @@ class BlockingUserMemory:
         active: bool | None = True,
         state: MemoryState | None = None,
         at: datetime | None = None,
-    ) -> list[Memory]:
+    ) -> list[MemoryRecord]:
         """Return single memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
@@ -313,7 +313,7 @@ class BlockingUserMemory:
         priority: int = ...,
         when: datetime | None = None,
         expires: datetime | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
 
     def edit_memory(
@@ -327,37 +327,37 @@ class BlockingUserMemory:
         priority: int | None = None,
         expires: datetime | None = None,
         revision: int | None = None,
-    ) -> Memory:
+    ) -> MemoryRecord:
         """Correct a memory. What is not given stays as it is; what it was before is kept.
 
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
         """
 
-    def deactivate(self, memory: int, *, revision: int | None = None) -> Memory:
+    def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
 
-    def reactivate(self, memory: int) -> Memory:
+    def reactivate(self, memory: int) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over."""
 
-    def approve(self, memory: int) -> Memory:
+    def approve(self, memory: int) -> MemoryRecord:
         """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
 
-    def reject(self, memory: int) -> Memory:
+    def reject(self, memory: int) -> MemoryRecord:
         """Do not believe a memory that waits for approval, also when it is said again."""
 
-    def undo(self, memory: int) -> Memory:
+    def undo(self, memory: int) -> MemoryRecord:
         """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
 
     def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return what a memory was before each of its changes, oldest first, and who changed it."""
 
-    def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[Memory]:
+    def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
 
         `at` is when it is asked (default: now).
         """
 
-    def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[Memory]:
+    def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
 
         Those without a time stand last, and are never due.
@@ -373,7 +373,7 @@ class BlockingUserMemory:
     def delivered(self, memory: int) -> bool:
         """Say that a reminder was delivered. True for the first caller alone."""
 
-    def read_memory(self, memory: int) -> Memory:
+    def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in whatever state it is."""
 
     def summarize(self) -> list[Summary]:

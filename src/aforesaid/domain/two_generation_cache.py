@@ -9,7 +9,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Lately(Generic[Key, Value]):
+class TwoGenerationCache(Generic[Key, Value]):
     """Values by their keys: at least the last `most` that were asked for, at most twice as many.
 
     Without a lock: each step is one on a dictionary, and what two threads lose to one another is made again.

@@ -28,7 +28,7 @@ FAILED: Final = 0xFFFF_FFFF
 _SECONDS_TO_END: Final = 5.0
 
 
-class ApartEmbedder(LocalEmbedder):
+class SubprocessEmbedder(LocalEmbedder):
     """The same vectors as those of `LocalEmbedder`."""
 
     def __init__(self) -> None:

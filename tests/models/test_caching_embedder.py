@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aforesaid.errors import ModelError
-from aforesaid.models.embed import DeterministicEmbedder, LatelyEmbedder, Vectors
+from aforesaid.models.embed import CachingEmbedder, DeterministicEmbedder, Vectors
 
 
 class Watched:
@@ -36,7 +36,7 @@ class Watched:
 
 async def test_a_text_is_embedded_once_alone_or_among_others() -> None:
     inner = Watched()
-    lately = LatelyEmbedder(inner)
+    lately = CachingEmbedder(inner)
     alone = await lately.embed(["tea"])
     again = await lately.embed(["tea"])
     among = await lately.embed(["milk", "tea", "milk"])
@@ -53,7 +53,7 @@ async def test_a_text_is_embedded_once_alone_or_among_others() -> None:
 
 async def test_whoever_asks_for_what_is_coming_waits_for_it() -> None:
     inner = Watched()
-    lately = LatelyEmbedder(inner)
+    lately = CachingEmbedder(inner)
     lately.expect("tea")
     first = asyncio.ensure_future(lately.embed(["tea"]))
     await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_whoever_asks_for_what_is_coming_waits_for_it() -> None:
 
 async def test_a_failure_is_not_kept() -> None:
     inner = Watched()
-    lately = LatelyEmbedder(inner)
+    lately = CachingEmbedder(inner)
     inner.fails = True
     lately.expect("milk")  # nobody asks for it, and nobody hears of it
     with pytest.raises(ModelError):
@@ -77,7 +77,7 @@ async def test_a_failure_is_not_kept() -> None:
 
 async def test_the_oldest_texts_make_room() -> None:
     inner = Watched()
-    lately = LatelyEmbedder(inner)
+    lately = CachingEmbedder(inner)
     await lately.embed(["first"])
     await asyncio.gather(*(lately.embed([f"text {number}"]) for number in range(300)))
     asked = len(inner.asked)
@@ -88,6 +88,6 @@ async def test_the_oldest_texts_make_room() -> None:
 
 
 def test_each_event_loop_waits_for_its_own() -> None:
-    lately = LatelyEmbedder(Watched())
+    lately = CachingEmbedder(Watched())
     for _ in range(2):
         assert len(asyncio.run(lately.embed(["tea"]))) == 1

@@ -57,7 +57,7 @@ class Utterance:
     """To whom: everybody in the channel, or the bot alone."""
 
 
-class Ear:
+class SpeechInput:
     """Listens to one person. Times are those of the caller's clock."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.memory import Facts, Memory, MemoryVersion
+from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Draft, Message, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
@@ -41,7 +41,7 @@ class SummaryRow(NamedTuple):
 class MemoryRow(NamedTuple):
     """A memory, and what it was before each of its changes, oldest first."""
 
-    memory: Memory
+    memory: MemoryRecord
     versions: tuple[MemoryVersion, ...] = ()
 
     @property

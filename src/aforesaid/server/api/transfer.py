@@ -15,9 +15,9 @@ from starlette.responses import StreamingResponse
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory
 from aforesaid.portability.exporting import LineWriter
-from aforesaid.server.api.asking import Identifier, SpaceQuery, named
+from aforesaid.server.api.params import Identifier, SpaceQuery, named
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import Admin, TheMemory
+from aforesaid.server.dependencies import Admin, MemoryDep
 from aforesaid.server.shapes import Shape
 
 router = APIRouter(tags=["moving"])
@@ -61,7 +61,7 @@ class PurgedShape(Shape):
 )
 async def export(
     who: Admin,
-    memory: TheMemory,
+    memory: MemoryDep,
     vectors: Annotated[bool, Query(description="Also what an embedder made of the messages.")] = False,
 ) -> StreamingResponse:
     """Return everything that is stored, as it is now, as JSON lines that `load` and `aforesaid import` take in.
@@ -78,7 +78,7 @@ async def export(
 async def load(
     request: Request,
     who: Admin,
-    memory: TheMemory,
+    memory: MemoryDep,
     format: Annotated[str, Query(max_length=100, description="`auto`, or the name of a format.")] = "auto",  # noqa: A002
     user: Annotated[Identifier | None, Query(description="Makes all of it the memory of one user.")] = None,
     dry_run: Annotated[bool, Query(description="Only read it.")] = False,
@@ -112,7 +112,7 @@ async def load(
 @router.delete("/users/{user}", summary="Erase somebody")
 async def purge(
     who: Admin,
-    memory: TheMemory,
+    memory: MemoryDep,
     user: Annotated[Identifier, Path(examples=["ann"])],
     confirm: Annotated[str, Query(description="The user's id once more: there is no way back.", examples=["ann"])],
     space: SpaceQuery = None,

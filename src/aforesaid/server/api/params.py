@@ -13,7 +13,7 @@ from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
-from aforesaid.server.needs import Reader, TheMemory
+from aforesaid.server.dependencies import MemoryDep, Reader
 
 PAGE: Final = 50
 MOST_ON_A_PAGE: Final = 500
@@ -70,7 +70,7 @@ def named(who: Credential, user: str | None) -> str:
 
 def _person(
     who: Reader,
-    memory: TheMemory,
+    memory: MemoryDep,
     user: UserQuery = None,
     space: SpaceQuery = None,
     thread: ThreadQuery = None,

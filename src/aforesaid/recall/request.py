@@ -17,7 +17,7 @@ USUAL_KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SearchRequest:
     """A search, as it was asked for and checked."""
 
     query: str

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from aforesaid.bots.mumble import ears, packets
-from aforesaid.bots.mumble.ears import Ear, Utterance
+from aforesaid.bots.mumble import packets, speech_input
 from aforesaid.bots.mumble.packets import Heard
 from aforesaid.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
+from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
 from aforesaid.errors import ModelGarbled
 from mumble.voices import Samples, heard, noise, tone, wav
 
 
-def listen(ear: Ear, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:
+def listen(ear: SpeechInput, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:
     """Play voices one after the other, 20 ms at a time; then let some time pass."""
     now, found = 100.0, []
     for voice in voices:
@@ -33,36 +33,36 @@ def seconds(utterance: Utterance) -> float:
 
 
 def test_somebody_who_speaks_and_lets_go_of_the_button_said_one_thing() -> None:
-    [said] = listen(Ear(), heard(tone(1.5)))
+    [said] = listen(SpeechInput(), heard(tone(1.5)))
     assert seconds(said) == pytest.approx(1.5, abs=0.1)
     assert said.target == packets.TALK
 
 
 def test_it_is_over_a_while_after_the_last_packet_and_not_before() -> None:
-    ear = Ear()
-    assert not listen(ear, heard(tone(1)), then=ears.PAUSE - 0.1)
+    ear = SpeechInput()
+    assert not listen(ear, heard(tone(1)), then=speech_input.PAUSE - 0.1)
     assert ear.ends_at is not None
     assert ear.tick(ear.ends_at) is not None
     assert ear.ends_at is None
 
 
 def test_a_network_that_stalls_does_not_end_a_sentence() -> None:
-    ear = Ear()
-    assert not listen(ear, heard(tone(1), ended=False), then=ears.PAUSE + 1)
+    ear = SpeechInput()
+    assert not listen(ear, heard(tone(1), ended=False), then=speech_input.PAUSE + 1)
     [said] = listen(ear, heard(tone(1)))
     assert seconds(said) == pytest.approx(2.0, abs=0.2)
 
 
 def test_a_client_that_sends_all_the_time_is_cut_at_the_pauses() -> None:
     voice = np.concatenate([noise(1, 30), tone(1), noise(1.5, 30), tone(0.7), noise(1.5, 30)])
-    first, second = listen(Ear(), heard(voice, ended=False))
-    assert seconds(first) == pytest.approx(1 + ears.PAUSE, abs=0.5)
-    assert seconds(second) == pytest.approx(0.7 + ears.PAUSE, abs=0.5)
+    first, second = listen(SpeechInput(), heard(voice, ended=False))
+    assert seconds(first) == pytest.approx(1 + speech_input.PAUSE, abs=0.5)
+    assert seconds(second) == pytest.approx(0.7 + speech_input.PAUSE, abs=0.5)
 
 
 def test_a_short_pause_belongs_to_the_sentence() -> None:
     voice = np.concatenate([tone(0.6), noise(0.4, 20), tone(0.6)])
-    assert len(listen(Ear(), heard(voice))) == 1
+    assert len(listen(SpeechInput(), heard(voice))) == 1
 
 
 @pytest.mark.parametrize(
@@ -71,29 +71,29 @@ def test_a_short_pause_belongs_to_the_sentence() -> None:
     ids=["noise", "nothing", "a click", "silence"],
 )
 def test_what_is_no_voice_is_no_utterance(voice: Samples) -> None:
-    assert not listen(Ear(), heard(voice))
+    assert not listen(SpeechInput(), heard(voice))
 
 
 def test_steady_noise_is_not_taken_for_a_voice_for_long() -> None:
     """A fan beside the microphone is louder than a soft voice elsewhere."""
-    ear = Ear()
+    ear = SpeechInput()
     found = listen(ear, heard(noise(15, 600), ended=False))
     assert sum(map(seconds, found)) < 10
     assert len(listen(ear, heard(tone(1) + noise(1, 600)))) == 1
 
 
 def test_a_speech_without_an_end_is_cut() -> None:
-    found = listen(Ear(), heard(tone(ears.LONGEST + 5)))
+    found = listen(SpeechInput(), heard(tone(speech_input.LONGEST + 5)))
     assert [round(seconds(utterance)) for utterance in found] == [30, 5]
 
 
 def test_a_whisper_is_kept_apart_from_what_everybody_heard() -> None:
-    found = listen(Ear(), heard(tone(1), ended=False), heard(tone(1), target=packets.WHISPER))
+    found = listen(SpeechInput(), heard(tone(1), ended=False), heard(tone(1), target=packets.WHISPER))
     assert [utterance.target for utterance in found] == [packets.TALK, packets.WHISPER]
 
 
 def test_packets_that_are_no_sound_are_passed_over() -> None:
-    ear, good = Ear(), list(heard(tone(1)))
+    ear, good = SpeechInput(), list(heard(tone(1)))
     nonsense = [Heard(7, 0, 0, broken, False) for broken in (b"", b"\xff" * 40, b"\x01", bytes(range(256)) * 4)]
     mixed = [packet for pair in zip(good, nonsense * 20, strict=False) for packet in pair]
     assert len(listen(ear, iter(mixed))) == 1

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from aforesaid.context import Item
+from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.lately import Lately
-from aforesaid.domain.making import maker
 from aforesaid.domain.message import Message
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 VALUES = (7, "#7", "default", "ann", "t", "s", "user", "ann", None, "hello", NOON, NOON, True, None, b"hash")
 
 
 def test_what_is_made_quickly_is_what_the_class_makes() -> None:
-    usual, quick = Message(*VALUES), maker(Message)(*VALUES)  # type: ignore[arg-type]
+    usual, quick = Message(*VALUES), fast_constructor(Message)(*VALUES)  # type: ignore[arg-type]
     assert quick == usual
     assert type(quick) is Message
     assert (hash(quick), repr(quick)) == (hash(usual), repr(usual))
@@ -32,16 +32,16 @@ def test_what_is_made_quickly_is_what_the_class_makes() -> None:
 @pytest.mark.parametrize("kind", [Message, Hit, Item])
 def test_it_is_frozen_and_takes_all_fields(kind: type) -> None:
     names = [field.name for field in fields(kind)]
-    made: Any = maker(kind)(*names)
+    made: Any = fast_constructor(kind)(*names)
     assert [getattr(made, name) for name in names] == names, "each value is in its field"
     with pytest.raises(FrozenInstanceError):
         setattr(made, names[0], 1)
     with pytest.raises(TypeError):
-        maker(kind)(*names[:-1])
+        fast_constructor(kind)(*names[:-1])
 
 
 def test_what_was_asked_for_lately_is_kept_and_the_rest_goes() -> None:
-    kept: Lately[int, str] = Lately(10)
+    kept: TwoGenerationCache[int, str] = TwoGenerationCache(10)
     for number in range(100):
         kept.put(number, str(number))
         assert kept.get(0) == "0", "it is asked for all the time"

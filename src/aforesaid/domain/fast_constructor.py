@@ -1,4 +1,4 @@
-"""Making many values at once.
+"""A fast constructor for frozen dataclasses, for code that makes hundreds of values at once.
 
 The constructor of a frozen dataclass sets each field by a call, past its own guard. That is nothing for one value, and
 most of the time of a search that makes hundreds of them.
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 Value = TypeVar("Value")
 
 
-def maker(kind: type[Value]) -> Callable[..., Value]:
+def fast_constructor(kind: type[Value]) -> Callable[..., Value]:
     """Return a quicker constructor of a frozen dataclass with slots. It takes all fields, in their order."""
     # The same fields in the same places, without the guard: what has been filled in becomes what it stands for.
     unguarded = make_dataclass(kind.__name__, [field.name for field in fields(kind)], slots=True)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Work in order within a lane, and side by side across lanes."""
+"""Work in order within a lane, and side by side across queue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log: Final = logging.getLogger("aforesaid.bots")
 Job: TypeAlias = Callable[[], Awaitable[object]]
 
 
-class Lanes:
+class PerThreadQueue:
     """Runs jobs: those of one lane one after the other, in the order in which they came; at most so many at once.
 
     A lane that has nothing to do costs nothing.

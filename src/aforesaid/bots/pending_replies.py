@@ -36,7 +36,7 @@ _DONE: Final = "done"
 
 
 @dataclass(frozen=True, slots=True)
-class Owed:
+class PendingReply:
     """Something that is to be answered."""
 
     address: Address
@@ -57,7 +57,7 @@ class Owed:
         return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
-class Debts:
+class PendingReplies:
     """What is owed on one platform."""
 
     def __init__(self, memory: Memory, platform: str) -> None:
@@ -69,21 +69,21 @@ class Debts:
         self._settled: LRUCache[str, bool] = LRUCache(_LATELY)
         """What was crossed out in this run: whoever reads at the same moment may still find it."""
 
-    def knows(self, owed: Owed) -> bool:
+    def knows(self, owed: PendingReply) -> bool:
         """Tell whether a command was taken in before."""
         return owed.key in self._commands
 
-    async def note(self, owed: Owed) -> None:
+    async def note(self, owed: PendingReply) -> None:
         """Write down that an answer is owed."""
         if owed.command is not None:
             self._commands.add(owed.key)
         await self._put([PutMark(self._prefix + owed.key, json.dumps(asdict(owed)))])
 
-    async def sent(self, owed: Owed, parts: int) -> None:
+    async def sent(self, owed: PendingReply, parts: int) -> None:
         """Write down how much of a long answer was sent."""
         await self.note(replace(owed, sent=parts))
 
-    async def settle(self, owed: Owed) -> None:
+    async def settle(self, owed: PendingReply) -> None:
         """Cross it out. That a command was carried out is known for a while: it must not happen twice."""
         self._settled[owed.key] = True
         if owed.command is None:
@@ -97,9 +97,9 @@ class Debts:
             marks.append(PutMark(self._prefix + oldest, None))
         await self._put(marks)
 
-    async def left(self) -> list[Owed]:
+    async def left(self) -> list[PendingReply]:
         """Return what is not answered yet, oldest first: what this run is at, and what an earlier one left."""
-        found: list[Owed] = []
+        found: list[PendingReply] = []
         done: list[tuple[float, str]] = []
         for name, value in (await self._memory.store.marks()).items():
             if not name.startswith(self._prefix):
@@ -108,7 +108,7 @@ class Debts:
             if _DONE in read:
                 done.append((read[_DONE], key))
             else:
-                owed = Owed(**{**read, "address": Address(*read["address"]), "called": tuple(read["called"])})
+                owed = PendingReply(**{**read, "address": Address(*read["address"]), "called": tuple(read["called"])})
                 found.append(owed)
                 if owed.command is not None:
                     self._commands.add(key)
@@ -118,7 +118,7 @@ class Debts:
         found = [owed for owed in found if owed.key not in self._settled]
         return await self._without_old(sorted(found, key=lambda owed: owed.since))
 
-    async def _without_old(self, found: list[Owed]) -> list[Owed]:
+    async def _without_old(self, found: list[PendingReply]) -> list[PendingReply]:
         first = (datetime.now(UTC) - _LONGEST).timestamp()
         for owed in found:
             if owed.since < first:

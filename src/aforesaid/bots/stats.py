@@ -15,7 +15,7 @@ _KEPT: Final = 3
 
 
 @dataclass(slots=True)
-class Tally:
+class BotStats:
     """What a bot has done since it started."""
 
     heard: int = 0
@@ -42,7 +42,7 @@ class Tally:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def well(self) -> None:
+    def mark_ok(self) -> None:
         """Note that it works, again or still."""
         self.connected = True
         self.last = datetime.now(UTC)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import aforesaid
-from aforesaid.bots import Address, Deleted, Desk, Edited, Pressed
+from aforesaid.bots import Address, BotSession, Deleted, Edited, Pressed
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import StoreFull
@@ -24,7 +24,7 @@ from bots.room import NOON, Room, heard
 
 async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Hello Ann."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             await desk.hear(heard("Hi", name="Ann"))
             stored = await memory.user("ann", space="room").history()
             assert stored[0].text == "Hi"
@@ -35,7 +35,7 @@ async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path
 
 
 async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: aforesaid.Memory, room: Room) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         await desk.hear(heard("What a day", thread="general", wanted=False))
         await desk.idle()
     assert room.sent == []
@@ -45,7 +45,7 @@ async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: afores
 async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["First.", "Never said."]) as model:
         for _ in range(2):  # the second time as after a restart
-            async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+            async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
                 await asyncio.gather(*(desk.hear(heard("Hi", id="7")) for _ in range(3)))
                 await desk.idle()
                 assert await texts(memory) == [("user", "Hi"), ("assistant", "First.")]
@@ -53,7 +53,7 @@ async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp
 
 
 async def test_without_a_model_the_log_holds_what_people_said_alone(memory: aforesaid.Memory, room: Room) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         for _ in range(2):
             await desk.hear(heard("I like tea.", id="1"))
             await desk.hear(heard("What do I like?", id="2"))
@@ -72,7 +72,7 @@ async def test_without_a_model_the_log_holds_what_people_said_alone(memory: afor
 
 async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["You like tea."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             apply = memory._store.apply
 
             async def full(changes: Sequence[Any]) -> Receipt:
@@ -92,7 +92,7 @@ async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: 
     with ScriptedModel(
         lambda request: Waits(gate) if request.asked == "slow" else f"answer to {request.asked}"
     ) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             for number in range(3):
                 await desk.hear(heard("slow" if number == 0 else f"a{number}", "ann"))
             await desk.hear(heard("b", "bob"))
@@ -109,7 +109,7 @@ async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: 
 async def test_a_failing_model_is_told_and_the_message_is_kept(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Back again."]) as model:
         model.fail(faults.ServerError())
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             await desk.hear(heard("Hi"))
             await desk.idle()
             assert "the model could not answer" in room.texts[0]
@@ -128,7 +128,7 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
         profile = {"summaries": "tree", "tree_turns": 2, "extract": False}
         async with (
             aforesaid.connect(tmp_path / "memory.db", profile=profile, embedder="none", settings=settings) as memory,
-            Desk(memory, room) as desk,
+            BotSession(memory, room) as desk,
         ):
             for number in range(2):
                 await desk.hear(heard(f"Turn {number}"))
@@ -146,7 +146,10 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
 
 
 async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(room: Room) -> None:
-    async with aforesaid.connect(":memory:", profile=QUIET, embedder="none") as memory, Desk(memory, room) as desk:
+    async with (
+        aforesaid.connect(":memory:", profile=QUIET, embedder="none") as memory,
+        BotSession(memory, room) as desk,
+    ):
         for text in ("one", "two"):
             await desk.hear(heard(text))
             await desk.idle()
@@ -164,7 +167,7 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
 
 
 async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: aforesaid.Memory, room: Room) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         apply = memory._store.apply
 
         async def full(changes: object) -> object:
@@ -184,7 +187,7 @@ async def test_a_disk_that_is_full_is_told_and_the_bot_goes_on(memory: aforesaid
 async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: aforesaid.Memory, room: Room) -> None:
     address = Address("room", "ann")
     later = NOON + timedelta(minutes=5)
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         await desk.hear(heard("I live in Bern.", id="1", name="Ann"))
         await desk.idle()
         for _ in range(2):
@@ -205,7 +208,7 @@ async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: afores
 async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
     memory: aforesaid.Memory, room: Room
 ) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         await desk.hear(heard("", attachments=("photo", "plan.pdf (82 kB)")))
         await desk.hear(heard("a\0b\ud800c"))
         await desk.hear(heard("   "))
@@ -215,7 +218,7 @@ async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
 
 
 async def test_what_is_too_long_is_told(memory: aforesaid.Memory, room: Room) -> None:
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
         await desk.hear(heard("x" * 70_000))
         await desk.idle()
     assert "at most 65,536" in room.texts[0]
@@ -226,7 +229,7 @@ async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(
     memory: aforesaid.Memory, room: Room
 ) -> None:
     address = Address("room", "ann")
-    async with Desk(memory, room) as desk:
+    async with BotSession(memory, room) as desk:
 
         async def say(text: str) -> str:
             await desk.hear(heard(text))
@@ -259,7 +262,7 @@ async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(
 async def test_a_flood_is_stored_and_only_its_beginning_answered(tmp_path: Path, room: Room) -> None:
     gate = threading.Event()
     with ScriptedModel(lambda _: Waits(gate)) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, Desk(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             for number in range(40):
                 await desk.hear(heard(f"flood {number}"))
             gate.set()

@@ -89,7 +89,7 @@ async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
     return await _stored(store, scope.space, EVERYBODY) | await _stored(store, scope.space, scope.user)
 
 
-class Standing:
+class EffectiveSettings:
     """The settings of all users, and the profile that they make of the one that was opened with."""
 
     def __init__(self, store: Store, profile: Profile) -> None:

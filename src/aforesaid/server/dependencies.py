@@ -31,7 +31,7 @@ _bearer: Final = HTTPBearer(auto_error=False, description="A key that `aforesaid
 
 
 @dataclass(slots=True)
-class Served:
+class AppState:
     """What one running application has."""
 
     memory: Memory
@@ -79,9 +79,9 @@ class Served:
         return None if key is None else key.credential
 
 
-def served(request: Request) -> Served:
+def served(request: Request) -> AppState:
     """Return what the application of a request has."""
-    found: Served = request.app.state.served
+    found: AppState = request.app.state.served
     return found
 
 
@@ -112,7 +112,7 @@ async def identify(request: Request) -> Credential:
     return who
 
 
-async def _identified(request: Request, here: Served) -> Credential:
+async def _identified(request: Request, here: AppState) -> Credential:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and token.strip():
         caller = guard_guesses(request)
@@ -177,8 +177,8 @@ def _too_many(wait: float, words: str) -> HTTPException:
     return HTTPException(429, words, {"Retry-After": str(math.ceil(wait))})
 
 
-Here = Annotated[Served, Depends(served)]
-TheMemory = Annotated[Memory, Depends(_memory)]
+Here = Annotated[AppState, Depends(served)]
+MemoryDep = Annotated[Memory, Depends(_memory)]
 Reader = Annotated[Credential, Depends(_needs("reader"))]
 App = Annotated[Credential, Depends(_needs("app"))]
 Admin = Annotated[Credential, Depends(_needs("admin"))]
