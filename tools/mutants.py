@@ -6,7 +6,7 @@
 
 First the room's tests run once, and it is noted which lines each of them reaches (`reaching.py`). Then each mutant runs
 against the tests that reach it, the quickest first, until one fails. What no test notices is named again at the end:
-a test is missing, or the change makes no difference (docs/reference/proofs.md says which those are).
+a test is missing, or the change makes no difference (docs/reference/mutation-tests.md says which those are).
 """
 
 from __future__ import annotations

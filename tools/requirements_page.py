@@ -17,7 +17,7 @@ HEADER = """# Promises and defects, and the tests that cover them
 Parts A to G list promises, each with the tests that are marked with its id (`@pytest.mark.req("A7")`). The last
 part lists confirmed defects, each with the tests that keep it fixed (`@pytest.mark.defect("P1")`).
 `make requirements` writes this page; a test fails when it is out of date, or when a promise has no test. `make prove`
-breaks the code on purpose and shows that these tests notice ([how](proofs.md)).
+breaks the code on purpose and shows that these tests notice ([how](mutation-tests.md)).
 """
 PARTS = {
     "A": "External memory (profile `archive`)",

@@ -15,8 +15,8 @@ _HEAD: Final = """# REST API
 <!-- Written by `make rest`; a test fails when it is not up to date. -->
 
 `aforesaid serve` answers at `http://127.0.0.1:5002`. Every request carries a key, `Authorization: Bearer …`; how to
-make one, and what the roles may do: [keys and walls](../explanation/keys-and-walls.md). How to begin:
-[serve a memory](../how-to/serve.md). The same as OpenAPI, for generators of clients: `/openapi.json`.
+make one, and what the roles may do: [keys and walls](../explanation/access-control.md). How to begin:
+[serve a memory](../how-to/run-the-server.md). The same as OpenAPI, for generators of clients: `/openapi.json`.
 
 **Errors** are problem details (`application/problem+json`): `type`, `title`, `status`, `detail`, and `errors` where
 several things are wrong. Beside what each route lists: 400 and 422 what was sent cannot be accepted; 401 no key, or an

@@ -100,7 +100,7 @@ def charts(results: Figures) -> dict[str, str]:
             grown = slope(found, key)
             name = NAMES[key].partition(":")[0]
             series[name if grown is None else f"{name} ({grown:+.2f})"] = points(found, key)
-        made[f"how-cost-grows-{way}.svg"] = svg.lines(
+        made[f"scaling-{way}.svg"] = svg.lines(
             f"How cost grows: {WAYS[way]} (slope)", "messages stored", "milliseconds", series
         )
     return made
@@ -115,7 +115,7 @@ def write_page(page: Path, results: Figures) -> None:
 def write_results(folder: Path, results: Figures) -> None:
     """Write everything into a folder: figures, table, charts."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "how-cost-grows.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (folder / "how-cost-grows.md").write_text(f"{table(results)}\n", encoding="utf-8")
+    (folder / "scaling.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (folder / "scaling.md").write_text(f"{table(results)}\n", encoding="utf-8")
     for name, chart in charts(results).items():
         (folder / name).write_text(chart, encoding="utf-8")

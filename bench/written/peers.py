@@ -165,13 +165,13 @@ def charts(results: Results) -> dict[str, str]:
 
     recall = {peer["name"]: _share(peer) for peer in peers if peer["no_run"] is None}
     return {
-        "beside-others-search.svg": svg.lines(
+        "comparison-search.svg": svg.lines(
             "Search: median time", "messages stored", "milliseconds", over_sizes("search")
         ),
-        "beside-others-add.svg": svg.lines(
+        "comparison-add.svg": svg.lines(
             "One add: median time until it returns", "messages stored", "milliseconds", over_sizes("add")
         ),
-        "beside-others-recall.svg": svg.bars("LoCoMo: turns found among the first ten", "%", recall),
+        "comparison-recall.svg": svg.bars("LoCoMo: turns found among the first ten", "%", recall),
     }
 
 
@@ -189,7 +189,7 @@ def write_page(page: Path, results: Results) -> None:
 def write_results(folder: Path, results: Results) -> None:
     """Write everything into a folder: figures, table, charts."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "beside-others.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    (folder / "beside-others.md").write_text(f"{setting(results)}\n\n{table(results)}\n", encoding="utf-8")
+    (folder / "comparison.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (folder / "comparison.md").write_text(f"{setting(results)}\n\n{table(results)}\n", encoding="utf-8")
     for name, chart in charts(results).items():
         (folder / name).write_text(chart, encoding="utf-8")

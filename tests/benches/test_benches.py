@@ -62,7 +62,7 @@ def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -
         *("--only", "aforesaid", "--folder", tmp_path, "--results", tmp_path / "results"),
         *("--data", conversation(tmp_path / "chat.json")),
     )
-    found = json.loads((tmp_path / "results/beside-others.json").read_text(encoding="utf-8"))
+    found = json.loads((tmp_path / "results/comparison.json").read_text(encoding="utf-8"))
     ours = found["peers"]["aforesaid"]
     assert ours["speed"]["200"]["stored"] == 200
     assert ours["speed"]["200"]["context_items"] > 10
@@ -70,7 +70,7 @@ def test_aforesaid_is_measured_beside_those_that_are_installed(tmp_path: Path) -
     assert ours["recall"]["text"]["recall_at_10"] == 1
     assert ours["speed"]["200"]["unknown"] == 0, "a text was embedded that the others were not given"
     assert "| search of 200: p50 / p99 ms |" in printed
-    ET.parse(tmp_path / "results/beside-others-search.svg")  # noqa: S314 - written a moment ago
+    ET.parse(tmp_path / "results/comparison-search.svg")  # noqa: S314 - written a moment ago
 
 
 def test_growth_is_measured(tmp_path: Path) -> None:
@@ -79,15 +79,15 @@ def test_growth_is_measured(tmp_path: Path) -> None:
         *("--sizes", 100, 1_000, "--calls", 5, "--ways", "one", "many"),
         *("--folder", tmp_path, "--results", tmp_path / "results"),
     )
-    found = json.loads((tmp_path / "results/how-cost-grows.json").read_text(encoding="utf-8"))
+    found = json.loads((tmp_path / "results/scaling.json").read_text(encoding="utf-8"))
     for way in ("one", "many"):
         assert found["ways"][way]["1000"]["search"]["p50"] > 0
         assert set(found["ways"][way]["1000"]) >= {"fill", "add", "context", "upkeep", "open", "verify"}
     assert "slope" in printed
-    ET.parse(tmp_path / "results/how-cost-grows-one.svg")  # noqa: S314
+    ET.parse(tmp_path / "results/scaling-one.svg")  # noqa: S314
 
 
-@pytest.mark.parametrize(("page", "writer"), [("beside-others", "peers"), ("how-cost-grows", "growth")])
+@pytest.mark.parametrize(("page", "writer"), [("comparison", "peers"), ("scaling", "growth")])
 def test_the_docs_show_what_was_measured(
     page: str, writer: str, written: dict[str, ModuleType], tmp_path: Path
 ) -> None:

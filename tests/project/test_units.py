@@ -46,6 +46,6 @@ def test_what_is_started_is_a_command(unit: Path) -> None:
 
 
 def test_the_page_shows_the_unit_as_it_is() -> None:
-    page = (ROOT / "docs/how-to/keep-a-bot-running.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/run-a-bot-as-a-service.md").read_text(encoding="utf-8")
     unit = (ROOT / "deploy/aforesaid-bot@.service").read_text(encoding="utf-8")
     assert f"```\n{unit.partition(chr(10))[2]}```\n" in page

@@ -241,7 +241,7 @@ async def test_the_window_of_summaries_is_seven_days_and_can_be_changed(location
 
 
 def test_the_rules_that_are_shown_can_be_used(tmp_path: Path) -> None:
-    page = (Path(__file__).parent.parent.parent / "docs/how-to/keep-only-what-you-want.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent.parent / "docs/how-to/set-retention-rules.md").read_text(encoding="utf-8")
     shown = re.findall(r"^```\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0]
     path = tmp_path / "aforesaid.toml"
     path.write_text(shown, encoding="utf-8")
