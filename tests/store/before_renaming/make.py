@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 
 import recollect  # type: ignore[import-not-found, unused-ignore]
+from furnishing import furnish  # type: ignore[import-not-found, unused-ignore]
 from recollect.store import open_store  # type: ignore[import-not-found, unused-ignore]
 from recollect.upkeep.workers import prepare_queue  # type: ignore[import-not-found, unused-ignore]
 
-from furnishing import furnish  # type: ignore[import-not-found, unused-ignore]
 from pg import Server
 
 HERE = Path(__file__).parent
