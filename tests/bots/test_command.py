@@ -79,7 +79,7 @@ def test_a_bot_without_its_library_says_what_to_install(tmp_path: Path, monkeypa
     for platform in ("telegram", "discord"):
         result = CliRunner().invoke(app, ["bot", platform, "--store", str(tmp_path / "memory.db")])
         assert result.exit_code == 2
-        assert f"pip install 'aforesaid[{platform}]'" in result.output
+        assert f"pip install '.[{platform}]'" in result.output
 
 
 def test_a_bot_without_a_token_says_where_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,10 @@ MIGRATIONS = {
 }
 
 POSTGRES_MIGRATIONS = {
-    "0001_the_log.sql": "fe680eef55ade919",
+    "0001_the_log.sql": "0c64bda942cc1cb1",
     "0002_views.sql": "a095c37899f319f2",
-    "0003_walls.sql": "515e7f849c01b3a4",
+    "0003_walls.sql": "b5c59b9fde17ca9a",
+    "0004_walls_by_new_settings.sql": "6ab047a258a8a954",
 }
 
 

@@ -114,7 +114,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     assert ran.returncode == 2
-    assert "pip install 'aforesaid[server]'" in ran.stderr
+    assert "pip install '.[server]'" in ran.stderr
 
 
 def test_small_answers_are_sent_at_once() -> None:

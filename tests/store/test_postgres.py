@@ -164,7 +164,7 @@ def test_without_its_packages_it_says_what_to_install(missing: list[str]) -> Non
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
     assert last.startswith("aforesaid.errors.StoreUnavailable:")
-    assert last.endswith("pip install 'aforesaid[postgres]'")
+    assert last.endswith("pip install '.[postgres]'")
 
 
 async def test_steps_of_the_schema_run_once_and_a_later_one_does_not_lock_older_processes_out() -> None:

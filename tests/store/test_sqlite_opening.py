@@ -49,7 +49,7 @@ async def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     newer = migrations()[-1].number + 1
     with closing(sqlite3.connect(path)) as database:
         database.execute(f"PRAGMA user_version = {newer}")
-    with pytest.raises(StoreTooNew, match=f"schema {newer}; this version knows {newer - 1}.*upgrade"):
+    with pytest.raises(StoreTooNew, match=f"schema {newer}; this version knows {newer - 1}.*install that version"):
         await open_store(path)
 
 

@@ -27,7 +27,8 @@ READERS: Final[dict[str, Reader]] = {
 
 # Keys that only one of them has, in the order in which they are looked for.
 _OF_OBJECTS: Final = (
-    ({"version", "made_at", "vectors"}, "aforesaid"),
+    ({"aforesaid", "version"}, "aforesaid"),
+    ({"version", "made_at", "vectors"}, "aforesaid"),  # written under an earlier name of the project
     ({"guild", "channel"}, "discord"),
     ({"chats"}, "telegram"),
     ({"left_chats"}, "telegram"),
