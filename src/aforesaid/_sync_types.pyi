@@ -1,7 +1,7 @@
 # Made from memory.py by `make stubs`; a test fails when it is out of date.
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date, datetime
 from types import TracebackType
 from typing import Self
@@ -119,7 +119,13 @@ class SyncMemory:
         """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
 
     def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts."""
+        """Return everybody who owns something, with counts and the display name that they used last."""
+
+    def names(self, space: str | int = ..., *, users: Iterable[str | int] | None = None) -> dict[str, str]:
+        """Return the display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+
+        The name that somebody used last counts. Authors who own no memory are included, the assistant too.
+        """
 
     def stats(self) -> Stats:
         """Return totals."""

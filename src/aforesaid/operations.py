@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -80,9 +81,20 @@ class MemoryOperations:
 
     @timed("users")
     async def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts."""
+        """Return everybody who owns something, with counts and the display name that they used last."""
         found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
         return [user for user in found if user.id != EVERYBODY]
+
+    @timed("names")
+    async def names(
+        self, space: str | int = DEFAULT_SPACE, *, users: Iterable[str | int] | None = None
+    ) -> dict[str, str]:
+        """Return the display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+
+        The name that somebody used last counts. Authors who own no memory are included, the assistant too.
+        """
+        wanted = None if users is None else [checks.identifier(user, "the user id") for user in users]
+        return await self._store.names(checks.identifier(space, "the space"), wanted)
 
     @timed("stats")
     async def stats(self) -> Stats:

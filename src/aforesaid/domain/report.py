@@ -20,6 +20,8 @@ class User:
     created_at: datetime
     last_activity: datetime | None
     """The latest time at which a message of theirs was said."""
+    name: str | None = None
+    """The display name of the latest message that they wrote under one; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

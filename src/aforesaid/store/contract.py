@@ -15,7 +15,7 @@ Visibility. A message is found by its words as soon as `apply` has returned.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -224,6 +224,13 @@ class Store(Protocol):
 
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something, by space and id."""
+
+    async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
+        """Return the display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+
+        The name of the message that was said last counts, whoever owns that message. Authors who own nothing are
+        included, the assistant too (under `assistant`). Does not read the log.
+        """
 
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows about the user, oldest first."""

@@ -12,6 +12,7 @@ from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.message import Message, message_id
+from aforesaid.domain.report import User
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Quality, Summary
 
@@ -93,6 +94,13 @@ def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:
 def quality_text(quality: Quality | None) -> str | None:
     """Write down how good a summary is."""
     return None if quality is None else json.dumps(asdict(quality), ensure_ascii=False)
+
+
+def user(row: Row) -> User:
+    """Read a row of a store's users."""
+    space, name, messages, archived, created_at, last_at, display_name = row
+    last_activity = None if last_at is None else moment(last_at)
+    return User(space, name, messages, archived, moment(created_at), last_activity, display_name)
 
 
 def session(row: Row) -> Session:

@@ -7,7 +7,7 @@ possible, because the other stores are compared with it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -37,6 +37,7 @@ from aforesaid.store.ephemeral.changes import carry_out
 from aforesaid.store.ephemeral.held import locked
 from aforesaid.store.ephemeral.index import Index
 from aforesaid.store.ephemeral.moving import Moving
+from aforesaid.store.ephemeral.names import DisplayNames
 from aforesaid.store.ephemeral.notes import find_notes, has_notes
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import Entry, State, as_microseconds, person, thread
@@ -58,6 +59,7 @@ class EphemeralStore(Moving):
             self._state.given["log"] = first
         self._last_update: datetime | None = None
         self._indexes: dict[tuple[bool, Name], Index] = {}
+        self._display_names = DisplayNames()
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
         """Keep all changes, or none and raise."""
@@ -317,7 +319,6 @@ class EphemeralStore(Moving):
         return [message for message in found if holds(message)]
 
     @locked
-    @locked
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens that were spent on a day."""
         return self._open.spending.get((day, None if scope is None else person(scope)), 0)
@@ -326,14 +327,22 @@ class EphemeralStore(Moving):
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""
         found = []
+        names = self._display_names.of(self._open)
         for (where, name), created_at in sorted(self._open.owners.items()):
             if space in (None, where):
                 mine = [entry.message for entry in self._open.inside(Scope(where, name, ""), "user")]
                 last = max((message.at for message in mine), default=None)
-                found.append(
-                    User(where, name, len(mine), sum(not message.active for message in mine), created_at, last)
-                )
+                archived = sum(not message.active for message in mine)
+                found.append(User(where, name, len(mine), archived, created_at, last, names.get((where, name))))
         return found
+
+    @locked
+    async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
+        """Return the display names of a space by user id."""
+        every = self._display_names.of(self._open)
+        if users is not None:
+            return {user: every[space, user] for user in users if (space, user) in every}
+        return {user: name for (where, user), name in every.items() if where == space}
 
     @locked
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:

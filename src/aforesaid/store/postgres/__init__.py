@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -298,6 +298,10 @@ class PostgresStore:
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""
         return await self._read(None, lambda queries: reads.users(queries, space))
+
+    async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
+        """Return the display names of a space by user id."""
+        return await self._read(space, lambda queries: reads.names(queries, space, users))
 
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows about the user."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -39,9 +39,17 @@ SELECT level, count(*) FROM summary WHERE space = $1 AND owner = $2 AND kind = '
 """
 _SPENT_BY: Final = "SELECT tokens FROM spending WHERE day = $1 AND space = $2 AND owner = $3"
 _SPENT: Final = "SELECT coalesce(sum(tokens), 0)::bigint FROM spending WHERE day = $1 AND owner = ''"
-_USERS: Final = """
-SELECT space, name, messages, archived, created_at, last_at FROM person
+_DISPLAY_NAME: Final = """
+SELECT log.name FROM log WHERE log.space = person.space AND log.author = person.name AND log.name IS NOT NULL
+ ORDER BY log.at DESC, log.seq DESC LIMIT 1
+"""
+_USERS: Final = f"""
+SELECT space, name, messages, archived, created_at, last_at, ({_DISPLAY_NAME}) AS display_name FROM person
  WHERE owner AND ($1::text IS NULL OR space = $1) ORDER BY space, name
+"""
+_NAMES: Final = f"""
+SELECT person.name, latest.name FROM person CROSS JOIN LATERAL ({_DISPLAY_NAME}) latest
+ WHERE person.space = $1 AND ($2::text[] IS NULL OR person.name = ANY($2))
 """
 _AUDIT: Final = """
 SELECT id, at, space, owner, actor, action, subject FROM audit WHERE space = $1 AND owner = $2 ORDER BY id DESC LIMIT $3
@@ -252,10 +260,12 @@ async def spent(queries: Queries, day: date, scope: Scope | None) -> int:
 
 async def users(queries: Queries, space: str | None) -> list[User]:
     """Return the users who own something."""
-    return [
-        User(row[0], row[1], row[2], row[3], moment(row[4]), None if row[5] is None else moment(row[5]))
-        for row in await queries.rows(_USERS, space)
-    ]
+    return [records.user(row) for row in await queries.rows(_USERS, space)]
+
+
+async def names(queries: Queries, space: str, wanted: Collection[str] | None) -> dict[str, str]:
+    """Return the display names of a space by user id."""
+    return dict(await queries.rows(_NAMES, space, None if wanted is None else list(wanted)))
 
 
 async def audit(queries: Queries, scope: Scope, limit: int) -> list[AuditEntry]:

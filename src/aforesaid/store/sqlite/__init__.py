@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from itertools import islice
@@ -304,6 +304,10 @@ class SqliteStore:
     async def users(self, space: str | None = None) -> list[User]:
         """Return the users who own something."""
         return await self._engine.read(lambda connection: reads.users(connection, space))
+
+    async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
+        """Return the display names of a space by user id."""
+        return await self._engine.read(lambda connection: reads.names(connection, space, users))
 
     async def audit(self, scope: Scope, *, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows about the user."""

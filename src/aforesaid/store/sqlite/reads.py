@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from typing import Any, Final
 
@@ -25,6 +25,11 @@ from aforesaid.store.sqlite.names import find_person, find_thread
 _PAGE: Final = 500
 NOBODY: Final = -1
 """A number that no row has: what a name that was never heard of stands for."""
+
+_DISPLAY_NAME: Final = """
+(SELECT log.name FROM log WHERE log.author = person.id AND log.name IS NOT NULL
+  ORDER BY log.at DESC, log.seq DESC LIMIT 1)
+"""
 
 
 def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, tuple[int, ...]]:
@@ -199,14 +204,20 @@ def spent(connection: apsw.Connection, day: date, scope: Scope | None) -> int:
 
 def users(connection: apsw.Connection, space: str | None) -> list[User]:
     """Return the users who own something."""
-    query = """
-    SELECT space, name, messages, archived, created_at, last_at FROM person
+    query = f"""
+    SELECT space, name, messages, archived, created_at, last_at, {_DISPLAY_NAME} FROM person
      WHERE owner = 1 AND (?1 IS NULL OR space = ?1) ORDER BY space, name
     """
-    return [
-        User(row[0], row[1], row[2], row[3], moment(row[4]), None if row[5] is None else moment(row[5]))
-        for row in connection.execute(query, (space,))
-    ]
+    return [records.user(row) for row in connection.execute(query, (space,))]
+
+
+def names(connection: apsw.Connection, space: str, wanted: Collection[str] | None) -> dict[str, str]:
+    """Return the display names of a space by user id."""
+    query = f"SELECT name, {_DISPLAY_NAME} AS display_name FROM person WHERE space = ? AND display_name IS NOT NULL"
+    if wanted is None:
+        return dict(connection.execute(query, (space,)))
+    limited = f"{query} AND name IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(limited, (space, json.dumps(list(wanted)))))
 
 
 def audit(connection: apsw.Connection, scope: Scope, limit: int) -> list[AuditEntry]:

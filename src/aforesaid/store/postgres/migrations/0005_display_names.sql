@@ -1,0 +1,2 @@
+-- The latest display name of everybody is found without reading the log.
+CREATE INDEX log_by_name ON log (space, author, at, seq) WHERE name IS NOT NULL;
