@@ -57,8 +57,8 @@ scopes = st.integers(0, len(SCOPES) - 1).map(lambda number: SCOPES[number])
 numbers = st.integers(1, 30)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 messages = st.builds(
-    lambda scope, role, text, at, given, author, silence: AddMessage(
-        draft(scope, role, text, at=minutes(at), id=given, author=author),
+    lambda scope, role, text, at, given, author, name, silence: AddMessage(
+        draft(scope, role, text, at=minutes(at), id=given, author=author, name=name),
         silence=silence * 60 * 1_000_000,
     ),
     scopes,
@@ -67,6 +67,7 @@ messages = st.builds(
     st.integers(-90, 90),
     st.none() | st.sampled_from(["a", "b", "c"]),
     st.none() | st.sampled_from(["ann", "carol"]),
+    st.none() | st.sampled_from(["Annie", "C."]),
     st.sampled_from([30, 30, 30, 50]),
 )
 archives = st.builds(
@@ -316,6 +317,7 @@ class BothStores(RuleBasedStateMachine):
         if not hasattr(self, "tested"):
             return
         self.both(lambda store: store.users())
+        self.both(lambda store: store.names("home"))
         self.both(lambda store: store.stats())
         self.both(lambda store: store.unextracted(10))
         self.both(lambda store: store.ahead("test", 5))
