@@ -20,7 +20,8 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, R
 
 import aforesaid
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.dependencies import AppState
+from aforesaid.server.connections import uvicorn_config
+from aforesaid.server.state import AppState
 from aforesaid.settings import Serving
 
 CHROMIUM: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -113,7 +114,7 @@ def served(path: Path, *, profile: str | None = None) -> Iterator[str]:
             async with aforesaid.connect(path, profile=profile, embedder="deterministic") as memory:
                 app = create_app(memory, ServerOptions(serving))
                 here: AppState = app.state.served
-                config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=5)
+                config = uvicorn_config(app, serving, timeout_graceful_shutdown=5)
                 running.append(_Server(config))
                 links.put(f"http://127.0.0.1:{port}/login?token={str.__str__(here.link)}")
                 await running[0].serve(sockets=[listening])

@@ -7,7 +7,7 @@ import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,9 +18,10 @@ from fastapi import FastAPI
 import aforesaid
 from aforesaid.memory import Memory
 from aforesaid.server import ServerOptions, create_app
-from aforesaid.server.dependencies import AppState
+from aforesaid.server.connections import uvicorn_config
 from aforesaid.server.serve import listen
 from aforesaid.server.serve import run as run_loop
+from aforesaid.server.state import AppState
 from aforesaid.settings import Serving, Settings
 
 ADDRESS = "http://127.0.0.1:5002"
@@ -97,7 +98,13 @@ class Live:
 
 @contextmanager
 def live(
-    location: str | Path = ":memory:", *, settings: Settings | None = None, profile: str | None = None
+    location: str | Path = ":memory:",
+    *,
+    settings: Settings | None = None,
+    profile: str | None = None,
+    serving: Serving | None = None,
+    auth: bool = True,
+    keys: Path | None = None,
 ) -> Iterator[Live]:
     """Serve a memory on a free port, in a thread of its own."""
     ready: Future[Live] = Future()
@@ -107,10 +114,10 @@ def live(
         chosen = settings or Settings()
         listening = listen("127.0.0.1", 0)
         port: int = listening.getsockname()[1]
-        serving = Serving(port=port, requests_per_second=1e6, burst=1_000_000)
+        bounds = replace(serving or Serving(requests_per_second=1e6, burst=1_000_000), port=port)
         async with aforesaid.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:
-            app = create_app(memory, ServerOptions(serving, settings=chosen))
-            config = uvicorn.Config(app, lifespan="on", log_config=None, access_log=False, server_header=False)
+            app = create_app(memory, ServerOptions(bounds, auth=auth, keys=keys, settings=chosen))
+            config = uvicorn_config(app, bounds)
             server = uvicorn.Server(config)
             here: AppState = app.state.served
             loop = asyncio.get_running_loop()

@@ -23,7 +23,7 @@ from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server.auth import Keys, Sessions, keys_path
 from aforesaid.server.auth import sessions as sessions_room
 from aforesaid.server.auth.credential import Credential
-from aforesaid.server.guard import Access, Headers, Hosts, Rates, Sizes
+from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
 from aforesaid.server.guard import rate as rate_room
 from aforesaid.settings import Settings
 
@@ -294,7 +294,7 @@ class Seen:
     "guard",
     [
         Headers,
-        lambda app: Sizes(app, 1),
+        lambda app: Bodies(app, 1),
         lambda app: Hosts(app, frozenset()),
         lambda app: Access(app, Seen()),  # type: ignore[arg-type]
     ],
@@ -304,7 +304,7 @@ async def test_what_is_no_request_passes_every_guard(guard: Callable[[Any], ASGI
 
 
 async def test_a_body_may_have_as_many_bytes_as_are_allowed_and_not_one_more() -> None:
-    app = Sizes(inner(), 10)
+    app = Bodies(inner(), 10)
     assert status(await answered(app, body=(b"12345", b"67890"), content_length="10")) == 200
     assert status(await answered(app, content_length="11")) == 413
     assert status(await answered(app, content_length="nonsense")) == 200

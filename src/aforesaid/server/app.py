@@ -18,13 +18,14 @@ from aforesaid.memory import Memory
 from aforesaid.models.redact import guard_logs, hide
 from aforesaid.server import api, panel, problems, signin, status
 from aforesaid.server.auth import Keys, Sessions
-from aforesaid.server.dependencies import AppState
+from aforesaid.server.authentication import Authentication
 from aforesaid.server.describe import describe
-from aforesaid.server.guard import Access, Headers, Hosts, Rates, Sizes
+from aforesaid.server.guard import Access, Bodies, Headers, Hosts, Rates
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import routes as proxy
+from aforesaid.server.state import AppState
 
 _log: Final = logging.getLogger("aforesaid.server")
 
@@ -85,7 +86,8 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)
     # The last one added is the first to see a request.
-    app.add_middleware(Sizes, most=chosen.serving.body_bytes)
+    app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
+    app.add_middleware(Authentication, state=app.state.served)
     app.add_middleware(Hosts, names=chosen.names)
     app.add_middleware(Headers)
     app.add_middleware(Access, metrics=http)

@@ -108,6 +108,18 @@ def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
     return _answer(request, status, kind, said, headers=headers)
 
 
+def refusal(request: Request, error: HTTPException) -> Response:
+    """Answer with what an HTTP error says; show a browser that is not signed in where to do so."""
+    if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
+        after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
+        return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
+    phrase = HTTPStatus(error.status_code).phrase
+    detail = str(error.detail)
+    if detail == phrase:  # The framework raised it: no route matched.
+        detail = _UNROUTED.get(error.status_code, detail)
+    return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=error.headers)
+
+
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Declare problems that a route answers with, for its description."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -129,14 +141,7 @@ def install(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101
-        if error.status_code == HTTPStatus.UNAUTHORIZED and _is_browsing(request):
-            after = f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path
-            return RedirectResponse(f"/login?next={quote(after, safe='/')}", 303)
-        phrase = HTTPStatus(error.status_code).phrase
-        detail = str(error.detail)
-        if detail == phrase:  # Nothing of ours said so: no route did.
-            detail = _UNROUTED.get(error.status_code, detail)
-        return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=error.headers)
+        return refusal(request, error)
 
     async def unexpected(request: Request, _: Exception) -> Response:
         # What happened is in the log of the server, which its caller may not be allowed to read.

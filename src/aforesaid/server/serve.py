@@ -17,11 +17,12 @@ import uvicorn
 from aforesaid.errors import AforesaidError
 from aforesaid.memory import Memory
 from aforesaid.server.app import create_app
-from aforesaid.server.dependencies import AppState
+from aforesaid.server.connections import uvicorn_config
 from aforesaid.server.options import ServerOptions
+from aforesaid.server.state import AppState
 
-_PATIENCE_SECONDS: Final = 30
-"""So long may answers take that are on their way when the server is told to stop."""
+_SHUTDOWN_SECONDS: Final = 30
+"""The time that requests get to finish when the server is told to stop."""
 
 
 def run(main: Callable[..., Coroutine[Any, Any, None]], *given: object) -> None:
@@ -41,14 +42,7 @@ async def serve(memory: Memory, options: ServerOptions, ready: Callable[[str], N
         known = replace(options, serving=replace(options.serving, port=port))
         app = create_app(memory, known)
         here: AppState = app.state.served
-        config = uvicorn.Config(
-            app,
-            lifespan="on",
-            log_config=None,
-            access_log=False,  # it would write down the token of the ready link
-            server_header=False,
-            timeout_graceful_shutdown=_PATIENCE_SECONDS,
-        )
+        config = uvicorn_config(app, known.serving, timeout_graceful_shutdown=_SHUTDOWN_SECONDS)
         await _Server(config, here, lambda: ready(_link(known, here))).serve(sockets=[listening])
 
 

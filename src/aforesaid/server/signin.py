@@ -8,14 +8,16 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from aforesaid.server.auth.sessions import LASTS_SECONDS
-from aforesaid.server.dependencies import AppState, Here, Reader, guard_guesses
+from aforesaid.server.authentication import count_failure
+from aforesaid.server.dependencies import Reader, StateDep
 from aforesaid.server.pages import page
+from aforesaid.server.state import AppState
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/login")
-async def sign_in(request: Request, here: Here, token: str | None = None, next: str = "/") -> Response:  # noqa: A002
+async def sign_in(request: Request, here: StateDep, token: str | None = None, next: str = "/") -> Response:  # noqa: A002
     """Show the sign-in page; with a token, as in the ready link, sign in at once."""
     if token is None:
         return page(request, "login.html", next=_local(next), wrong=False)
@@ -25,7 +27,7 @@ async def sign_in(request: Request, here: Here, token: str | None = None, next: 
 @router.post("/login")
 async def sign_in_by_form(
     request: Request,
-    here: Here,
+    here: StateDep,
     token: Annotated[str, Form()] = "",
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name that is usual for it
 ) -> Response:
@@ -34,8 +36,8 @@ async def sign_in_by_form(
 
 
 @router.post("/logout")
-async def sign_out(request: Request, here: Here, _: Reader) -> Response:
-    """Sign out: who, is told by the cookie."""
+async def sign_out(request: Request, here: StateDep, _: Reader) -> Response:
+    """End the session of this browser."""
     here.sessions.close(request.cookies.get(here.cookie, ""))
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(here.cookie)
@@ -43,10 +45,9 @@ async def sign_out(request: Request, here: Here, _: Reader) -> Response:
 
 
 def _enter(request: Request, here: AppState, token: str, after: str) -> Response:
-    caller = guard_guesses(request)
     who = here.credential_of(token)
     if who is None:
-        here.guesses.take(caller)
+        count_failure(request, here, token)
         return page(request, "login.html", status=401, next=_local(after), wrong=True)
     # The answer leads on to an address without the token, so that it does not stay in the history of the browser.
     answer = RedirectResponse(_local(after), 303)

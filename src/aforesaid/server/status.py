@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BaseModel
 
-from aforesaid.server.dependencies import Here, Overseer
+from aforesaid.server.dependencies import Overseer, StateDep
 from aforesaid.server.metrics import exposition
 from aforesaid.server.problems import declared
 
@@ -38,7 +38,7 @@ async def alive() -> Alive:
     summary="Can it store and answer?",
     responses={503: {"description": "The store cannot be used.", "model": Ready}},
 )
-async def ready(here: Here, response: Response) -> Ready:
+async def ready(here: StateDep, response: Response) -> Ready:
     """Answer 503 when the store is failing. A model that fails is no reason: everything goes on without one."""
     if (await here.memory.store.health()).status == "failing":
         response.status_code = 503
@@ -55,7 +55,7 @@ async def ready(here: Here, response: Response) -> Ready:
         **declared(401, 403, 429, 503),
     },
 )
-async def metrics(here: Here, who: Overseer) -> Response:
+async def metrics(here: StateDep, who: Overseer) -> Response:
     """Return counts and times for Prometheus. Needs a key for all spaces."""
     del who
     return Response(await exposition(here.memory, here.http), media_type=CONTENT_TYPE_LATEST)

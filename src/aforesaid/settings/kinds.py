@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -47,6 +48,12 @@ def text() -> Kind:
 def texts() -> Kind:
     """Allow several texts; a single one can be written without a list."""
     return Kind("a text or a list of texts", _texts, lambda given: given.split(","))
+
+
+def networks() -> Kind:
+    """Allow addresses and networks of machines; a single one can be written without a list."""
+    words = "an IP address, a network such as 10.0.0.0/8, or a list of them"
+    return Kind(words, _networks, lambda given: given.split(","))
 
 
 def secret() -> Kind:
@@ -115,6 +122,13 @@ def chain() -> Kind:
     return Kind(
         f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, lambda given: given.split(",")
     )
+
+
+def _networks(value: object) -> tuple[str, ...]:
+    found = _texts(value)
+    for each in found:
+        ip_network(each)
+    return found
 
 
 def _text(value: object) -> str:

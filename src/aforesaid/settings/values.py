@@ -107,6 +107,14 @@ class Serving:
     """… and how much at once."""
     body_bytes: int = 32 * 1024 * 1024
     """The largest request."""
+    header_seconds: float = 10.0
+    """The time in which the headers of a request must arrive."""
+    body_seconds: float = 30.0
+    """The time in which its body must arrive; a longer body gets a second more for each KiB."""
+    connections: int = 1_000
+    """The largest number of open connections; further ones are closed at once."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
     budget: int = 3_000
     """How many tokens the proxy adds to a request at most; less, where less is set for a user or a space."""
     window: int = 32_768

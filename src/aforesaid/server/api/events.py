@@ -13,8 +13,9 @@ from starlette.responses import StreamingResponse
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import Person
-from aforesaid.server.dependencies import AppState, Here
+from aforesaid.server.dependencies import StateDep
 from aforesaid.server.shapes import MessageShape
+from aforesaid.server.state import AppState
 from aforesaid.store import Store
 
 router = APIRouter(tags=["events"])
@@ -37,7 +38,7 @@ _AT_ONCE: Final = 200
     },
 )
 async def events(
-    here: Here,
+    here: StateDep,
     person: Person,
     last_event_id: Annotated[
         str | None, Header(max_length=60, description="Go on after this event, as browsers do by themselves.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Path
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
 from aforesaid.server.api.params import Body, Identifier, Moment
 from aforesaid.server.auth import Role
 from aforesaid.server.auth.keys import Key
-from aforesaid.server.dependencies import Admin, Here
+from aforesaid.server.dependencies import Admin, StateDep, require_all_spaces
 
 router = APIRouter(tags=["keys"])
 
@@ -45,33 +45,28 @@ class MadeKey(KeyShape):
 
 
 @router.get("/keys", summary="List keys")
-async def list_keys(who: Admin, here: Here) -> list[KeyShape]:
+async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
     """Return all keys, without what makes them work. Needs an admin's key for all spaces."""
-    _everywhere(who.everywhere)
+    require_all_spaces(who)
     return [_shown(key) for key in here.keys.all()]
 
 
 @router.post("/keys", status_code=201, summary="Make a key")
-async def make_key(who: Admin, here: Here, new: NewKey) -> MadeKey:
+async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
     """Make a key. Needs an admin's key for all spaces."""
-    _everywhere(who.everywhere)
+    require_all_spaces(who)
     key, token = here.keys.add(new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at)
     return MadeKey(token=str.__str__(token), **_shown(key).model_dump())
 
 
 @router.delete("/keys/{key_id}", summary="Take a key away")
 async def remove_key(
-    who: Admin, here: Here, key_id: Annotated[str, Path(min_length=1, max_length=100, examples=["0a1b2c3d"])]
+    who: Admin, here: StateDep, key_id: Annotated[str, Path(min_length=1, max_length=100, examples=["0a1b2c3d"])]
 ) -> KeyShape:
     """Take a key away. It is refused from now on."""
-    _everywhere(who.everywhere)
+    require_all_spaces(who)
     return _shown(here.keys.remove(key_id))
 
 
 def _shown(key: Key) -> KeyShape:
     return KeyShape.model_validate(key, from_attributes=True)
-
-
-def _everywhere(allowed: bool) -> None:
-    if not allowed:
-        raise HTTPException(403, "Keys are made by an admin of all spaces.")

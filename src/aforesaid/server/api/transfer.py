@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path as FilePath
 from typing import Annotated, Final
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import StreamingResponse
 
@@ -16,8 +16,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory
 from aforesaid.portability.exporting import LineWriter
 from aforesaid.server.api.params import Identifier, SpaceQuery, named
-from aforesaid.server.auth import Credential
-from aforesaid.server.dependencies import Admin, MemoryDep
+from aforesaid.server.dependencies import Admin, MemoryDep, require_all_spaces
 from aforesaid.server.shapes import Shape
 
 router = APIRouter(tags=["moving"])
@@ -69,7 +68,7 @@ async def export(
     Needs an admin's key for all spaces. It is sent as it is read, however much there is. A stream that breaks off lacks
     its last line with the sum, which is noticed when it is taken in.
     """
-    _everywhere(who)
+    require_all_spaces(who)
     headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}
     return StreamingResponse(_exported(memory, vectors=vectors), media_type=_LINES, headers=headers)
 
@@ -88,7 +87,7 @@ async def load(
 
     What is here already is recognised. Needs an admin's key for all spaces: an export knows by itself where it belongs.
     """
-    _everywhere(who)
+    require_all_spaces(who)
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
         file = FilePath(folder) / "uploaded"
         with file.open("wb") as out:
@@ -150,8 +149,3 @@ class _Pages:
         whole = b"".join(self._written)
         self._written.clear()
         return whole
-
-
-def _everywhere(who: Credential) -> None:
-    if not who.everywhere:
-        raise HTTPException(403, "This is about all spaces together; the key is for one of them.")

@@ -1,9 +1,9 @@
-"""What stands before every route: who may call, how much, and what goes back with every answer."""
+"""Middleware in front of every route: names, sizes, rates, the access log, and headers of every answer."""
 
 from aforesaid.server.guard.access import Access
+from aforesaid.server.guard.bodies import Bodies
 from aforesaid.server.guard.headers import Headers
 from aforesaid.server.guard.hosts import Hosts
 from aforesaid.server.guard.rate import Rates
-from aforesaid.server.guard.size import Sizes
 
-__all__ = ["Access", "Headers", "Hosts", "Rates", "Sizes"]
+__all__ = ["Access", "Bodies", "Headers", "Hosts", "Rates"]

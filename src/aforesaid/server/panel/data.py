@@ -10,13 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-from fastapi import APIRouter, File, Form, HTTPException, UploadFile
+from fastapi import APIRouter, File, Form, UploadFile
 from starlette.responses import Response, StreamingResponse
 
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import READERS, Loaded
-from aforesaid.server.auth import Credential
-from aforesaid.server.dependencies import Admin, served
+from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
 from aforesaid.server.panel.view import Looking, View
 
 router = APIRouter()
@@ -35,7 +34,7 @@ async def data(view: Looking, who: Admin) -> Response:
 @router.get("/data/export")
 async def export(view: Looking, who: Admin) -> Response:
     """Send everything, of all spaces, as one file."""
-    _everything(who)
+    require_all_spaces(who)
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "aforesaid.jsonl.gz"
     try:
@@ -58,7 +57,7 @@ async def take_in(
     trial: Annotated[str, Form()] = "",
 ) -> Response:
     """Take a file in: an export, or what another application wrote."""
-    _everything(who)
+    require_all_spaces(who)
     if format not in _FORMATS:
         raise InvalidInput(f"unknown format {format!r}; use one of {', '.join(_FORMATS)}")
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
@@ -90,13 +89,8 @@ async def _page(view: View, loaded: Loaded | None) -> Response:
         people=await view.offered(),
         formats=_FORMATS,
         loaded=loaded,
-        most=served(view.request).options.serving.body_bytes,
+        most=state_of(view.request).options.serving.body_bytes,
     )
-
-
-def _everything(who: Credential) -> None:
-    if not who.everywhere:
-        raise HTTPException(403, "This is about all spaces together; the key is for one of them.")
 
 
 def _keep(file: UploadFile, path: Path) -> None:

@@ -16,10 +16,11 @@ from aforesaid.errors import ModelUnavailable
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.redact import redact
 from aforesaid.server.auth import Credential
-from aforesaid.server.dependencies import App, AppState, Here, Reader, admitted, served
+from aforesaid.server.dependencies import App, Reader, StateDep, admitted, state_of
 from aforesaid.server.proxy.remembering import Asking, Remembered
 from aforesaid.server.proxy.reply import Reply
 from aforesaid.server.proxy.upstream import returned
+from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
 
 router = APIRouter(prefix="/v1", tags=["proxy"], include_in_schema=False)
@@ -48,7 +49,7 @@ class Exchange:
 
 async def chat(request: Request) -> Response:
     """Answer a chat, with memory."""
-    here, who = served(request), await admitted(request, "app")
+    here, who = state_of(request), await admitted(request, "app")
     raw = await request.body()
     body = _object(raw)
     provider, model = here.upstream.choose(body.get("model"))
@@ -79,7 +80,7 @@ CHAT: Final = Route("/v1/chat/completions", chat, methods=["POST"], include_in_s
 
 
 @router.post("/embeddings")
-async def embeddings(request: Request, who: App, here: Here) -> Response:
+async def embeddings(request: Request, who: App, here: StateDep) -> Response:
     """Pass a request for vectors on."""
     del who
     raw = await request.body()
@@ -92,7 +93,7 @@ async def embeddings(request: Request, who: App, here: Here) -> Response:
 
 @router.get("/models")
 @router.get("/models/{model:path}")
-async def models(request: Request, who: Reader, here: Here, model: str | None = None) -> Response:
+async def models(request: Request, who: Reader, here: StateDep, model: str | None = None) -> Response:
     """Pass on which models there are."""
     del who
     provider, _ = here.upstream.choose(None)

@@ -1,0 +1,109 @@
+"""Who sends a request, found out from its headers alone, before anything of its body is read."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from aforesaid.server.auth import Credential
+from aforesaid.server.auth.keys import hash_of
+from aforesaid.server.problems import refusal
+from aforesaid.server.state import AppState
+
+CREDENTIAL: Final = "aforesaid.credential"
+"""Where the scope of a request keeps its credential."""
+_OPEN: Final = ("/healthz", "/readyz", "/login", "/openapi.json")
+_OPEN_BELOW: Final = "/static/"
+_SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
+_LOCAL: Final = Credential("local", "everybody on this machine", "admin")
+_DRAINED_BYTES: Final = 64 * 1024
+"""A refused request with a longer body loses its connection: reading the body to the end would be free work for it."""
+
+
+class Authentication:
+    """Refuses requests without a valid credential, and requests beyond the rate limit of a credential."""
+
+    def __init__(self, app: ASGIApp, state: AppState) -> None:
+        self._app = app
+        self._state = state
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on with its credential, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in _OPEN or scope["path"].startswith(_OPEN_BELOW):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        try:
+            who = authenticate(request, self._state)
+            scope["caller"] = who.id
+            if wait := self._state.rates.take(who.id):
+                raise too_many(wait, "This key exceeds its rate limit (server.requests_per_second).")
+        except HTTPException as error:
+            answer = refusal(request, error)
+            if not _is_short(request):
+                answer.headers["Connection"] = "close"
+            await answer(scope, receive, send)
+            return
+        scope[CREDENTIAL] = who
+        request.state.who = who
+        await self._app(scope, receive, send)
+
+
+def authenticate(request: Request, state: AppState) -> Credential:
+    """Return the credential of a request, by its key or by the cookie of a signed-in browser. Raises 401 or 429."""
+    scheme, _, rest = request.headers.get("authorization", "").partition(" ")
+    token = rest.strip() if scheme.lower() == "bearer" else ""
+    who = state.credential_of(token) if token else state.sessions.find(request.cookies.get(state.cookie, ""))
+    if who is not None:
+        return who
+    if not state.options.auth:
+        return _LOCAL  # Clients of the proxy always send some key; without authentication it means nothing.
+    if token:
+        count_failure(request, state, token)
+        raise _unauthorized("The key is unknown or has expired.")
+    raise _unauthorized("A key is needed: Authorization: Bearer …")
+
+
+def count_failure(request: Request, state: AppState, token: str) -> None:
+    """Count a wrong key against its sender. Raises 429 for one who fails too often.
+
+    A valid key never gets here: nobody is refused because others at the same address fail.
+    """
+    address = request.client.host if request.client else "?"
+    wait = state.failures_by_key.take(f"{address} {hash_of(token)}") or state.failures_by_address.take(address)
+    if wait:
+        raise too_many(wait, "Too many wrong keys came from this address.")
+
+
+async def check_csrf(request: Request, who: Credential) -> None:
+    """Refuse a change that a page of another site made a signed-in browser send."""
+    if request.method in _SAFE_METHODS or who.csrf is None:
+        return
+    sent = request.headers.get("x-csrf-token")
+    if sent is None and request.headers.get("content-type", "").startswith(
+        ("application/x-www-form-urlencoded", "multipart/form-data")
+    ):
+        field = (await request.form()).get("csrf")
+        sent = field if isinstance(field, str) else None
+    if sent is None or not secrets.compare_digest(sent.encode(), who.csrf.encode()):
+        raise HTTPException(403, "The form's token is missing or old; reload the page and try again.")
+
+
+def too_many(wait: float, words: str) -> HTTPException:
+    """Return the refusal of a caller who has to wait for so many seconds."""
+    return HTTPException(429, words, {"Retry-After": str(math.ceil(wait))})
+
+
+def _unauthorized(words: str) -> HTTPException:
+    return HTTPException(401, words, {"WWW-Authenticate": "Bearer"})
+
+
+def _is_short(request: Request) -> bool:
+    """Tell whether the body of a request is so short that it may arrive and be thrown away."""
+    length = request.headers.get("content-length", "0")
+    return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= _DRAINED_BYTES
