@@ -53,6 +53,7 @@ class _Loop:
     def __init__(self) -> None:
         self._stopping = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
         started: Future[BlockingPortal] = Future()
 
         async def serve() -> None:
@@ -70,17 +71,21 @@ class _Loop:
         return self._thread.is_alive()
 
     def run(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Run a call on the loop and wait for its result. Raises StoreClosed after `stop`, and in a forked child."""
+        if os.getpid() != self._process:
+            # The thread of the loop is not in the child, so nothing would ever answer.
+            raise StoreClosed("this memory was opened before this process was forked; open it in the child process")
         try:
             return self._portal.call(call)
         except RuntimeError as error:
             if self._closed or not self.running:
-                raise StoreClosed(
-                    "this memory has been closed, or was opened before this process was forked"
-                ) from error
+                raise StoreClosed("this memory has been closed") from error
             raise
 
     def stop(self, before: Callable[[], Awaitable[None]] | None = None) -> None:
-        """Stop once, whoever asks first; the others wait until it has stopped."""
+        """Stop once, whoever asks first; the others wait until it has stopped. Does nothing in a forked child."""
+        if os.getpid() != self._process:
+            return
         with self._stopping:
             if self._closed or not self.running:
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import subprocess
 import sys
 import threading
@@ -304,3 +305,47 @@ def test_a_profile_of_the_wrong_kind_is_refused(tmp_path: Path, wrong: object) -
 def test_a_location_of_the_wrong_kind_is_refused(wrong: object) -> None:
     with pytest.raises(AforesaidError):
         aforesaid.open(wrong)  # type: ignore[arg-type]
+
+
+FORKED = """
+import multiprocessing, os, sys, aforesaid
+from aforesaid.errors import StoreClosed
+
+memory = aforesaid.open(sys.argv[1], embedder="none")
+ann = memory.user("ann")
+ann.add("user", "before the fork")
+
+def tried(_=None):
+    outcomes = []
+    for call in (lambda: ann.add("user", "from a child"), lambda: ann.history(), lambda: memory.stats()):
+        try:
+            call()
+            outcomes.append("answered")
+        except StoreClosed as error:
+            outcomes.append("closed" if "fork" in str(error) else str(error))
+    memory.close()
+    return outcomes
+
+if sys.argv[2] == "pool":
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        print(pool.map(tried, [None])[0], flush=True)
+else:
+    child = os.fork()
+    if child == 0:
+        print(tried(), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+ann.add("user", "after the fork")
+print(len(ann.history()))
+memory.close()
+"""
+
+
+@pytest.mark.defect("D3")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+@pytest.mark.parametrize("way", ["fork", "pool"])
+@pytest.mark.parametrize("kind", ["sqlite", "json"])
+def test_a_forked_child_is_refused_at_once_and_the_parent_goes_on(kind: str, way: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, f"{kind}:{tmp_path / 'memory'}", way]
+    ran = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    assert ran.stdout.splitlines() == [str(["closed"] * 3), "2"]
