@@ -52,6 +52,10 @@ class CountingDisk(Disk):
         self.before("replace")
         super().replace(source, target)
 
+    def link(self, source: Path, target: Path) -> None:
+        self.before("link")
+        super().link(source, target)
+
     def unlink(self, path: Path) -> None:
         self.before("unlink")
         super().unlink(path)

@@ -13,7 +13,6 @@ from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
@@ -106,16 +105,18 @@ class AccountFolders:
             files.append(path)
         return Salvaged(header, tuple(files), tuple(lost))
 
-    def move_aside(self, disk: Disk, label: str) -> Path:
-        """Move all files and journals into a folder beside the accounts."""
-        aside = self._folder / label
-        disk.make_folder(aside)
-        for path in (*journals_of(self.beside).values(), *self._accounts(), self._index):
-            if path.exists():
-                disk.replace(path, aside / path.name)
-        disk.sync_folder(aside)
-        disk.sync_folder(self._folder)
-        return aside
+    @property
+    def main(self) -> Path:
+        """The folder with all accounts."""
+        return self._folder
+
+    def files(self) -> list[Path]:
+        """Return the files of all accounts, and the index."""
+        return [*(path for account in self._accounts() for path in self._files_of(account)), self._index]
+
+    def aside(self, path: Path, label: str) -> Path:
+        """Return the same place below the folder `LABEL`."""
+        return self._folder / label / path.relative_to(self._folder)
 
     def elsewhere(self, path: Path) -> Self:
         """Return the same layout at another place."""

@@ -14,6 +14,8 @@ from aforesaid.errors import StoreError, StoreFull, StoreUnavailable
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
+NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
+"""What `Disk.link` fails with on file systems without hard links."""
 _PRIVATE: Final = 0o600
 _BUFFER: Final = 1 << 20
 
@@ -58,6 +60,10 @@ class Disk:
     def replace(self, source: Path, target: Path) -> None:
         """Give a file the name of another, which is gone with that."""
         os.replace(source, target)  # noqa: PTH105 - one call of the system each
+
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name."""
+        os.link(source, target)
 
     def unlink(self, path: Path) -> None:
         """Take a file away, if it is there."""

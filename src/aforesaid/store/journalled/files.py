@@ -19,6 +19,7 @@ from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_
 from aforesaid.store.journalled.layout import Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.lock import Lock
+from aforesaid.store.journalled.restoring import undo_interrupted_restore
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -46,6 +47,7 @@ class Files:
             layout.prepare(self.disk)
             self._lock = Lock(layout.beside.with_name(layout.beside.name + ".lock"), layout.path)
             try:
+                undo_interrupted_restore(self.disk, layout)
                 self._journal = self._open()
             except BaseException:
                 self._lock.release()

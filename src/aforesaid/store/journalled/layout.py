@@ -75,8 +75,15 @@ class Layout(Protocol):
     def salvage(self, put: Put) -> Salvaged:
         """Read whatever is whole in damaged files."""
 
-    def move_aside(self, disk: Disk, label: str) -> Path:
-        """Give other names to all files and journals, and return where they are now. The lock stays."""
+    @property
+    def main(self) -> Path:
+        """The file or folder that holds the store."""
+
+    def files(self) -> list[Path]:
+        """Return all files of the store but for lock and journals. Not all of them need to exist."""
+
+    def aside(self, path: Path, label: str) -> Path:
+        """Return the name under which one of the files, a journal or `main` is set aside, in the same folder."""
 
     def elsewhere(self, path: Path) -> Layout:
         """Return the same layout at another place."""

@@ -9,11 +9,12 @@ from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
 from aforesaid.store.journalled.checking import intact
-from aforesaid.store.journalled.disk import translated
+from aforesaid.store.journalled.disk import Disk, translated
 from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Layout
 from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, salvaged
 from aforesaid.store.journalled.lock import Lock
+from aforesaid.store.journalled.restoring import undo_interrupted_restore
 from aforesaid.store.journalled.tables import BY_NAME
 from aforesaid.store.salvage import Salvage, ranges
 
@@ -29,6 +30,7 @@ def salvage(layout: Layout) -> Salvage:
         # Whoever uses the files would go on writing to what is set aside.
         lock = Lock(layout.beside.with_name(layout.beside.name + ".lock"), layout.path)
         try:
+            undo_interrupted_restore(Disk(), layout)
             lost = list(layout.salvage(put).lost)
             for path in journals_of(layout.beside).values():
                 lost += _journal(state, path)

@@ -14,7 +14,6 @@ from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.journal import journals_of
 from aforesaid.store.journalled.layout import Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.tables import BY_NAME, TABLES, Table
@@ -61,14 +60,18 @@ class JsonFile:
         header, lost = document.salvage(self._file, put)
         return Salvaged(header, (self._file,), lost)
 
-    def move_aside(self, disk: Disk, label: str) -> Path:
-        """Give other names to the file and its journals."""
-        aside = self._file.with_name(f"{self._file.name}.{label}")
-        for path in (*journals_of(self._file).values(), self._file):
-            if path.exists():
-                disk.replace(path, aside.with_name(aside.name + path.name.removeprefix(self._file.name)))
-        disk.sync_folder(self._file.parent)
-        return aside
+    @property
+    def main(self) -> Path:
+        """The file."""
+        return self._file
+
+    def files(self) -> list[Path]:
+        """Return the file."""
+        return [self._file]
+
+    def aside(self, path: Path, label: str) -> Path:
+        """Return `memory.json.LABEL`, and `memory.json.LABEL.journal-…` for a journal."""
+        return path.with_name(f"{self._file.name}.{label}{path.name.removeprefix(self._file.name)}")
 
     def elsewhere(self, path: Path) -> Self:
         """Return the same layout at another place."""
