@@ -6,6 +6,7 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Self
 
+from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.hit import Hit
@@ -148,6 +149,10 @@ class SyncMemory:
     @property
     def profile(self) -> Profile:
         """The profile that it was opened with. Settings that were stored stand above it."""
+
+    @property
+    def loops(self) -> BackgroundLoops:
+        """The background loops of this memory. A loop that is added to them ends when the memory closes."""
 
     @property
     def metrics(self) -> Metrics:

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from aforesaid.background import BackgroundLoops
 from aforesaid.contexts import Contexts, UserContexts
 from aforesaid.domain import checks
 from aforesaid.domain.clock import now
@@ -143,24 +144,25 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         counted = Metrics() if metrics is None else metrics
         AllMemories.__init__(self, Knowledge(store, profile, chat, embedder, counted))
         self._digests = Digests(store, profile, chat, embedder, settings, clock, counted)
-        known = settings or Settings()
-        cleaning = Cleaning(store, known.retention, self._digests.load, counted, clock)
+        known, loops = settings or Settings(), BackgroundLoops()
+        cleaning = Cleaning(store, known.retention, self._digests.load, counted, clock, loops)
         upkeep = Upkeep(
             [
-                Embedding(store, embedder, counted),
+                Embedding(store, embedder, counted, loops),
                 Extracting(
                     store,
                     self._knowledge.extractor,
                     enabled=profile.extract,
                     observe=self._knowledge.observe,
                     metrics=counted,
+                    loops=loops,
                 ),
-                Digesting(store, profile.summaries, self._digests.load, metrics=counted),
+                Digesting(store, profile.summaries, self._digests.load, metrics=counted, loops=loops),
                 cleaning,
             ],
             background=known.background,
         )
-        MemoryOperations.__init__(self, Services(store, profile, upkeep, cleaning, chat, counted, known))
+        MemoryOperations.__init__(self, Services(store, profile, upkeep, cleaning, chat, counted, known, loops))
         self._profile = profile
         self._recall = Recall(store, embedder)
         self._contexts = Contexts(store, self._recall, profile, self._knowledge)

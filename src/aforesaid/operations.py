@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
@@ -16,9 +17,10 @@ from aforesaid.models.health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
 from aforesaid.store import Progress, Store
+from aforesaid.tasks import close_all
 from aforesaid.telemetry import Metrics, timed
 from aforesaid.telemetry.sessions import SessionLog
-from aforesaid.upkeep import Cleaning, Upkeep, UpkeepReport, Watch
+from aforesaid.upkeep import Cleaning, Upkeep, UpkeepReport, Watch, loops_health
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -45,6 +47,7 @@ class Services:
         chat: Chat | None,
         metrics: Metrics,
         settings: Settings,
+        loops: BackgroundLoops,
     ) -> None:
         self.store = store
         self.profile = profile
@@ -53,18 +56,21 @@ class Services:
         self.chat = chat
         self.metrics = metrics
         self.sessions = SessionLog()
-        self.watch = Watch(store, self._parts, metrics, settings.alerts)
+        self.loops = loops
+        self.watch = Watch(store, self._parts, metrics, settings.alerts, loops=loops)
 
     async def close(self) -> None:
-        """Stop, and let go of everything."""
-        await self.watch.close()
-        await self.upkeep.close()
-        if self.chat is not None:
-            await self.chat.close()
-        await self.store.close()
+        """End all background loops, then close everything, the store last; also when parts of it fail."""
+        models = () if self.chat is None else (self.chat.close,)
+        await close_all(self.loops.close, self.upkeep.close, *models, self.store.close)
 
     async def _parts(self) -> list[Component]:
-        return [await self.store.health(), *(await self.upkeep.health()), models_health(self.chat)]
+        return [
+            await self.store.health(),
+            *(await self.upkeep.health()),
+            models_health(self.chat),
+            loops_health(self.loops.statuses()),
+        ]
 
 
 class MemoryOperations:
@@ -136,6 +142,11 @@ class MemoryOperations:
     def profile(self) -> Profile:
         """The profile that it was opened with. Settings that were stored stand above it."""
         return self._services.profile
+
+    @property
+    def loops(self) -> BackgroundLoops:
+        """The background loops of this memory. A loop that is added to them ends when the memory closes."""
+        return self._services.loops
 
     @property
     def metrics(self) -> Metrics:

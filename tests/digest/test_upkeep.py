@@ -79,14 +79,20 @@ async def test_checks_are_debounced_by_two_seconds_and_lose_nothing(store: Store
 
 @pytest.mark.req("E8")
 async def test_whoever_never_pauses_is_not_put_off_for_ever(store: Store) -> None:
-    digest = Digest(store, load_profile("archive"))
-    digesting = Digesting(store, "tree", lambda: digest)
+    digest, looked = Digest(store, load_profile("archive")), asyncio.Event()
 
     async def nudged_again(_: float) -> None:
         digesting.nudge()
 
-    digesting._pause = nudged_again
-    await asyncio.wait_for(digesting._settle_down(), 5)
+    def load() -> Digest:
+        loop.call_soon_threadsafe(looked.set)
+        return digest
+
+    loop = asyncio.get_running_loop()
+    digesting = Digesting(store, "tree", load, pause=nudged_again)
+    digesting.nudge()
+    await asyncio.wait_for(looked.wait(), 5)
+    await digesting.close()
 
 
 @pytest.mark.req("E8")

@@ -6,6 +6,17 @@ from aforesaid.upkeep.embedding import Embedding
 from aforesaid.upkeep.extracting import Extracting
 from aforesaid.upkeep.part import Done, Part
 from aforesaid.upkeep.upkeep import Upkeep, UpkeepReport
-from aforesaid.upkeep.watch import Watch
+from aforesaid.upkeep.watch import Watch, loops_health
 
-__all__ = ["Cleaning", "Digesting", "Done", "Embedding", "Extracting", "Part", "Upkeep", "UpkeepReport", "Watch"]
+__all__ = [
+    "Cleaning",
+    "Digesting",
+    "Done",
+    "Embedding",
+    "Extracting",
+    "Part",
+    "Upkeep",
+    "UpkeepReport",
+    "Watch",
+    "loops_health",
+]

@@ -15,6 +15,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import EARLIEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory_change import ChangeMemory
@@ -26,9 +27,8 @@ from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import AforesaidError, SourcesChanged
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
-from aforesaid.tasks import end
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.part import Done, metered
+from aforesaid.upkeep.part import Done, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.digest import Digest
@@ -45,7 +45,7 @@ _AT_ONCE: Final = 100
 """So much is removed in one step: others wait while a step is written, and removing is slow."""
 _CHARACTERS: Final = 48_000
 """One summary stands for so much text at most."""
-_LONGEST_SLEEP: Final = 3_600.0
+_LONGEST_WAIT_SECONDS: Final = 3_600.0
 _MOST_COUNTED: Final = 1_000_000
 _FIRST_LOOK_SECONDS: Final = 60.0
 
@@ -62,6 +62,7 @@ class Cleaning:
         digest: Callable[[], Digest],
         metrics: Metrics,
         clock: Callable[[], int] = now,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         """Clean up by rules. `digest` returns what archives messages: it is loaded when there is something to do."""
         self._store = store
@@ -70,13 +71,21 @@ class Cleaning:
         self._metrics = metrics
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._loop = BackgroundLoop(
+            "cleanup",
+            self._work,
+            retry_seconds=_LONGEST_WAIT_SECONDS,
+            longest_retry_seconds=_LONGEST_WAIT_SECONDS,
+            log=_log,
+        )
+        (loops or BackgroundLoops()).add(self._loop)
         self._error: str | None = None
 
     def nudge(self) -> None:
         """Have a look once in a while, from now on, if there are rules."""
-        if self._task is None and self._retention.anything:
-            self._task = asyncio.create_task(self._work(), name="aforesaid-cleanup")
+        if self._retention.anything:
+            # Not at once: a process that has just started has more urgent work.
+            self._loop.start(_FIRST_LOOK_SECONDS)
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Clean up, if the last time is a day ago."""
@@ -102,8 +111,7 @@ class Cleaning:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        await end(self._task)
-        self._task = None
+        await self._loop.stop()
 
     async def clean(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Follow all rules now. With `dry_run`, only count what would go where."""
@@ -211,22 +219,12 @@ class Cleaning:
         cleanup = await self.clean(progress)
         return Done(sum(each.count for each in cleanup.rules), cleanup.error)
 
-    async def _work(self) -> None:
-        # Not at once: a process that has just started has better things to do.
-        sleep = _FIRST_LOOK_SECONDS
-        while True:
-            await asyncio.sleep(sleep)
-            try:
-                done = await self.run()
-                if done.error is not None:
-                    _log.warning("cleaning up stopped and is tried again later: %s", done.error)
-                last = await self._last()
-                wait = 0 if last is None else (last + _DAY - self._clock()) / 1_000_000
-                sleep = min(max(wait, 1.0), _LONGEST_SLEEP) if done.error is None else _LONGEST_SLEEP
-            except Exception:
-                # Whatever went wrong must not end the work for good; it is told, and tried again.
-                _log.exception("cleaning up failed and is tried again later")
-                sleep = _LONGEST_SLEEP
+    async def _work(self) -> float:
+        """Clean up if it is due; return the seconds until it is due again."""
+        await repeated(self.run)()
+        last = await self._last()
+        wait = 0 if last is None else (last + _DAY - self._clock()) / 1_000_000
+        return min(max(wait, 1.0), _LONGEST_WAIT_SECONDS)
 
     async def _due(self) -> bool:
         last = await self._last()

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import LATEST, moment
 from aforesaid.domain.clock import now
@@ -22,7 +22,6 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Settle
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
-from aforesaid.tasks import end
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered
 
@@ -44,8 +43,8 @@ _HOPELESS: Final = 3
 """After so many failures in a row, with no success between them, the model is left alone."""
 _FIRST_PAUSE: Final = 30_000_000
 _LONGEST_PAUSE: Final = 6 * 3_600_000_000
-_LONGEST_SLEEP: Final = 3_600.0
-_MOST_DEBOUNCES: Final = 5
+_LONGEST_WAIT_SECONDS: Final = 3_600.0
+_DEBOUNCE_ROUNDS: Final = 5
 
 
 class Digesting:
@@ -63,6 +62,7 @@ class Digesting:
         concurrency: int = CONCURRENCY,
         pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
         metrics: Metrics | None = None,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         """Work by a policy. `digest` returns what knows it: it is loaded when there is something to do."""
         self._store = store
@@ -71,22 +71,25 @@ class Digesting:
         self._digest: Digest | None = None
         self._debounce = debounce
         self._concurrency = concurrency
-        self._pause = pause
         self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
-        self._woken = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._loop = BackgroundLoop(
+            "summarising",
+            self._work,
+            debounce_seconds=debounce,
+            debounce_rounds=_DEBOUNCE_ROUNDS,
+            sleep=pause,
+            log=_log,
+        )
+        (loops or BackgroundLoops()).add(self._loop)
         self._last_update: datetime | None = None
-        self._broken: str | None = None
         self._failing: dict[tuple[str, str], str] = {}
         """Why, by space and user; the user is empty where it is about the whole space."""
 
     def nudge(self) -> None:
         """Say that there is something new. It is looked at in a moment, without anybody waiting for it."""
         if self._policy != "none":
-            self._woken.set()
-            if self._task is None:
-                self._task = asyncio.create_task(self._work(), name="aforesaid-digest")
+            self._loop.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Do all that is due, to the end, and try again what failed."""
@@ -123,7 +126,9 @@ class Digesting:
             backlog = await self._store.backlog(self._policy, self._clock())
         except StoreError as error:
             return Component("summaries", "failing", self._last_update, (str(error),), (("policy", self._policy),))
-        issues = tuple(issue for issue in (self._broken, backlog.error if backlog.failing else None) if issue)
+        issues = tuple(
+            issue for issue in (self._loop.status.error, backlog.error if backlog.failing else None) if issue
+        )
         facts = (
             ("policy", self._policy),
             ("waiting", f"{backlog.messages:,} messages in {backlog.entries:,} places"),
@@ -134,46 +139,16 @@ class Digesting:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        await end(self._task)
-        self._task = None
+        await self._loop.stop()
 
-    async def _work(self) -> None:
-        sleep = _LONGEST_SLEEP
-        while True:
-            with suppress(TimeoutError):
-                # Not `wait_for`: on Python 3.11 it swallows a cancellation that comes together with the event.
-                async with asyncio.timeout(sleep):
-                    await self._woken.wait()
-            await self._settle_down()
-            try:
-                await self._drain(None, failing=False)
-                self._broken = None
-            except Exception as error:
-                # Whatever went wrong must not end the work for good; it is told, and tried again.
-                _log.exception("summarising failed and is tried again later")
-                self._broken = f"{type(error).__name__}: {error}"
-            sleep = await self._until_next()
-
-    async def _settle_down(self) -> None:
-        """Wait until nothing new has come for a moment; those who never pause are not waited for forever."""
-        for _ in range(_MOST_DEBOUNCES):
-            self._woken.clear()
-            await self._pause(self._debounce)
-            if not self._woken.is_set():
-                return
-        self._woken.clear()
-
-    async def _until_next(self) -> float:
-        """Return how long there is nothing to do: until a day ends, a context is old, or something is tried again."""
-        try:
-            following = await self._store.agenda(self._policy, LATEST, 1)
-        except Exception as error:
-            self._broken = f"{type(error).__name__}: {error}"
-            return _LONGEST_SLEEP
+    async def _work(self) -> float:
+        """Make what is due; return the seconds until the next entry is due: a day ends, a retry, an old context."""
+        await self._drain(None, failing=False)
+        following = await self._store.agenda(self._policy, LATEST, 1)
         if not following or following[0].due_at is None:
-            return _LONGEST_SLEEP
+            return _LONGEST_WAIT_SECONDS
         wait = (following[0].due_at - self._clock()) / 1_000_000
-        return min(max(wait, self._debounce), _LONGEST_SLEEP)
+        return min(max(wait, self._debounce), _LONGEST_WAIT_SECONDS)
 
     async def _drain(self, progress: Progress | None, *, failing: bool) -> Done:
         if self._policy == "none":

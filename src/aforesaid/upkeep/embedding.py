@@ -7,11 +7,11 @@ next one goes on there. A change of the embedder starts at the beginning of the 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
@@ -24,13 +24,10 @@ from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
 from aforesaid.models.health import shown
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.background import Background
-from aforesaid.upkeep.part import Done, metered
+from aforesaid.upkeep.part import Done, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.store import Progress, Store
-
-_log: Final = logging.getLogger("aforesaid.upkeep")
 
 _BATCH: Final = 256
 _DEBOUNCE_SECONDS: Final = 0.1
@@ -43,32 +40,46 @@ class Embedding:
 
     name = "embedded"
 
-    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder | None,
+        metrics: Metrics | None = None,
+        loops: BackgroundLoops | None = None,
+    ) -> None:
         self._store = store
         self._embedder = embedder
         self._metrics = Metrics() if metrics is None else metrics
         self._one_at_a_time = asyncio.Lock()
-        self._background = Background("embedding", self.run, _DEBOUNCE_SECONDS)
+        self._loop = BackgroundLoop("embedding", repeated(self.run), debounce_seconds=_DEBOUNCE_SECONDS)
+        (loops or BackgroundLoops()).add(self._loop)
+        self._error: str | None = None
         self._last_update: datetime | None = None
 
     def nudge(self) -> None:
-        """Say that there is something new. It is embedded in a moment, without anybody waiting for it."""
+        """Embed new messages soon, in the background."""
         if self._embedder is not None:
-            self._background.wake()
+            self._loop.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
-        """Embed all that is due, to the end."""
+        """Embed everything that has no vector yet."""
         if self._embedder is None:
             return Done(0)
-        return await metered(self._metrics, "embedding", self._run(self._embedder, progress))
+        try:
+            done = await metered(self._metrics, "embedding", self._run(self._embedder, progress))
+        except Exception as error:
+            self._error = f"{type(error).__name__}: {error}"
+            raise
+        self._error = done.error
+        return done
 
     def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
         """Say nothing: words are found also while the embedder is away."""
         return None
 
     async def health(self) -> Component:
-        """Say how the embedder is doing."""
-        issues = () if self._background.error is None else (self._background.error,)
+        """Return the state of the embedder and how many messages wait for it."""
+        issues = () if self._error is None else (self._error,)
         if self._embedder is None:
             return Component("embedder", "active", None, (), (("model", "none"),))
         facts = [("model", self._embedder.name)]
@@ -80,8 +91,8 @@ class Embedding:
         return Component("embedder", status, self._last_update, issues, tuple(facts), waiting=waiting)
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
-        await self._background.stop()
+        """Stop. The next process that opens the store embeds the rest."""
+        await self._loop.stop()
         if self._embedder is not None:
             await self._embedder.close()
 
@@ -101,11 +112,9 @@ class Embedding:
                         total = (await self._store.stats()).messages
                         progress("embedding", min(due[-1].seq, total), total)
             except ModelError as error:
-                self._background.error = str(error)
-                return Done(done, self._background.error)
+                return Done(done, str(error))
             if done:
                 self._last_update = moment(now())
-            self._background.error = None
             return Done(done)
 
     async def _waiting(self, embedder: str) -> int | None:

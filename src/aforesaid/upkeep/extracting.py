@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Unextracted
@@ -25,8 +26,7 @@ from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.profiles.effective import settings_of
 from aforesaid.telemetry import Metrics
-from aforesaid.upkeep.background import Background
-from aforesaid.upkeep.part import Done, metered
+from aforesaid.upkeep.part import Done, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
@@ -56,6 +56,7 @@ class Extracting:
         enabled: bool,
         observe: Callable[[Scope], Awaitable[object]] | None = None,
         metrics: Metrics | None = None,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         self._store = store
         self._metrics = Metrics() if metrics is None else metrics
@@ -64,7 +65,10 @@ class Extracting:
         self._made: Extractor | None = None
         self._enabled = enabled
         self._one_at_a_time = asyncio.Lock()
-        self._background = Background("learning", lambda: self._run(None, complete=True), _DEBOUNCE_SECONDS, _log)
+        work = repeated(lambda: self._run(None, complete=True))
+        self._loop = BackgroundLoop("learning", work, debounce_seconds=_DEBOUNCE_SECONDS, log=_log)
+        (loops or BackgroundLoops()).add(self._loop)
+        self._error: str | None = None
         self._last_update: datetime | None = None
         self._counts: Counter[str] = Counter()
         self._overtaken = False
@@ -72,7 +76,7 @@ class Extracting:
     def nudge(self) -> None:
         """Say that there is something new. It is looked through in a moment, without anybody waiting for it."""
         if self._enabled:
-            self._background.wake()
+            self._loop.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
         """Look through all that is due, also exchanges that have no reply yet, and mark what is over."""
@@ -84,7 +88,7 @@ class Extracting:
 
     async def health(self) -> Component:
         """Say how it is doing, and what became of what was found."""
-        issues = () if self._background.error is None else (self._background.error,)
+        issues = () if self._error is None else (self._error,)
         facts = [("learning", "on" if self._enabled else "off")]
         if self._enabled:
             facts.append(("waiting", await self._behind()))
@@ -93,7 +97,7 @@ class Extracting:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        await self._background.stop()
+        await self._loop.stop()
 
     async def waiting(self, limit: int) -> list[Unextracted]:
         """Return users who wait, for whoever spreads the work; and mark what is over."""
@@ -105,11 +109,17 @@ class Extracting:
         try:
             return Done(await self._look_through(user, None, complete=True))
         except ModelError as error:
-            self._background.error = str(error)
+            self._error = str(error)
             return Done(0, str(error))
 
     async def _run(self, progress: Progress | None, *, complete: bool) -> Done:
-        return await metered(self._metrics, "learning", self._work(progress, complete=complete))
+        try:
+            done = await metered(self._metrics, "learning", self._work(progress, complete=complete))
+        except Exception as error:
+            self._error = f"{type(error).__name__}: {error}"
+            raise
+        self._error = done.error
+        return done
 
     async def _work(self, progress: Progress | None, *, complete: bool) -> Done:
         done = 0
@@ -123,9 +133,7 @@ class Extracting:
                     if not self._overtaken:
                         break
             except ModelError as error:
-                self._background.error = str(error)
-                return Done(done, self._background.error)
-            self._background.error = None
+                return Done(done, str(error))
             if done:
                 self._last_update = moment(now())
             return Done(done)

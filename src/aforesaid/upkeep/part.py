@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
+from aforesaid.errors import AforesaidError
 from aforesaid.telemetry import OWN, Metrics, kind_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,17 @@ async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
         failure = None if done.error is None else "incomplete"
         metrics.called(what, OWN, perf_counter() - began, failure=failure)
     return done
+
+
+def repeated(run: Callable[[], Awaitable[Done]]) -> Callable[[], Awaitable[None]]:
+    """Return a part's run as the work of a background loop: a run that stopped early fails and is tried again."""
+
+    async def work() -> None:
+        done = await run()
+        if done.error is not None:
+            raise AforesaidError(done.error)
+
+    return work
 
 
 class Part(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
+from aforesaid.tasks import close_all
 from aforesaid.upkeep.part import Done, Part
 
 if TYPE_CHECKING:
@@ -76,5 +77,4 @@ class Upkeep:
 
     async def close(self) -> None:
         """Stop. What is not done yet is done by whoever opens the store next."""
-        for part in reversed(self._parts):
-            await part.close()
+        await close_all(*(part.close for part in reversed(self._parts)))

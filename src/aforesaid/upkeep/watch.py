@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.report import Component, Health, Operation, Storage
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import AforesaidError
 from aforesaid.settings import Alerts
-from aforesaid.tasks import end
 from aforesaid.telemetry import Key, Measured, Metrics
 from aforesaid.telemetry.metrics import between
 from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
@@ -53,6 +53,7 @@ class Watch:
         limits: Alerts,
         *,
         clock: Callable[[], float] = time.monotonic,
+        loops: BackgroundLoops | None = None,
     ) -> None:
         """Watch the parts that `parts` returns. `clock` measures how long something lasts, in seconds."""
         self._store = store
@@ -64,13 +65,16 @@ class Watch:
         self._statuses: dict[str, ComponentStatus] = {}
         self._earlier = self._latest = _Look(clock(), {})
         """What was counted one and two intervals ago: what happened lately is what came after the earlier one."""
-        self._task: asyncio.Task[None] | None = None
+        interval = limits.interval_seconds
+        self._loop = BackgroundLoop(
+            "health watch", self._work, retry_seconds=interval, longest_retry_seconds=interval, log=_log
+        )
+        (loops or BackgroundLoops()).add(self._loop)
         metrics.slow_seconds = limits.slow_seconds
 
     def start(self) -> None:
         """Look once in a while, from now on."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._work(), name="aforesaid-watch")
+        self._loop.start(self._limits.interval_seconds)
 
     async def look(self) -> Health:
         """Say how everything is doing. What changed since the last look is written down."""
@@ -98,22 +102,15 @@ class Watch:
 
     async def close(self) -> None:
         """Stop looking."""
-        await end(self._task)
-        self._task = None
+        await self._loop.stop()
 
-    async def _work(self) -> None:
-        while True:
-            await asyncio.sleep(self._limits.interval_seconds)
-            try:
-                health = await self.look()
-            except Exception:
-                # Whatever goes wrong must not end the watch: it is what would tell.
-                _log.exception("the memory's health could not be looked at")
-                continue
-            for operation in health.operations:
-                _performance.info("%s", _line(operation))
-            if health.storage is not None:
-                await self._note_size(health.storage)
+    async def _work(self) -> float:
+        health = await self.look()
+        for operation in health.operations:
+            _performance.info("%s", _line(operation))
+        if health.storage is not None:
+            await self._note_size(health.storage)
+        return self._limits.interval_seconds
 
     async def _note_size(self, storage: Storage) -> None:
         try:
@@ -153,6 +150,32 @@ class Watch:
         except AforesaidError as error:
             _log.debug("how fast the store grows is not known: %s", error)
             return storage, total
+
+
+def loops_health(statuses: Sequence[LoopStatus]) -> Component:
+    """Return one component for all background loops: when each last succeeded, and how it last failed.
+
+    It is failing while a loop fails with an unexpected exception; expected ones, such as a model that is down, make the
+    component fail that the loop works for.
+    """
+    issues = tuple(f"{status.name}: {status.last_error}" for status in statuses if status.unexpected)
+    succeeded = [status.last_success for status in statuses if status.last_success is not None]
+    return Component(
+        "background",
+        "failing" if issues else "active",
+        max(succeeded, default=None),
+        issues,
+        tuple((status.name, _loop_line(status)) for status in statuses),
+    )
+
+
+def _loop_line(status: LoopStatus) -> str:
+    success = "never" if status.last_success is None else f"{status.last_success:%Y-%m-%d %H:%M:%S} UTC"
+    line = f"{status.runs:,} runs, last success {success}"
+    if status.last_error_at is None:
+        return line
+    failed = f"{status.failures:,} failed, last error {status.last_error_at:%Y-%m-%d %H:%M:%S} UTC: {status.last_error}"
+    return f"{line}; {failed}"
 
 
 def _counted(part: Component, storage: Storage) -> Component:

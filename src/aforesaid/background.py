@@ -1,0 +1,186 @@
+"""Background loops: named tasks that repeat a piece of work until the memory closes.
+
+Everything that a process does by itself, again and again, is a `BackgroundLoop`: embedding, summarising, cleaning up,
+watching, delivering reminders. A loop survives every exception of its work: it logs and counts it, waits (longer after
+each failure in a row), and goes on. Health shows the last success and the last error of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, TypeAlias
+
+from aforesaid.errors import AforesaidError
+
+_log: Final = logging.getLogger("aforesaid.background")
+
+Work: TypeAlias = Callable[[], Awaitable[float | None]]
+"""One run. It returns after how many seconds to run again without being woken; None: only when woken."""
+
+RETRY_SECONDS: Final = 1.0
+LONGEST_RETRY_SECONDS: Final = 60.0
+_RETRY_FACTOR: Final = 4
+
+
+@dataclass(slots=True)
+class LoopStatus:
+    """What a loop did since it was started."""
+
+    name: str
+    runs: int = 0
+    failures: int = 0
+    """All failed runs."""
+    failures_in_a_row: int = 0
+    last_success: datetime | None = None
+    last_error: str | None = None
+    last_error_at: datetime | None = None
+    unexpected: bool = False
+    """Whether the last run ended with an exception that is not one of ours, such as a library's ValueError."""
+
+    @property
+    def error(self) -> str | None:
+        """Why the last run failed; None if it did not."""
+        return self.last_error if self.failures_in_a_row else None
+
+
+class BackgroundLoop:
+    """Runs one piece of work again and again. Made by `BackgroundLoops.add`."""
+
+    def __init__(
+        self,
+        name: str,
+        work: Work,
+        *,
+        debounce_seconds: float = 0.0,
+        debounce_rounds: int = 1,
+        retry_seconds: float = RETRY_SECONDS,
+        longest_retry_seconds: float = LONGEST_RETRY_SECONDS,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        log: logging.Logger = _log,
+    ) -> None:
+        """Repeat `work`.
+
+        A run that `wake` asked for begins `debounce_seconds` later; each further `wake` in that time delays it again,
+        at most `debounce_rounds` times in all. After a failure it runs again after `retry_seconds`, four times as long
+        after each further failure, and at most `longest_retry_seconds`. `sleep` waits for the debounce time.
+        """
+        self.name = name
+        self.status = LoopStatus(name)
+        self.stopped = False
+        self._work = work
+        self._debounce_seconds = debounce_seconds
+        self._debounce_rounds = debounce_rounds
+        self._retry_seconds = retry_seconds
+        self._longest_retry_seconds = longest_retry_seconds
+        self._sleep = sleep
+        self._log = log
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, delay_seconds: float = 0.0) -> None:
+        """Start the loop, with its first run after `delay_seconds`. A loop that runs or was stopped is left alone."""
+        self._begin(delay_seconds)
+
+    def wake(self) -> None:
+        """Ask for a run soon. Starts the loop if it does not run; does nothing after `stop`."""
+        self._woken.set()
+        self._begin(None)
+
+    async def stop(self) -> None:
+        """Cancel the run in progress and end the loop for good. Never raises: failures were logged when they came."""
+        self.stopped = True
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait((task,))
+
+    def _begin(self, delay_seconds: float | None) -> None:
+        if self._task is None and not self.stopped:
+            self._task = asyncio.create_task(self._run(delay_seconds), name=f"aforesaid-{self.name}")
+
+    async def _run(self, wait_seconds: float | None) -> None:
+        while True:
+            await self._wait(wait_seconds)
+            wait_seconds = await self._attempt()
+            if self.status.failures_in_a_row:
+                # Being woken does not shorten this: asking a service that is down more often helps nobody.
+                await asyncio.sleep(self._pause())
+                wait_seconds = 0.0
+
+    async def _wait(self, seconds: float | None) -> None:
+        """Wait until woken, at most for `seconds`; then until no further call to `wake` came for the debounce time."""
+        if seconds == 0:
+            return
+        try:
+            # Not `wait_for`: on Python 3.11 it swallows a cancellation that comes together with the event.
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        except TimeoutError:
+            return
+        for _ in range(self._debounce_rounds):
+            self._woken.clear()
+            await self._sleep(self._debounce_seconds)
+            if not self._woken.is_set():
+                return
+        self._woken.clear()
+
+    async def _attempt(self) -> float | None:
+        """Run the work once; return after how many seconds to run it again, if it succeeded."""
+        status = self.status
+        status.runs += 1
+        try:
+            again_seconds = await self._work()
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            self._note_failure(error)
+            return None
+        status.failures_in_a_row = 0
+        status.unexpected = False
+        status.last_success = datetime.now(UTC)
+        return again_seconds
+
+    def _note_failure(self, error: BaseException) -> None:
+        status = self.status
+        status.failures += 1
+        status.failures_in_a_row += 1
+        status.last_error_at = datetime.now(UTC)
+        status.unexpected = not isinstance(error, AforesaidError)
+        if status.unexpected:
+            status.last_error = f"{type(error).__name__}: {error}"
+            self._log.error("%s failed; next try in %g s", self.name, self._pause(), exc_info=error)
+        else:
+            status.last_error = str(error)
+            self._log.warning("%s failed; next try in %g s: %s", self.name, self._pause(), error)
+
+    def _pause(self) -> float:
+        failures = min(self.status.failures_in_a_row, 10)
+        return min(self._retry_seconds * _RETRY_FACTOR ** (failures - 1), self._longest_retry_seconds)
+
+
+class BackgroundLoops:
+    """All loops that belong to one memory."""
+
+    def __init__(self) -> None:
+        self._loops: list[BackgroundLoop] = []
+
+    def add(self, loop: BackgroundLoop) -> BackgroundLoop:
+        """Register a loop: health shows it, and it ends with the memory. Returns it."""
+        self._loops = [each for each in self._loops if not each.stopped]
+        self._loops.append(loop)
+        return loop
+
+    def statuses(self) -> list[LoopStatus]:
+        """Return the status of every loop that has run and was not stopped, in the order of their names."""
+        running = [loop.status for loop in self._loops if not loop.stopped and loop.status.runs]
+        return sorted(running, key=lambda status: status.name)
+
+    async def close(self) -> None:
+        """End all loops, last added first."""
+        for loop in reversed(self._loops):
+            await loop.stop()
