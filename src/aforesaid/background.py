@@ -23,7 +23,7 @@ Work: TypeAlias = Callable[[], Awaitable[float | None]]
 
 RETRY_SECONDS: Final = 1.0
 LONGEST_RETRY_SECONDS: Final = 60.0
-_RETRY_FACTOR: Final = 4
+_RETRY_FACTOR: Final = 4.0
 
 
 @dataclass(slots=True)
