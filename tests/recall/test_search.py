@@ -119,6 +119,28 @@ async def test_a_period_that_the_question_names_counts(memory: aforesaid.Memory)
     assert hits[0].at.month == 2
 
 
+@pytest.mark.defect("K6")
+async def test_a_verb_that_is_spelled_like_a_month_does_not_look_for_the_month(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "Audrey went hiking.", at=datetime(2026, 5, 2, 9, tzinfo=UTC))
+        await ann.add("user", "Audrey could cook lentils for us.", at=datetime(2026, 2, 2, 9, tzinfo=UTC))
+        hits = await ann.search("What may Audrey cook?", at=NOON)
+        assert hits[0].text == "Audrey could cook lentils for us."
+        assert all(not dict(hit.parts)["period"] for hit in hits)
+
+
+@pytest.mark.defect("K6")
+async def test_a_date_that_is_a_day_or_two_off_still_counts_but_less(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann")
+        for number in (3, 5, 6, 7, 20):
+            await ann.add("user", f"Report {number} is done.", at=datetime(2026, 4, number, 9, tzinfo=UTC))
+        hits = await ann.search("Which report was done on 7 April 2026?", at=NOON)
+        counted = {hit.at.day: dict(hit.parts)["period"] for hit in hits}
+        assert counted[7] > counted[6] > counted[5] > counted[3] == counted[20] == 0
+
+
 class Down:
     name = "down"
 

@@ -34,7 +34,7 @@ class Question:
             text=text,
             asked=at,
             words=frozenset(words_of(text)),
-            periods=tuple(periods(folded, at)),
+            periods=tuple(periods(text, at)),
             asks_when=_WHEN.search(folded) is not None,
         )
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.models.offline.times.words import AMBIGUOUS_MONTHS, plain_calendar_words
 from aforesaid.recall.candidates import Candidates
-from aforesaid.store.terms import fold, words_of
+from aforesaid.store.terms import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
-_TIME_WORDS: Final = frozenset(
-    fold(
-        "yesterday today tomorrow tonight last next ago week weeks month months year years weekend recently "
-        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-        "september october november december gestern heute morgen letzte letzten letzter letztes ayer hoy mañana "
-        "pasado pasada hier demain вчера сегодня завтра неделю недели неделе "
-        "昨天 今天 明天 上周 下周 昨日 今日 明日 أمس اليوم غدا"
-    ).split()
+_TIME_WORDS: Final = plain_calendar_words().union(
+    ["ago", "last", "next", "week", "weeks", "month", "months", "year", "years", "weekend", "recently"]
+    + ["letzte", "letzten", "letzter", "letztes", "pasado", "pasada", "неделю", "недели", "неделе"]
+    + ["昨天", "今天", "明天", "上周", "下周", "昨日", "今日", "明日"]
+)
+_BEFORE_MONTH: Final = frozenset(
+    {"in", "im", "en", "em", "a", "since", "until", "by", "seit", "bis", "desde", "в", "с"}
 )
 _YEAR: Final = 4
 _MONTH: Final = re.compile(r"\d月")
@@ -63,7 +63,15 @@ def _speaks_of_time(text: str) -> bool:
     words = words_of(text)
     if not _TIME_WORDS.isdisjoint(words) or any(len(word) == _YEAR and word.isdecimal() for word in words):
         return True
+    if not AMBIGUOUS_MONTHS.isdisjoint(words):
+        return any(month in AMBIGUOUS_MONTHS and _shows_month(words, place) for place, month in enumerate(words))
     return not text.isascii() and _MONTH.search(text) is not None
+
+
+def _shows_month(words: list[str], place: int) -> bool:
+    """Tell whether a number or a preposition beside a word shows that it is a month: "in May", "8 May"."""
+    before, after = words[max(place - 1, 0) : place], words[place + 1 : place + 2]
+    return any(word[0].isdecimal() for word in before + after) or not _BEFORE_MONTH.isdisjoint(before)
 
 
 def _words(text: str) -> float:

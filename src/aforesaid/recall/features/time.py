@@ -11,19 +11,24 @@ if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
 _DAY: Final = 24 * 60 * 60 * 1_000_000
+_NEAR: Final = 0.5
+_FARTHER: Final = 0.25
+"""What a message counts that was said near the period, and a little farther away: people misremember dates."""
 
 
 def period(candidates: Candidates) -> Numbers:
-    """One inside a period that the question names, one half near it."""
+    """One inside a period that the question names, less within a day or two of it.
+
+    Near is no farther away than the period is long, at least a day; a little farther away is two days.
+    """
     import numpy as np  # noqa: PLC0415
 
     said = candidates.columns.at[candidates.rows]
     best = np.zeros(len(said))
     for named in candidates.question.periods:
         start, end = microseconds(named.start, "the period"), microseconds(named.end, "the period")
-        # Outside, it is near when it is no farther away than the period is long (a day at least).
-        margin = max(end - start, _DAY)
-        inside = (start <= said) & (said < end)
-        near = (start - margin <= said) & (said < end + margin)
-        best = np.maximum(best, np.where(inside, 1.0, np.where(near, 0.5, 0.0)))
+        distance = np.maximum(np.maximum(start - said, said - end + 1), 0)
+        length = max(end - start, _DAY)
+        near = np.where(distance <= length, _NEAR, np.where(distance <= 2 * _DAY, _FARTHER, 0.0))
+        best = np.maximum(best, np.where(distance == 0, 1.0, near))
     return best

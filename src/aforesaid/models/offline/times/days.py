@@ -17,10 +17,12 @@ _STEP: Final = {"next": 1, "last": -1, "this": 0, "any": 0}
 
 
 class Days(NamedTuple):
-    """So many days from a first one on."""
+    """A stretch of whole days."""
 
     first: date
     length: timedelta = DAY
+    any_year: bool = False
+    """Whether the text left the year open ("in June", "on 8 May")."""
 
 
 def shifted(today: date, count: int, unit: str) -> Days | None:
@@ -73,14 +75,15 @@ def day_of_month(today: date, month: int, day: int, year: int | None, towards: D
         # The 29th of February may be further away.
         return None
     if towards == "future":
-        return next((Days(found) for found in near if found >= today), None)
+        return next((Days(found, any_year=True) for found in near if found >= today), None)
     if towards == "past":
-        return next((Days(found) for found in reversed(near) if found <= today), None)
-    return Days(min(near, key=lambda found: abs(found - today)))
+        return next((Days(found, any_year=True) for found in reversed(near) if found <= today), None)
+    return Days(min(near, key=lambda found: abs(found - today)), any_year=True)
 
 
 def month_named(today: date, month: int, year: int | None, which: Which, towards: Direction) -> Days | None:
     """Return a whole month, such as "in June" or "last March"."""
+    any_year = year is None and which == "any"
     if year is None:
         year = today.year
         if which == "last" or (which == "any" and towards == "past"):
@@ -90,13 +93,19 @@ def month_named(today: date, month: int, year: int | None, which: Which, towards
         elif which == "any":
             ahead = (month - today.month + _MONTHS // 2) % _MONTHS - _MONTHS // 2
             year = (today.year * _MONTHS + today.month - 1 + ahead) // _MONTHS
-    return whole_month(year, month)
+    return whole_month(year, month, any_year=any_year)
 
 
-def whole_month(year: int, month: int) -> Days | None:
+def whole_month(year: int, month: int, *, any_year: bool = False) -> Days | None:
     """Return a month."""
     first = _date(year, month, 1)
-    return None if first is None else Days(first, timedelta(days=monthrange(year, month)[1]))
+    return None if first is None else Days(first, timedelta(days=monthrange(year, month)[1]), any_year)
+
+
+def a_year_before(days: Days) -> Days | None:
+    """Return the same days of the year before."""
+    first = _date(days.first.year - 1, days.first.month, days.first.day)
+    return None if first is None else days._replace(first=first)
 
 
 def _date(year: int, month: int, day: int) -> date | None:

@@ -34,7 +34,9 @@ class When(NamedTuple):
     """Whether the time of day was said."""
 
 
-class _Placed(NamedTuple):
+class PlacedDays(NamedTuple):
+    """Days, and where in the text they are named."""
+
     place: int
     days: Days
 
@@ -51,7 +53,7 @@ def find_times(text: str, said: datetime, towards: Direction = "nearest", langua
     soon = short_while(folded, said)
     if soon is not None:
         return [When(soon, soon + _HOUR, timed=True)]
-    named, rest = _days(folded, said.date(), towards, language)
+    named, rest = find_days(folded, said.date(), towards, language)
     clocks = _clocks(rest, language)
     if not named:
         return [_at(said, said.date(), clock) for _, clock in clocks[:1]]
@@ -63,14 +65,17 @@ def find_times(text: str, said: datetime, towards: Direction = "nearest", langua
     return found
 
 
-def _days(text: str, today: date, towards: Direction, language: str) -> tuple[list[_Placed], str]:
-    """Find the days, the surest patterns first, and return what is left: no part of the text is read twice."""
-    found: list[_Placed] = []
+def find_days(text: str, today: date, towards: Direction, language: str) -> tuple[list[PlacedDays], str]:
+    """Return the days that a folded text names, in its order, and the text with what was read blanked out.
+
+    The surest patterns come first, and no part of the text is read twice.
+    """
+    found: list[PlacedDays] = []
     for pattern, resolve in EAST_ASIAN if language in _EAST_ASIAN else western(language):
         for match in pattern.finditer(text):
             days = resolve(match, today, towards)
             if days is not None:
-                found.append(_Placed(match.start(), days))
+                found.append(PlacedDays(match.start(), days))
             # A day that does not exist, such as 30 February, is not read as something else either.
             text = text[: match.start()] + _UNREAD * len(match[0]) + text[match.end() :]
     return sorted(found), text

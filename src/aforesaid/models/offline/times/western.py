@@ -25,9 +25,6 @@ Rules = tuple[tuple[re.Pattern[str], Resolve], ...]
 
 _ISO: Final = re.compile(r"(?<![\d/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d/-])")
 _DOTTED: Final = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4})|(?!\d))")
-_MONTH_WORDS_THAT_ARE_OTHERS: Final = frozenset({3, 5})
-"""March and May are verbs too, "mars" and "mai" are other things: they need a day, a year or a word before them."""
-_IN: Final = r"(?:(?P<in>in|im|en|em|au|a|nel|в|since|until|by|during|seit|bis) )?"
 _OF: Final = r"(?:of |de |di |d')?"
 
 
@@ -37,20 +34,23 @@ def western(language: str) -> Rules:
     words = CALENDARS.get(language, CALENDARS["english"])
     months = _numbered("month", words.months)
     day = r"(?<![\d.])(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|°|\.)? " + _OF
-    year = r"(?:,? (?:de |del )?(?P<year>\d{4})(?!\d))?"
+    year = r"(?:\.?,? (?:of |de |del )?(?P<year>\d{4})(?!\d))?"
     which = _which(words)
     weekdays, units = _numbered("weekday", words.weekdays), _units(words)
     return (
         (_ISO, _iso),
         (_DOTTED, _dotted),
         (_word(rf"{day}{months}{year}"), _dated),
-        (_word(rf"{months} (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
+        (_word(rf"{months}\.? (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:]){year}"), _dated),
         *((_word(phrase), _counted(days)) for phrase, days in words.days.items()),
         *((_word(_amount(form, words)), _amounts(words, -1)) for form in words.ago),
         *((_word(_amount(form, words)), _amounts(words, 1)) for form in words.ahead),
         (_word(rf"(?:{which('before')} )?{weekdays}(?: {which('after')})?"), _weekday),
         (_word(rf"{which('before')} {units}|{units.replace('unit_', 'other_')} {which('after')}"), _unit),
-        (_word(rf"{_IN}(?:{which('before')} )?{months}{year}"), _month),
+        (
+            _word(rf"(?:(?P<in>{words.before_month})(?:[ -]|(?<=')))?(?:{which('before')} )?(?P<name>{months}){year}"),
+            _months(words),
+        ),
     )
 
 
@@ -119,11 +119,16 @@ def _unit(match: re.Match[str], today: date, _towards: Direction) -> Days | None
     return shifted(today, step(_told(match)), _name_of_unit(match))
 
 
-def _month(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    month, year, which = _number(match, "month") + 1, match["year"], _told(match)
-    if month in _MONTH_WORDS_THAT_ARE_OTHERS and not (year or match["in"] or which != "any"):
-        return None
-    return month_named(today, month, int(year) if year else None, which, towards)
+def _months(words: CalendarWords) -> Resolve:
+    """Read whole months. A name with another meaning ("may", "Julio") needs a year or a word that shows the month."""
+
+    def resolve(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+        year, which = match["year"], _told(match)
+        if match["name"] in words.ambiguous and not (year or match["in"] or which != "any"):
+            return None
+        return month_named(today, _number(match, "month") + 1, int(year) if year else None, which, towards)
+
+    return resolve
 
 
 def _told(match: re.Match[str]) -> Which:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final, NamedTuple
 
 Unit = str
@@ -27,6 +28,10 @@ class CalendarWords(NamedTuple):
     numbers: dict[str, int]
     clock: tuple[str, ...]
     """Patterns of a time of day, with the groups h, and if need be m and half."""
+    before_month: str
+    """What comes before the name of a month and shows that it is one: "in May", "the end of May"."""
+    ambiguous: frozenset[str] = frozenset()
+    """Names of months that are also other words or people's names: "may", "julio". Alone, they are not months."""
 
 
 # With am or pm, or in the form of 24 hours. What leaves the half of the day open is not read.
@@ -75,6 +80,9 @@ CALENDARS: Final = {
         numbers={"a couple of": 2, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
         | {"seven": 7, "eight": 8, "nine": 9, "ten": 10},
         clock=_ENGLISH_CLOCK,
+        before_month="in|since|until|till|by|during|before|after|through|early|late|mid"
+        "|(?:beginning|start|middle|end|month|rest) of",
+        ambiguous=frozenset({"march", "april", "may", "june", "august", "jan", "mar", "jun", "aug"}),
     ),
     "german": CalendarWords(
         days={
@@ -97,6 +105,8 @@ CALENDARS: Final = {
         ahead=("in N U",),
         numbers={"einem": 1, "einer": 1, "ein": 1, "zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6},
         clock=(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))? uhr", _COLON),
+        before_month="im|in|seit|bis|ab|vor|nach|anfang|mitte|ende|monat",
+        ambiguous=frozenset({"april", "mai", "august"}),
     ),
     "spanish": CalendarWords(
         days={"anteayer": -2, "ayer": -1, "anoche": -1, "hoy": 0, "pasado manana": 2, r"(?<!la )manana": 1},
@@ -114,6 +124,8 @@ CALENDARS: Final = {
             r"a las? (?P<h>\d{1,2})(?::(?P<m>\d{2}))? (?:de la )?(?P<half>manana|tarde|noche|a\.?m|p\.?m)",
             _COLON,
         ),
+        before_month="en|desde|hasta|(?:mes|finales|principios|mediados) de",
+        ambiguous=frozenset({"abril", "mayo", "julio"}),
     ),
     "french": CalendarWords(
         days={"avant-hier": -2, "hier": -1, "aujourd'hui": 0, "ce soir": 0, "apres-demain": 2, "demain": 1},
@@ -134,6 +146,8 @@ CALENDARS: Final = {
         ahead=("dans N U",),
         numbers={"un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "six": 6},
         clock=(r"(?<![\d:.])(?P<h>\d{1,2}) ?h(?:eures?)?(?: ?(?P<m>\d{2}))?\b", _COLON),
+        before_month=r"en|depuis|des|jusqu'en|debut|mi|fin|(?:mois|debut|fin) (?:de|d')",
+        ambiguous=frozenset({"mars", "avril", "mai"}),
     ),
     "italian": CalendarWords(
         days={"l'altro ieri": -2, "ieri": -1, "oggi": 0, "stasera": 0, "dopodomani": 2, "domani": 1},
@@ -149,6 +163,8 @@ CALENDARS: Final = {
         ahead=("(?:tra|fra) N U",),
         numbers={"un": 1, "una": 1, "due": 2, "tre": 3, "quattro": 4, "cinque": 5, "sei": 6},
         clock=(r"alle (?P<h>1[3-9]|2[0-3])(?:[:.](?P<m>\d{2}))?", _COLON),
+        before_month=r"in|a|ad|nel|da|fino a|(?:mese|fine|inizio|meta) (?:di|d')",
+        ambiguous=frozenset({"marzo", "maggio"}),
     ),
     "portuguese": CalendarWords(
         days={"anteontem": -2, "ontem": -1, "hoje": 0, "depois de amanha": 2, "amanha": 1},
@@ -168,6 +184,8 @@ CALENDARS: Final = {
             r"as (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: horas)? da (?P<half>manha|tarde|noite)",
             _COLON,
         ),
+        before_month="em|desde|ate|(?:mes|fim|final|inicio|meados|comeco) de",
+        ambiguous=frozenset({"janeiro", "marco", "abril", "maio"}),
     ),
     "dutch": CalendarWords(
         days={"eergisteren": -2, "gisteren": -1, "vandaag": 0, "vanavond": 0, "overmorgen": 2, "morgen": 1},
@@ -188,6 +206,8 @@ CALENDARS: Final = {
         ahead=("over N U",),
         numbers={"een": 1, "twee": 2, "drie": 3, "vier": 4, "vijf": 5, "zes": 6},
         clock=(r"om (?P<h>\d{1,2})(?::(?P<m>\d{2}))? uur", _COLON),
+        before_month="in|sinds|tot|vanaf|begin|half|eind|maand",
+        ambiguous=frozenset({"april", "mei", "augustus"}),
     ),
     "russian": CalendarWords(
         days={"позавчера": -2, "вчера": -1, "сегодня": 0, "послезавтра": 2, "завтра": 1},
@@ -207,8 +227,48 @@ CALENDARS: Final = {
             r"в (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: час[а-я]*)? (?P<half>утра|дня|вечера|ночи)",
             _COLON,
         ),
+        before_month="в|с|до|начале|середине|конце",
+        ambiguous=frozenset({"мая", "мае", "май", "марта", "марте", "март"}),
+    ),
+    "arabic": CalendarWords(
+        days={"اول امس": -2, "امس": -1, "البارحة": -1, "اليوم": 0, "بعد غد": 2, "غدا": 1},
+        weekdays=("(?:يوم )?الاثنين", "(?:يوم )?الثلاثاء", "(?:يوم )?الاربعاء", "(?:يوم )?الخميس", "(?:يوم )?الجمعة")
+        + ("(?:يوم )?السبت", "(?:يوم )?الاحد"),
+        months=("يناير", "فبراير", "مارس", "ابريل", "مايو", "يونيو", "يوليو", "اغسطس", "سبتمبر", "اكتوبر", "نوفمبر")
+        + ("ديسمبر",),
+        units={"weekend": "عطلة نهاية الاسبوع", "day": "(?:ال)?(?:يوم|ايام)", "week": "(?:ال)?(?:اسبوع|اسابيع)"}
+        | {"month": "(?:ال)?(?:شهر|اشهر)", "year": "(?:ال)?(?:سنة|عام|سنوات)"},
+        upcoming="القادمة?|المقبلة?",
+        past="الماضية?",
+        present="هذا|هذه",
+        ago=("قبل N U", "منذ N U"),
+        ahead=("بعد N U",),
+        numbers={"": 1},
+        clock=(_COLON,),
+        before_month="في|منذ|حتى|شهر",
     ),
 }
+
+_ENDINGS: Final = re.compile(r"(\w+)\[(\w+)\](\??)")
+
+
+AMBIGUOUS_MONTHS: Final = frozenset().union(*(calendar.ambiguous for calendar in CALENDARS.values()))
+_OTHER_MEANINGS: Final = AMBIGUOUS_MONTHS | {"hier"}
+"""Words that name a day or a month in one language and something else in the same one or another."""
+
+
+@cache
+def plain_calendar_words() -> frozenset[str]:
+    """Return the single words of all languages that name days and months and mean nothing else."""
+    found: set[str] = set()
+    for calendar in CALENDARS.values():
+        named = [word for words in (*calendar.weekdays, *calendar.months) for word in words.split("|")]
+        for word in (*named, *calendar.days):
+            ending = _ENDINGS.fullmatch(word)
+            found |= {word} if ending is None else {ending[1] + letter for letter in ending[2]}
+            found |= {ending[1]} if ending is not None and ending[3] else set()
+    return frozenset(word for word in found if word.isalpha()) - _OTHER_MEANINGS
+
 
 AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
 
