@@ -199,3 +199,20 @@ def memdaily() -> list[dict[str, Any]]:
             "question_list": [{"qid": 0, "question": "哥哥住在哪里？", "answer": "海边", "target_step_id": [0]}],
         },
     ]
+
+
+TRANSCRIPT = """# id: en-assistant-01
+# lang: en
+# kind: assistant
+== 2025-01-12 19:40
+Mara: the roof leaks
+assistant: Since when: the storm?
+
+== 2025-02-01 08:00
+Mara: the roofer came at last
+Q single | What drips? | 1 | the roof
+Q multi | Who mended it, and what? | 1, 3 | the roofer, the roof
+Q none | Who painted the door? | | never said
+F Mara | Mara's roof leaked. | home | 5 | 1
+X 1 -> 1
+"""

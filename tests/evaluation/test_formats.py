@@ -184,6 +184,42 @@ def test_a_folder_gives_every_data_set_in_it_and_passes_over_the_rest(tmp_path: 
     ]
 
 
+def test_labelled_transcripts(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"Not a transcript, and not UTF-8: \xe4\n")
+    (tmp_path / "one.txt").write_text(samples.TRANSCRIPT, encoding="utf-8")
+    dataset = only(tmp_path)
+    assert (dataset.format, [c.id for c in dataset.conversations]) == ("transcripts", ["en-assistant-01"])
+    conversation = dataset.conversations[0]
+    assert said(conversation) == [
+        ("session 1", "1", "the roof leaks"),
+        ("session 1", "2", "Since when: the storm?"),
+        ("session 2", "3", "the roofer came at last"),
+    ]
+    assert [(turn.role, turn.speaker) for turn in conversation.turns] == [
+        ("user", "Mara"),
+        ("assistant", None),
+        ("user", "Mara"),
+    ]
+    assert conversation.turns[2].at == datetime(2025, 2, 1, 8, 0, tzinfo=UTC)
+    assert asked(dataset) == {"What drips?": ("1",), "Who mended it, and what?": ("1", "3")}
+    assert dataset.left_out == (Count("questions without evidence", 1),)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("== yesterday", "line 3 does not begin a session"),
+        ("no name before this", "line 3 is neither the beginning of a session nor a message"),
+        ("Q single | What? | 1", "line 3 is not a question in the form"),
+    ],
+)
+def test_a_damaged_transcript_is_named_with_its_line(tmp_path: Path, line: str, complaint: str) -> None:
+    path = tmp_path / "one.txt"
+    path.write_text(f"# id: x\n== 2025-01-12 19:40\n{line}\n", encoding="utf-8")
+    with pytest.raises(InvalidInput, match=rf"one\.txt is damaged: {complaint}"):
+        load_datasets(path)
+
+
 def test_nothing_recognised(tmp_path: Path) -> None:
     samples.write(tmp_path / "other.json", {"data": [{"paragraphs": [{"context": "a text", "qas": []}]}]})
     with pytest.raises(InvalidInput, match="of its 1 JSON files each is none of LoCoMo, LongMemEval"):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aforesaid.errors import InvalidInput
-from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily
+from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily, transcript
 from aforesaid.evaluation.conversation import Conversation, Dataset, Tallies, counts
-from aforesaid.evaluation.reading import Node, read_first_value
+from aforesaid.evaluation.reading import Node, read_first_value, read_text
 
 
 class Format(NamedTuple):
@@ -29,7 +29,11 @@ FORMATS: Final = (
     Format("FriendsQA", friendsqa.fits, friendsqa.load, lambda file: file),
     Format("MemDaily", memdaily.fits, memdaily.load, lambda file: file.parent),
     Format("BEAM", beam.fits, beam.load, lambda file: file.parent.parent),
+    Format("transcripts", transcript.fits, transcript.load, lambda file: file.parent),
 )
+
+
+_TEXT: Final = ".txt"
 
 
 class _Collected(NamedTuple):
@@ -42,7 +46,7 @@ def load_datasets(path: Path) -> list[Dataset]:
     collected: dict[tuple[Path, str], _Collected] = {}
     files = _files(path.absolute())
     for file in files:
-        root, rest = read_first_value(file)
+        root, rest = _read(file)
         for known in FORMATS:
             if not known.fits(root):
                 continue
@@ -67,7 +71,16 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise InvalidInput(f"there is nothing at {path}; name a file or a folder with labelled conversations")
-    return sorted((file for file in path.rglob("*.json") if file.is_file()), key=_as_people_sort)
+    found = [file for file in path.rglob("*.json") if file.is_file()]
+    found += [file for file in path.rglob(f"*{_TEXT}") if file.is_file() and transcript.begins(file)]
+    return sorted(found, key=_as_people_sort)
+
+
+def _read(file: Path) -> tuple[Node, InvalidInput | None]:
+    """Read a transcript as text and anything else as JSON."""
+    if file.suffix == _TEXT:
+        return Node(read_text(file), file), None
+    return read_first_value(file)
 
 
 def _as_people_sort(path: Path) -> list[tuple[int, str]]:
