@@ -347,16 +347,16 @@ class SyncUserMemory:
     def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
 
-    def reactivate(self, memory: int) -> MemoryRecord:
+    def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over."""
 
-    def approve(self, memory: int) -> MemoryRecord:
+    def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
 
-    def reject(self, memory: int) -> MemoryRecord:
+    def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Do not believe a memory that waits for approval, also when it is said again."""
 
-    def undo(self, memory: int) -> MemoryRecord:
+    def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
 
     def memory_history(self, memory: int) -> list[MemoryVersion]:

@@ -14,7 +14,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.setting import EVERY, wants_memory
+from aforesaid.domain.setting import CLEARED, EVERY, wants_memory
 from aforesaid.domain.words import SettingValue
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _LONGEST: Final = 64 * 1024 * 1024
 """A message of more bytes is no message."""
-CLEARED: Final = "cleared_up_to"
 _NOBODY: Final = "aforesaid"
 _RECIPES: Final = 10_000
 
@@ -172,7 +171,7 @@ class UserContexts:
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
-        await self._contexts.effective.set(self.scope, CLEARED, ledger.last_seq)
+        await self._contexts.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
     @timed("status")
     async def status(self) -> MemoryStatus:
@@ -194,4 +193,5 @@ class UserContexts:
 
 
 def _cleared(standing: Mapping[str, SettingValue]) -> int:
-    return int(standing.get(CLEARED) or 0)
+    found = standing.get(CLEARED)
+    return found if isinstance(found, int) else 0

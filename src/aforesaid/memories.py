@@ -196,24 +196,24 @@ class UserMemories(Handle):
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
-    async def reactivate(self, memory: int) -> MemoryRecord:
+    async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over."""
-        return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who)
+        return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("approve")
-    async def approve(self, memory: int) -> MemoryRecord:
+    async def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
-        return await self._knowledge.curator.approve(self.scope, _number(memory), self._who)
+        return await self._knowledge.curator.approve(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reject")
-    async def reject(self, memory: int) -> MemoryRecord:
+    async def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Do not believe a memory that waits for approval, also when it is said again."""
-        return await self._knowledge.curator.reject(self.scope, _number(memory), self._who)
+        return await self._knowledge.curator.reject(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("undo")
-    async def undo(self, memory: int) -> MemoryRecord:
+    async def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
-        return await self._knowledge.curator.undo(self.scope, _number(memory), self._who)
+        return await self._knowledge.curator.undo(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("memory_history")
     async def memory_history(self, memory: int) -> list[MemoryVersion]:

@@ -35,6 +35,30 @@ def test_what_cannot_be_set_is_refused(key: str, value: str | int, said: str) ->
         memory.user("ann").set(key, value)
 
 
+@pytest.mark.defect("P12")
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("cleared_up_to", "on"), ("cleared_up_to", 3), ("mine", {"a": 1}), ("mine", [1]), ("mine", float("nan")),
+     ("mine", 2**80), ("mine", b"x"), ("mine", "a\0b"), ("mine", "x" * 100_001)],
+    ids=repr,
+)  # fmt: skip
+def test_names_of_ours_and_values_that_no_setting_can_have_are_refused(key: str, value: object) -> None:
+    with aforesaid.open(":memory:", embedder="none") as memory:
+        for place in (memory, memory.user("ann")):
+            with pytest.raises(InvalidInput):
+                place.set(key, value)  # type: ignore[arg-type]
+
+
+@pytest.mark.defect("P12")
+def test_clearing_works_and_can_be_done_twice() -> None:
+    with aforesaid.open(":memory:", embedder="none") as memory:
+        ann = memory.user("ann", actor="Tom")
+        ann.add("user", "the red boat left the harbour")
+        ann.clear()
+        ann.clear()
+        assert ann.context("hello").tokens > 0
+
+
 def test_settings_are_kept_and_taken_back() -> None:
     with aforesaid.open(":memory:", embedder="none") as memory:
         ann = memory.user("ann")

@@ -125,6 +125,33 @@ async def test_two_who_correct_the_same_memory_notice_one_another(server: Runnin
         assert (await client.put(address, json={})).status_code == 422
 
 
+@pytest.mark.defect("P11")
+async def test_bringing_back_and_undoing_notice_what_others_changed(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        made = await client.post("/api/memories", json=dentist())
+        address, old = made.headers["location"], {"If-Match": made.headers["etag"]}
+        await client.delete(address)
+        assert (await client.put(address, json={"active": True}, headers=old)).status_code == 412
+        for action in ("undo", "reactivate"):
+            assert (await client.post(f"{address}/{action}", headers=old)).status_code == 412
+        current = await client.get(address)
+        assert current.json()["active"] is False
+        newest = {"If-Match": current.headers["etag"]}
+        assert (await client.put(address, json={"active": True}, headers=newest)).json()["active"] is True
+        unchanged = await client.get(address, headers={"If-None-Match": (await client.get(address)).headers["etag"]})
+        assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
+@pytest.mark.defect("P12")
+async def test_internal_settings_and_values_of_a_wrong_kind_are_refused(server: Running) -> None:
+    async with server.client(server.key("admin")) as client:
+        for wrong in ({"cleared_up_to": "on"}, {"cleared_up_to": 5}, {"time_zone": 7}, {"memory_enabled": "yes"}):
+            for query in ({}, {"user": "ann"}):
+                assert (await client.put("/api/settings", params=query, json={"settings": wrong})).status_code == 422
+        context = await client.post("/api/context", json={"user": "ann", "text": "hello"})
+        assert context.status_code == 200
+
+
 async def test_pages_follow_one_another_without_gap_or_repetition(server: Running) -> None:
     async with server.client(server.key()) as client:
         for number in range(7):

@@ -11,6 +11,8 @@ ENABLED: Final = "memory_enabled"
 """Whether anything is summarised or learned by itself. Messages are kept either way."""
 EVERY: Final = "summary_every_n"
 """After how many of the user's turns."""
+CLEARED: Final = "cleared_up_to"
+"""The last message before the user's recent window was cleared. Only `clear` writes it."""
 EVERYBODY: Final = "*"
 """Whose settings those of a whole space are. Nobody can be called that."""
 

@@ -94,31 +94,31 @@ class Curator:
             replace(before, state="deactivated", active=False, valid_to=over, reason="by hand"), "deactivate", actor
         )
 
-    async def reactivate(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
+    async def reactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Bring back a memory that was put away, superseded or over; but not one that waits for approval."""
-        before = await self._store.memory(scope, memory)
+        before = await self._expected(scope, memory, revision)
         if before.state == "active":
             return before
         if before.state == "quarantined":
             raise InvalidInput(f"memory {memory} waits for approval; use approve or reject")
         return await self._change(_active(before), "reactivate", actor)
 
-    async def approve(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
+    async def approve(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Believe what was kept apart."""
-        return await self._change(_active(await self._waiting(scope, memory)), "approve", actor)
+        return await self._change(_active(await self._waiting(scope, memory, revision)), "approve", actor)
 
-    async def reject(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
+    async def reject(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Do not believe what was kept apart. Saying it again does not bring it back."""
-        before = await self._waiting(scope, memory)
+        before = await self._waiting(scope, memory, revision)
         over = replace(before, state="deactivated", active=False, valid_to=moment(now()), reason=REJECTED)
         return await self._change(over, "reject", actor)
 
-    async def undo(self, scope: Scope, memory: int, actor: str) -> MemoryRecord:
+    async def undo(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Take back the last change of a memory.
 
         A memory that was never changed is put away, and what it had taken the place of holds again.
         """
-        now_ = await self._store.memory(scope, memory)
+        now_ = await self._expected(scope, memory, revision)
         versions = await self._store.memory_versions(scope, memory)
         if versions:
             before = versions[-1].before
@@ -178,8 +178,8 @@ class Curator:
             raise SourcesChanged(f"memory {memory} has been changed meanwhile; read it again")
         return found
 
-    async def _waiting(self, scope: Scope, memory: int) -> MemoryRecord:
-        before = await self._store.memory(scope, memory)
+    async def _waiting(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
+        before = await self._expected(scope, memory, revision)
         if before.state != "quarantined":
             raise InvalidInput(f"memory {memory} does not wait for approval: it is {before.state}")
         return before

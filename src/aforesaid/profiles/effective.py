@@ -13,9 +13,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from aforesaid.domain import checks
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.setting import ENABLED, EVERY, EVERYBODY
+from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.domain.words import SettingValue
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, TooLarge
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.store import Store
@@ -81,7 +81,11 @@ KNOWN: Final[Mapping[str, tuple[Callable[[object, str], SettingValue], str]]] = 
     SESSION: (_whole(1, 10 * 365 * 24 * 60), "a session closes after so many minutes of silence; for a whole space"),
     PERSONA: (checks.storable, "the character of the bot"),
 }
-"""The settings that Aforesaid looks at: how each is checked, and what it does. Other names are the caller's."""
+"""The settings that Aforesaid reads: how each is checked, and what it does. Other names are the caller's."""
+_INTERNAL: Final = (CLEARED,)
+"""Settings that Aforesaid alone writes."""
+_LONGEST_TEXT: Final = 100_000
+"""Characters of a setting's text, at most."""
 
 
 async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
@@ -122,11 +126,18 @@ class EffectiveSettings:
         return self._profile.session_silence if minutes is None else int(minutes) * 60 * 1_000_000
 
     async def set(self, scope: Scope, key: str, value: SettingValue, actor: str = "aforesaid") -> None:
-        """Check a setting and store it; None takes it back."""
+        """Check a setting and store it; None restores the default."""
         checked = _checked(key, value)
         if key == SESSION and scope.user != EVERYBODY:
             raise InvalidInput(f"{SESSION} is set for a whole space: memory.set({SESSION!r}, …, space=…)")
-        await self._store.apply([PutSetting(scope, key, checked, actor)])
+        await self._put(scope, key, checked, actor)
+
+    async def mark_cleared(self, scope: Scope, seq: int, actor: str) -> None:
+        """Remember that the user's recent window begins after a message."""
+        await self._put(scope, CLEARED, seq, actor)
+
+    async def _put(self, scope: Scope, key: str, value: SettingValue, actor: str) -> None:
+        await self._store.apply([PutSetting(scope, key, value, actor)])
         self._kept.pop((scope.space, scope.user), None)
 
     async def _one(self, space: str, user: str) -> dict[str, SettingValue]:
@@ -170,7 +181,22 @@ def _checked(key: str, value: SettingValue) -> SettingValue:
     close = get_close_matches(checks.identifier(key, "the setting's name"), KNOWN, n=1, cutoff=0.85)
     if close and key not in KNOWN:
         raise InvalidInput(f"there is no setting {key!r}; did you mean {close[0]!r}?")
-    if value is None or key not in KNOWN:
+    if key in _INTERNAL:
+        raise InvalidInput(f"{key!r} is written by Aforesaid itself and cannot be set")
+    if value is None:
+        return None
+    return KNOWN[key][0](value, key) if key in KNOWN else _own(value, key)
+
+
+def _own(value: object, what: str) -> SettingValue:
+    """Return the value of a setting of the caller's own, if every store can hold it."""
+    if isinstance(value, bool):
         return value
-    check, _ = KNOWN[key]
-    return check(value, key)
+    if isinstance(value, int):
+        return checks.at_least(value, -checks.LARGEST, what)
+    if isinstance(value, float):
+        return checks.number(value, what)
+    text = checks.storable(value, what)
+    if len(text) > _LONGEST_TEXT:
+        raise TooLarge(f"{what} has {len(text):,} characters; at most {_LONGEST_TEXT:,} are allowed")
+    return text

@@ -130,7 +130,10 @@ async def create_memory(
 
 
 @router.get(
-    "/memories/{number}", summary="Read one memory", responses={304: {"description": "It is as the ETag says."}}
+    "/memories/{number}",
+    summary="Read one memory",
+    response_model=MemoryShape,
+    responses={304: {"description": "It is as the ETag says."}},
 )
 async def read_memory(
     who: Reader,
@@ -139,13 +142,14 @@ async def read_memory(
     response: Response,
     if_none_match: Annotated[str | None, Header(max_length=100)] = None,
     space: SpaceQuery = None,
-) -> MemoryShape:
+) -> MemoryShape | Response:
     """Return a memory, in whatever state it is."""
     person = await _whose(who, memory, number, space)
     found = await person.read_memory(number)
-    response.headers["ETag"] = etag(found.revision)
-    if if_none_match is not None and if_none_match.strip() == etag(found.revision):
-        response.status_code = 304
+    tag = etag(found.revision)
+    if if_none_match is not None and if_none_match.strip() == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    response.headers["ETag"] = tag
     return MemoryShape.of(found)
 
 
@@ -181,7 +185,7 @@ async def edit_memory(
         if edit.active is False:
             made = await person.deactivate(number, revision=revision)
         elif edit.active is True:
-            made = await person.reactivate(number)
+            made = await person.reactivate(number, revision=revision)
     response.headers["ETag"] = etag(made.revision)
     return MemoryShape.of(made)
 
@@ -211,16 +215,17 @@ async def memory_history(
     ]
 
 
-@router.post("/memories/{number}/{action}", summary="Undo, approve, reject or bring back")
+@router.post("/memories/{number}/{action}", summary="Undo, approve, reject or bring back", responses=declared(412))
 async def act_on_memory(
     who: App,
     memory: MemoryDep,
     number: Number,
     action: Literal["undo", "approve", "reject", "reactivate"],
     response: Response,
+    match: IfMatch = None,
     space: SpaceQuery = None,
 ) -> MemoryShape:
-    """Take the last change back; believe or do not believe what waits for approval; bring back what was put away."""
+    """Undo the last change; approve or reject a memory that waits for approval; bring back one that was put away."""
     person = await _whose(who, memory, number, space)
     actions = {
         "undo": person.undo,
@@ -228,7 +233,8 @@ async def act_on_memory(
         "reject": person.reject,
         "reactivate": person.reactivate,
     }
-    made = await actions[action](number)
+    with unchanged(match):
+        made = await actions[action](number, revision=expected(match))
     response.headers["ETag"] = etag(made.revision)
     return MemoryShape.of(made)
 

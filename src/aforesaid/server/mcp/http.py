@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential
+from aforesaid.server.authentication import CREDENTIAL
 from aforesaid.server.dependencies import identify
 from aforesaid.server.mcp.build import build
-
-_WHO = "aforesaid.who"
 
 
 def over_http(memory: Memory) -> MCPServer[None]:
     """Make an MCP server whose requests come in by `McpEndpoint`."""
-    server = build(memory, _who_asks)
+    server = build(memory, _credential_of)
     # Foreign names and pages are refused for all routes alike, before they get here.
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     server.streamable_http_app(stateless_http=True, json_response=True, transport_security=security)
@@ -27,20 +24,19 @@ def over_http(memory: Memory) -> MCPServer[None]:
 
 
 class McpEndpoint:
-    """Lets in who has a key."""
+    """Passes requests with a valid credential on to the MCP server."""
 
     def __init__(self, server: MCPServer[None]) -> None:
         self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find out who asks, and pass the request on."""
-        scope[_WHO] = await identify(Request(scope, receive))
+        """Check the request, and pass it on."""
+        await identify(Request(scope, receive))
         await self._server.session_manager.handle_request(scope, receive, send)
 
 
-def _who_asks(ctx: Context[Any, Any]) -> Credential:
-    request = ctx.request_context.request
+def _credential_of(request: object) -> Credential:
     if not isinstance(request, Request):
         raise PermissionError("the request came in by another way than HTTP")
-    who: Credential = request.scope[_WHO]
+    who: Credential = request.scope[CREDENTIAL]
     return who

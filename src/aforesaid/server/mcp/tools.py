@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal, ParamSpec, Self, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
+from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.models.redact import redact
-from aforesaid.server.mcp.who import Asked
+from aforesaid.server.mcp.who import AgentAccess
 from aforesaid.server.shapes import MemoryShape
+
+_PAGE: Final = 20
+"""Memories in a list unless the agent asks for more: about 5 kB of its context."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -27,7 +32,7 @@ Importance = Annotated[int, Field(ge=1, le=10, description="1 to 10: 9 and 10 ar
 Number = Annotated[int, Field(ge=1, description="The id of the memory, as get_memories returned it.")]
 
 
-class Found(BaseModel):
+class SearchHit(BaseModel):
     """Something that was found."""
 
     kind: Literal["message", "summary", "memory", "session"]
@@ -37,16 +42,45 @@ class Found(BaseModel):
     score: float
 
 
-class Finds(BaseModel):
+class SearchResult(BaseModel):
     """What was found, best first."""
 
-    hits: list[Found]
+    hits: list[SearchHit]
 
 
-class Memories(BaseModel):
-    """Memories, newest first."""
+class MemoryItem(BaseModel):
+    """One memory in a list: what an agent needs to use or correct it."""
 
-    memories: list[MemoryShape]
+    id: int
+    content: str
+    category: Category
+    importance: int
+    state: MemoryState
+    tags: list[str]
+    when: datetime | None = Field(description="When it happens, or when its reminder is due.")
+    created_at: datetime
+
+    @classmethod
+    def of(cls, memory: MemoryRecord) -> Self:
+        """Show a memory in short."""
+        event = None if memory.event is None else memory.event.start
+        return cls(
+            id=memory.id,
+            content=memory.text,
+            category=memory.category,
+            importance=memory.importance,
+            state=memory.state,
+            tags=list(memory.tags),
+            when=memory.remind_at or event,
+            created_at=memory.created_at,
+        )
+
+
+class MemoryList(BaseModel):
+    """A page of memories, newest first."""
+
+    memories: list[MemoryItem]
+    next: int | None = Field(description="Pass it as `before` to get the next page; null on the last one.")
 
 
 class ContextText(BaseModel):
@@ -62,7 +96,7 @@ class PortraitText(BaseModel):
     portrait: str | None
 
 
-class Kept(BaseModel):
+class RememberResult(BaseModel):
     """What became of a fact."""
 
     outcome: Literal["stored", "known", "quarantined"]
@@ -70,15 +104,15 @@ class Kept(BaseModel):
     facts: str
 
 
-class Gone(BaseModel):
+class ForgetResult(BaseModel):
     """What became of a wish to forget."""
 
     found: bool
     facts: str
 
 
-def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Tell the agent what it did wrong, instead of that something broke."""
+def errors_told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Return errors of ours to the agent as sentences, instead of a failure of the server."""
 
     @functools.wraps(tool)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -90,10 +124,10 @@ def told(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return call
 
 
-class Tools(Asked):
+class Tools(AgentAccess):
     """What an agent can do."""
 
-    @told
+    @errors_told
     async def get_context(
         self,
         ctx: Context[Any, Any],
@@ -109,28 +143,28 @@ class Tools(Asked):
         made = await self._person(ctx, user).context(text, budget)
         return ContextText(text=made.text, tokens=made.tokens)
 
-    @told
+    @errors_told
     async def search_memories(
         self,
         ctx: Context[Any, Any],
         query: Annotated[str, Field(description="What to look for: words, a question, a date such as 'last May'.")],
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
         user: User = None,
-    ) -> Finds:
+    ) -> SearchResult:
         """Search everything that was ever said or remembered, by words and by meaning.
 
         Use it when get_context was not enough, or when you look for something in particular.
         """
         person = self._person(ctx, user)
         hits = await person.search(query, limit, kinds=("message", "summary", "memory"))
-        return Finds(
+        return SearchResult(
             hits=[
-                Found(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at.isoformat(), score=round(hit.score, 3))
+                SearchHit(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at.isoformat(), score=round(hit.score, 3))
                 for hit in hits
             ]
         )
 
-    @told
+    @errors_told
     async def get_memories(
         self,
         ctx: Context[Any, Any],
@@ -138,11 +172,11 @@ class Tools(Asked):
         state: Annotated[
             MemoryState | None, Field(description="Only those in this state; 'quarantined' waits for approval.")
         ] = None,
-        limit: Annotated[int, Field(ge=1, le=200)] = 50,
-        before: Annotated[int | None, Field(ge=1, description="To read on: the id of the last one.")] = None,
+        limit: Annotated[int, Field(ge=1, le=200, description="Memories per page.")] = _PAGE,
+        before: Annotated[int | None, Field(ge=1, description="`next` of the page before.")] = None,
         user: User = None,
-    ) -> Memories:
-        """List single remembered things about a user, newest first, with their ids.
+    ) -> MemoryList:
+        """List single remembered things about a user, newest first, with their ids, a page at a time.
 
         They are appointments, facts, tasks, preferences and reminders.
         """
@@ -157,28 +191,29 @@ class Tools(Asked):
             before=before,
             actor=who.actor,
         )
-        return Memories(memories=[MemoryShape.of(each) for each in found])
+        more = found[-1].id if len(found) == limit else None
+        return MemoryList(memories=[MemoryItem.of(each) for each in found], next=more)
 
-    @told
+    @errors_told
     async def portrait(self, ctx: Context[Any, Any], user: User = None) -> PortraitText:
         """Get what is known about a user, in one text: facts, and what the last days were about."""
         return PortraitText(portrait=await self._person(ctx, user).portrait())
 
-    @told
+    @errors_told
     async def remember(
         self,
         ctx: Context[Any, Any],
         fact: Annotated[str, Field(min_length=1, description="One statement, such as: prefers tea over coffee.")],
         user: User = None,
-    ) -> Kept:
+    ) -> RememberResult:
         """Keep a statement about a user in mind. Newer information takes the place of older.
 
         What reads like an instruction to a model is kept apart ('quarantined') until a person approves it.
         """
         kept = await self._person(ctx, user, "app").remember(fact)
-        return Kept(outcome=kept.outcome, reason=kept.reason, facts=kept.facts)
+        return RememberResult(outcome=kept.outcome, reason=kept.reason, facts=kept.facts)
 
-    @told
+    @errors_told
     async def add_memory(
         self,
         ctx: Context[Any, Any],
@@ -195,7 +230,7 @@ class Tools(Asked):
         person = self._person(ctx, user, "app")
         return MemoryShape.of(await person.note(category, content, importance=importance, tags=tags))
 
-    @told
+    @errors_told
     async def update_memory(
         self,
         ctx: Context[Any, Any],
@@ -210,22 +245,22 @@ class Tools(Asked):
         edited = await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags)
         return MemoryShape.of(edited)
 
-    @told
+    @errors_told
     async def delete_memory(self, ctx: Context[Any, Any], id: Number) -> MemoryShape:  # noqa: A002
         """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
         person = await self._whose(ctx, id)
         return MemoryShape.of(await person.deactivate(id))
 
-    @told
+    @errors_told
     async def forget(
         self,
         ctx: Context[Any, Any],
         fact: Annotated[str, Field(min_length=1, description="What to forget, in a few words: likes pizza.")],
         user: User = None,
-    ) -> Gone:
+    ) -> ForgetResult:
         """Forget something about a user, because they asked for it. Says whether there was something to forget."""
         gone = await self._person(ctx, user, "app").forget(fact)
-        return Gone(found=gone.found, facts=gone.facts)
+        return ForgetResult(found=gone.found, facts=gone.facts)
 
     async def _whose(self, ctx: Context[Any, Any], number: int) -> UserMemory:
         who = self._who(ctx, "app")

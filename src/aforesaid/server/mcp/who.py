@@ -12,18 +12,19 @@ from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential, Role
 
-WhoAsks: TypeAlias = Callable[[Context[Any, Any]], Credential]
+CredentialOf: TypeAlias = Callable[[object], Credential]
+"""Returns the credential of a request as the transport received it; None over standard input and output."""
 
 
-class Asked:
-    """What tools and resources have in common."""
+class AgentAccess:
+    """Finds the memory that a request of an agent may use. The base of tools and resources."""
 
-    def __init__(self, memory: Memory, who_asks: WhoAsks) -> None:
+    def __init__(self, memory: Memory, credential_of: CredentialOf) -> None:
         self._memory = memory
-        self._who_asks = who_asks
+        self._credential_of = credential_of
 
     def _who(self, ctx: Context[Any, Any], role: Role = "reader") -> Credential:
-        who = self._who_asks(ctx)
+        who = self._credential_of(ctx.request_context.request)
         if not who.may(role):
             raise ToolError(f"this needs a key with the role {role}; this one has the role {who.role}")
         return who

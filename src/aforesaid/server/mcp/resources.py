@@ -10,10 +10,10 @@ from mcp.server.mcpserver.prompts.base import UserMessage
 
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound
 from aforesaid.memory import UserMemory
-from aforesaid.server.mcp.who import Asked
+from aforesaid.server.mcp.who import AgentAccess
 
 
-class Reading(Asked):
+class Resources(AgentAccess):
     """What an agent can be shown."""
 
     async def portrait(self, user: str, ctx: Context[Any, Any]) -> str:
