@@ -51,7 +51,7 @@ async def test_a_bot_is_started_answers_is_seen_in_the_status_and_stops_in_peace
         assert process.returncode == 0, err.decode()
         assert b"@memory_bot is ready" in out
         assert b"no model is configured" in out
-        assert b"everything that was said is stored" in out
+        assert b"every message is stored" in out
         assert telegram.token.encode() not in out + err
     assert bots_of(str(tmp_path / "memory.db"), datetime.now(UTC)) == []
     with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:

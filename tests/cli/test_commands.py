@@ -39,7 +39,7 @@ def test_add_history_and_search(run: Run) -> None:
     assert "I moved to Berlin" in ok(run("search", "berlin", "--user", "ann"))
     assert re.search(r"\+\d\.\d\d +coverage", ok(run("search", "berlin", "--user", "ann", "--explain")))
     assert ok(run("search", "paris", "--user", "ann", "--arms", "keyword")).strip() == "nothing found"
-    assert "nothing is stored for bob" in ok(run("history", "--user", "bob"))
+    assert "there are no messages for bob" in ok(run("history", "--user", "bob"))
 
 
 def test_scripts_get_json(run: Run) -> None:
@@ -78,13 +78,13 @@ def test_threads_sessions_and_paging(run: Run) -> None:
     [
         (["add", "x", "--role", "king"], 2, "unknown role 'king'"),
         (["add", ""], 2, "the text is empty"),
-        (["add", "x", "--at", "yesterday"], 2, "cannot read the time 'yesterday'"),
+        (["add", "x", "--at", "yesterday"], 2, "'yesterday' is not a time"),
         (["add", "x", "--store", "mysql://x"], 2, "unknown kind of location 'mysql:'"),
         (["verify", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
         (["backup", "x.db", "--store", "nowhere.db"], 2, "there is no store at nowhere.db"),
-        (["restore", "nothing.db"], 1, "there is no backup"),
+        (["restore", "nothing.db"], 2, "there is no backup at"),
         (["history"], 2, "there is no store at"),
-        (["migrate", "nowhere.db", "there.db"], 2, "yet; name the store that is to be copied"),
+        (["migrate", "nowhere.db", "there.db"], 2, "pass the store to copy as FROM"),
         (["search", "x", "--store", "a/b/typo.db"], 2, "there is no store at a/b/typo.db"),
         (["add", "x", "--at", "0001-01-01T00:00"], 2, "outside the"),
         (["add", "x", "--store", "/proc/no/such/place.db"], 1, "cannot be opened"),
@@ -129,11 +129,11 @@ def test_the_last_day_of_the_calendar_can_be_shown(run: Run, monkeypatch: pytest
 def test_backup_restore_and_verify(run: Run, tmp_path: Path) -> None:
     ok(run("add", "before the backup", "-u", "ann"))
     copy = tmp_path / "copy.db"
-    assert "checked" in ok(run("backup", str(copy)))
+    assert "verified" in ok(run("backup", str(copy)))
     assert run("backup", str(copy)).exit_code == 2
     ok(run("add", "after the backup", "-u", "ann"))
     assert run("restore", str(copy)).exit_code == 2
-    assert "what was there is now" in ok(run("restore", str(copy), "--replace"))
+    assert "the previous store is now" in ok(run("restore", str(copy), "--replace"))
     assert [message["text"] for message in as_json(run("history", "-u", "ann", "--json"))] == ["before the backup"]
     report = ok(run("verify"))
     assert report.count("ok") == 7
@@ -167,12 +167,13 @@ def test_what_people_wrote_cannot_steer_the_terminal(run: Run) -> None:
 def test_users_and_status_are_readable(run: Run) -> None:
     ok(run("add", "hello", "-u", "ann"))
     assert "ann" in ok(run("users"))
-    assert "nobody" in ok(run("users", "--space", "other"))
+    assert "there are no users yet" in ok(run("users", "--space", "other"))
     page = ok(run("status"))
     assert "the memory is active" in page
     assert re.search(r"● store +1 ", page)
     assert "memory.db" in page
-    assert "1 messages" in page
+    assert "1 message " in page
+    assert "1 user " in page
 
 
 def test_the_status_of_one_user(run: Run) -> None:
@@ -262,8 +263,8 @@ def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pyte
     monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__ARCHIVE_DAYS", "30")
     monkeypatch.setenv("AFORESAID_RETENTION__MESSAGES__PURGE_DAYS", "365")
     page = ok(run("cleanup", "--dry-run"))
-    assert "1 messages would be archived" in page
-    assert "0 messages would be removed" in page, "what is not archived yet is not removed"
+    assert "1 message would be archived" in page
+    assert "0 messages would be deleted" in page, "a message that is not archived yet is not deleted"
     assert len(as_json(run("history", "--json"))) == 2
     report = as_json(run("cleanup", "--json"))
     assert [(rule["action"], rule["count"]) for rule in report["rules"]] == [("archive", 1), ("purge", 1)]

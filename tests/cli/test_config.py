@@ -1,4 +1,4 @@
-"""`aforesaid config`: what counts, where it comes from, and whether it works."""
+"""`aforesaid config`: effective values, their origins, and whether the models answer."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def test_with_nothing_configured_it_says_that_all_is_well_and_how_to_begin(run: 
     assert "  AFORESAID_MODEL=ollama:llama3.2\n" in page
     assert "  OPENAI_API_KEY=… AFORESAID_MODEL=openai:gpt-4o-mini\n" in page
     assert "  GEMINI_API_KEY=… AFORESAID_MODEL=gemini:" in page
-    assert f"{tmp_path / 'home' / 'aforesaid' / 'aforesaid.toml'} (not there)" in page
+    assert f"{tmp_path / 'home' / 'aforesaid' / 'aforesaid.toml'} (does not exist)" in page
 
 
 def test_a_key_alone_is_shown_and_not_used_before_a_model_is_named(run: Run) -> None:
     page = ok(run(OPENAI_API_KEY=KEY))
-    assert "OPENAI_API_KEY is there, and nothing is sent to openai before you name a model of it." in page
+    assert "OPENAI_API_KEY is set, but nothing is sent to openai until you configure one of its models." in page
     assert "\n  AFORESAID_MODEL=openai:gpt-4o-mini\n" in page
-    assert "nothing to ask" in ok(run("--check", OPENAI_API_KEY=KEY))
+    assert "nothing to check" in ok(run("--check", OPENAI_API_KEY=KEY))
     named = ok(run(OPENAI_API_KEY=KEY, AFORESAID_MODEL="openai:gpt-4o-mini"))
-    assert "before you name a model" not in named
-    assert "No model is named" not in named
+    assert "until you configure" not in named
+    assert "No model is configured" not in named
 
 
 def test_values_are_shown_with_their_origin_and_keys_masked(run: Run, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_a_setting_is_changed_shown_and_taken_back(store: str) -> None:
     assert json.loads(run("--store", store, "--user", "ann", "--json")[1]) == {"bot_persona": "a patient librarian"}
     shown = run("--store", store)[1]
     assert "short_term_memory_limit" in shown
-    assert "as in the profile" in shown
+    assert "from the profile" in shown
     assert run("short_term_memory_limit", "--reset", "--store", store)[0] == 0
     assert json.loads(run("--store", store, "--json")[1]) == {}
 
@@ -41,8 +41,8 @@ def test_a_setting_is_changed_shown_and_taken_back(store: str) -> None:
     ("words", "said"),
     [
         (["short_term_memory_limit", "many"], "whole number"),
-        (["short_term_memory_limit"], "which value"),
-        (["--reset"], "the name of a setting"),
+        (["short_term_memory_limit"], "a value for short_term_memory_limit is missing"),
+        (["--reset"], "a setting's name and no value"),
         (["bot_person", "x"], "did you mean 'bot_persona'"),
     ],
 )
@@ -55,4 +55,4 @@ def test_what_cannot_be_set_is_told(store: str, words: list[str], said: str) -> 
 def test_a_setting_that_nothing_reads_is_stored_and_told(store: str) -> None:
     code, output = run("favourite_colour", "blue", "--store", store)
     assert code == 0
-    assert "favourite_colour is a setting of your own" in " ".join(output.split())
+    assert "Aforesaid has no setting of this name" in " ".join(output.split())

@@ -40,7 +40,7 @@ def test_upkeep_does_all_that_is_due_and_the_tree_of_it_can_be_seen(run: Run) ->
 
 
 def test_a_person_can_have_it_summarised_now(run: Run) -> None:
-    assert "nothing was summarised for bob yet" in ok(run("summaries", "--user", "bob"))
+    assert "there are no summaries for bob yet" in ok(run("summaries", "--user", "bob"))
     made = json.loads(ok(run("summarize", "--user", "bob", "--json")))
     assert [(summary["level"], summary["messages"]) for summary in made] == [(1, 4)]
     assert "there is nothing to summarise for bob" in ok(run("summarize", "--user", "bob"))

@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_export_and_import(run: Run) -> None:
-    assert "2 message" in ok(run("export", "all.jsonl"))
+    assert "2 messages" in ok(run("export", "all.jsonl"))
     assert as_json(run("export", "all.jsonl.gz", "--json"))["rows"]["message"] == 2
     shown = ok(run("import", "all.jsonl", "--store", "new.db", "--dry-run"))
     assert "nothing was stored" in shown
@@ -65,17 +65,17 @@ def test_damaged_lines_are_listed_and_the_exit_code_is_1(run: Run, tmp_path: Pat
 
 
 def test_migrate(run: Run) -> None:
-    assert "hashes of all messages agree" in ok(run("migrate", "memory.db", "other.db"))
+    assert "counts and message hashes match" in ok(run("migrate", "memory.db", "other.db"))
     assert as_json(run("migrate", "memory.db", "other.db", "--json"))["new"] == {}
     same = run("migrate", "memory.db", "sqlite:memory.db")
-    assert (same.exit_code, "one and the same store" in same.output) == (2, True)
+    assert (same.exit_code, "are the same store" in same.output) == (2, True)
     assert run("migrate", "missing.db", "other.db").exit_code == 2
 
 
 def test_purge_asks_first(run: Run) -> None:
     refused = run("purge", "ann")
-    assert (refused.exit_code, "say --yes" in refused.output) == (2, True)
-    assert "erased ann: 1 messages" in ok(run("purge", "ann", "--yes"))
+    assert (refused.exit_code, "pass --yes" in refused.output) == (2, True)
+    assert "deleted ann: 1 message, 0 summaries, 0 memories" in ok(run("purge", "ann", "--yes"))
     assert [user["id"] for user in as_json(run("users", "--json"))] == ["bob"]
     unknown = run("purge", "carol", "--yes")
     assert (unknown.exit_code, "there is no user 'carol'" in unknown.output) == (1, True)

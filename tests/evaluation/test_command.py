@@ -93,7 +93,7 @@ def test_tables_for_people(run: Run, data: Path) -> None:
     assert result.exit_code == 0, result.output
     lines = [line.rstrip() for line in result.stdout.splitlines()]
     assert "1 conversation, 5 turns, 4 questions asked" in lines
-    assert "in the denominator: 3 questions with labelled turns; apart: 1" in lines
+    assert "in the denominator: 3 questions with labelled turns; reported separately: 1" in lines
     assert "in the denominator: 1 question with labelled turns; 2 with labelled sessions" in lines
     assert [line.split()[0] for line in lines if line.startswith(("like", "keyword", "all"))] == [
         "like",
@@ -102,7 +102,7 @@ def test_tables_for_people(run: Run, data: Path) -> None:
     ] * 4
     assert any(line.startswith("5 adversarial (apart)") for line in lines)
     assert "left out: questions without evidence (1)" in lines
-    assert "mended: malformed evidence ids, repaired (1)" in lines
+    assert "corrected: malformed evidence ids, repaired (1)" in lines
     assert max(len(line) for line in lines if str(data) not in line) <= 80
 
 
@@ -135,9 +135,9 @@ def test_a_data_set_whose_questions_all_fall_out_has_no_figures(run: Run, tmp_pa
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--arms", "sparse"], "unknown arms 'sparse'; name some of keyword, dense, all"),
+        (["--arms", "sparse"], "unknown arms 'sparse'; use one or more of keyword, dense, all"),
         (["--arms", ","], "unknown arms"),
-        (["--baseline", "grep"], "unknown baseline 'grep'; there is 'like'"),
+        (["--baseline", "grep"], "unknown baseline 'grep'; use: like"),
     ],
 )
 def test_wrong_options(run: Run, data: Path, words: list[str], complaint: str) -> None:

@@ -66,7 +66,7 @@ def test_people_get_a_table(run: Run) -> None:
         "durable adds, 16 callers",
         "search, p50",
         "context of 8,000 tokens",
-        "sound",
+        "verification",
     ):
         assert line in ran.stdout
 

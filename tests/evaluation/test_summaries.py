@@ -191,7 +191,7 @@ def test_the_figures_as_tables(run: Run, data: Path) -> None:
     result = run("summaries", str(data), "--words", "30")
     assert result.exit_code == 0
     assert result.stdout.count("longest sentences") == 5
-    assert "room for a summary: 30 words on average" in result.stdout
+    assert "length of a summary: 30 words on average" in result.stdout
     assert max(len(line) for line in result.stdout.splitlines() if str(data) not in line) <= 80
 
 

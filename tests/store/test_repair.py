@@ -170,7 +170,7 @@ def test_the_command_line_repairs_and_says_so(tmp_path: Path) -> None:
     place = f"sqlite:{tmp_path / 'memory'}"
     asyncio.run(fill_with_everything(place))
     whole = CliRunner().invoke(app, ["verify", "--repair", "--store", place])
-    assert (whole.exit_code, "nothing is wrong" in whole.output) == (0, True)
+    assert (whole.exit_code, "nothing is damaged" in whole.output) == (0, True)
     damage(tmp_path, "sqlite", b"message number 77")
     done = CliRunner().invoke(app, ["verify", "--repair", "--store", place])
     assert done.exit_code == 0, done.output

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreUnavailable
 from aforesaid.store import open_store, restore_store
 from making import add, adding
 from store.processes import KILLED, run_program
@@ -139,7 +139,7 @@ async def test_a_file_system_without_links_can_hold_backups(
 
 
 async def test_what_is_no_backup_is_not_restored(path: Path, tmp_path: Path) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(InvalidInput, match="there is no backup at"):
         restore_store(tmp_path / "missing.db", path, replace=False)
     (tmp_path / "text.db").write_text("not a database at all, really " * 100)
     with pytest.raises(StoreUnavailable):

@@ -1,4 +1,4 @@
-"""Putting the commands together, and what happens when one fails."""
+"""The command line: its commands in groups, and how a failure is reported."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from aforesaid.cli import (
     demo,
     evaluate,
     keys,
-    knowledge,
-    log,
     mcp,
+    memories,
+    messages,
     operations,
     serve,
     settings,
@@ -31,28 +31,32 @@ from aforesaid.cli import (
     transfer,
     worker,
 )
-from aforesaid.cli.show import complain
+from aforesaid.cli.output import complain
 from aforesaid.errors import AforesaidError, InvalidInput
 
-# What failed is told in one line at the end. Where nobody has set up logs, Python would print it a second time.
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+"""Exit codes. 1: the command was valid but failed, or found a problem. 2: the command line or the configuration is
+wrong, so running the same command again will not help. 130: stopped with Ctrl+C."""
+
+# Each command prints its failure as one line. Without a handler, Python would print the same log record again.
 logging.getLogger("aforesaid.errors").addHandler(logging.NullHandler())
 
 
 class Commands(TyperGroup):
-    """Commands whose expected failures are told in one line, without a traceback."""
+    """Commands that report expected failures in one line on standard error, without a traceback."""
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
-        """Run a command. Exit with 2 when what was typed cannot be accepted, with 1 when it could not be done."""
+        """Run a command; exit with WRONG_USE after `InvalidInput` and with FAILED after every other expected error."""
         try:
             return super().invoke(ctx)
         except AforesaidError as error:
             complain(str(error))
-            raise typer.Exit(2 if isinstance(error, InvalidInput) else 1) from None
+            raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
         except KeyboardInterrupt:
-            complain("interrupted; everything that was acknowledged is stored")
-            raise typer.Exit(130) from None
+            complain("interrupted; every acknowledged message is stored")
+            raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
-            # Whoever read the output has seen enough. Python would complain again at exit, when it flushes.
+            # The reader closed the pipe, as `head` does. Python would fail again when it flushes at exit.
             sys.stdout = None
             raise typer.Exit(0) from None
 
@@ -64,13 +68,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=(
-        "Memory is kept in the file that --store or AFORESAID_STORE names, otherwise in the platform's folder for "
-        "application data. Exit codes: 0 done, 1 could not be done, 2 wrong input, 130 interrupted."
+        "The memory is stored where --store or AFORESAID_STORE says; by default in memory.db in the platform's data "
+        "folder. Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."
     ),
 )
 
 
-def _tell_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"aforesaid {__version__}")
         raise typer.Exit
@@ -80,57 +84,57 @@ def _tell_version(wanted: bool) -> None:
 def root(
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_tell_version)
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    """Long-term memory for chat bots and assistants: every message is kept, the right ones come back."""
-    del version  # told by its callback
+    """Long-term memory for chat bots and assistants: every message is stored, the relevant ones come back."""
+    del version  # its callback prints it
 
 
-_START, _SAID, _KNOWN = "Start", "What was said", "What is known"
-_SUMMARIES, _OTHERS = "Summaries and upkeep", "For others to use"
-_CARE, _MOVING = "Looking after it", "Moving and measuring"
+_START, _MESSAGES, _MEMORIES = "Get started", "Messages", "Memories and facts"
+_SUMMARIES, _SERVERS = "Summaries and background work", "Servers, agents and bots"
+_ADMINISTRATION, _TRANSFER = "Administration", "Import, export and benchmarks"
 
 app.command(rich_help_panel=_START)(demo.demo)
 app.command(rich_help_panel=_START)(chat.chat)
-app.command(rich_help_panel=_SAID)(log.add)
-app.command(rich_help_panel=_SAID)(log.history)
-app.command(rich_help_panel=_SAID)(log.search)
-app.command(rich_help_panel=_SAID)(context.context)
-app.command(rich_help_panel=_KNOWN)(knowledge.remember)
-app.command(rich_help_panel=_KNOWN)(knowledge.forget)
-app.command(rich_help_panel=_KNOWN)(knowledge.portrait)
-app.command(rich_help_panel=_KNOWN)(knowledge.memories)
-app.command(rich_help_panel=_KNOWN)(knowledge.note)
-app.command(rich_help_panel=_KNOWN)(knowledge.reminders)
+app.command(rich_help_panel=_MESSAGES)(messages.add)
+app.command(rich_help_panel=_MESSAGES)(messages.history)
+app.command(rich_help_panel=_MESSAGES)(messages.search)
+app.command(rich_help_panel=_MESSAGES)(context.context)
+app.command(rich_help_panel=_MEMORIES)(memories.remember)
+app.command(rich_help_panel=_MEMORIES)(memories.forget)
+app.command(rich_help_panel=_MEMORIES)(memories.portrait)
+app.command(rich_help_panel=_MEMORIES)(memories.memories)
+app.command(rich_help_panel=_MEMORIES)(memories.note)
+app.command(rich_help_panel=_MEMORIES)(memories.reminders)
 app.command(rich_help_panel=_SUMMARIES)(summaries.summarize)
 app.command(rich_help_panel=_SUMMARIES)(summaries.summaries)
 app.command(rich_help_panel=_SUMMARIES)(summaries.upkeep)
 app.command(rich_help_panel=_SUMMARIES)(worker.worker)
-app.command(rich_help_panel=_OTHERS)(serve.serve)
-app.command(rich_help_panel=_OTHERS)(mcp.mcp)
-app.add_typer(bot.commands, name="bot", rich_help_panel=_OTHERS)
-app.add_typer(keys.commands, name="key", rich_help_panel=_OTHERS)
-app.command(rich_help_panel=_CARE)(status.status)
-app.command(rich_help_panel=_CARE)(operations.users)
-app.command(rich_help_panel=_CARE)(config.config)
-app.command(rich_help_panel=_CARE)(settings.settings)
-app.command(rich_help_panel=_CARE)(operations.verify)
-app.command(rich_help_panel=_CARE)(operations.backup)
-app.command(rich_help_panel=_CARE)(operations.restore)
-app.command(rich_help_panel=_CARE)(operations.cleanup)
-app.command(rich_help_panel=_CARE)(transfer.purge)
-app.command(rich_help_panel=_MOVING)(transfer.export)
-app.command("import", rich_help_panel=_MOVING)(transfer.load)
-app.command("migrate", rich_help_panel=_MOVING)(transfer.migrate_command)
-app.add_typer(evaluate.commands, name="eval", rich_help_panel=_MOVING)
-app.command(rich_help_panel=_MOVING)(bench.bench)
+app.command(rich_help_panel=_SERVERS)(serve.serve)
+app.command(rich_help_panel=_SERVERS)(mcp.mcp)
+app.add_typer(bot.commands, name="bot", rich_help_panel=_SERVERS)
+app.add_typer(keys.commands, name="key", rich_help_panel=_SERVERS)
+app.command(rich_help_panel=_ADMINISTRATION)(status.status)
+app.command(rich_help_panel=_ADMINISTRATION)(operations.users)
+app.command(rich_help_panel=_ADMINISTRATION)(config.config)
+app.command(rich_help_panel=_ADMINISTRATION)(settings.settings)
+app.command(rich_help_panel=_ADMINISTRATION)(operations.verify)
+app.command(rich_help_panel=_ADMINISTRATION)(operations.backup)
+app.command(rich_help_panel=_ADMINISTRATION)(operations.restore)
+app.command(rich_help_panel=_ADMINISTRATION)(operations.cleanup)
+app.command(rich_help_panel=_ADMINISTRATION)(transfer.purge)
+app.command(rich_help_panel=_TRANSFER)(transfer.export)
+app.command("import", rich_help_panel=_TRANSFER)(transfer.load)
+app.command("migrate", rich_help_panel=_TRANSFER)(transfer.migrate_command)
+app.add_typer(evaluate.commands, name="eval", rich_help_panel=_TRANSFER)
+app.command(rich_help_panel=_TRANSFER)(bench.bench)
 
 
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets its number instead of an error.
+        # Escape characters that the terminal cannot show instead of failing.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     app()

@@ -1,4 +1,4 @@
-"""`aforesaid bench`: how quick it is on this machine."""
+"""`aforesaid bench`: measure speed on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import typer
 from rich.table import Table
 
 from aforesaid.cli.options import AsJson
-from aforesaid.cli.show import complain, print_json, progress_bar, say
+from aforesaid.cli.output import complain, print_json, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.speed import BUDGET, TOGETHER, Latency, SpeedReport, measure_speed
 
@@ -21,23 +22,27 @@ _IN_MEMORY: Final = {"tmpfs", "ramfs"}
 
 def bench(
     messages: Annotated[
-        int, typer.Option("--messages", "-n", min=100, max=100_000, help="How many messages to store.")
+        int,
+        typer.Option("--messages", "-n", min=100, max=100_000, help="Number of messages to store. Example: -n 10000"),
     ] = 1_000,
     folder: Annotated[
         Path | None,
-        typer.Option("--folder", help="On which disk to measure. Default: where the system keeps temporary files."),
+        typer.Option(
+            "--folder",
+            help="A folder on the disk to measure. Default: the system's temporary folder. Example: --folder .",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how quick it is on this machine: adding, searching, building contexts, beside what the disk can do.
+    """Measure adding, searching and building contexts on this machine, next to the speed of its disk.
 
-    The memory that is measured is a temporary one, filled with made-up talk and gone afterwards: nothing of yours is
-    read or changed, no model is asked. Takes about a minute. Example:
+    Uses a temporary store with generated messages and deletes it afterwards: your own memory is not read or changed,
+    and no model is called. Takes about a minute. Exits with 1 if an acknowledged message is missing. Example:
 
         aforesaid bench --folder .
     """
     if folder is not None and not folder.is_dir():
-        raise InvalidInput(f"there is no folder {folder}; name one on the disk that is to be measured")
+        raise InvalidInput(f"there is no folder {folder}; pass an existing folder on the disk to measure")
     with progress_bar("bench", hidden=as_json) as progress:
         report = anyio.run(partial(measure_speed, messages, folder, progress))
     if as_json:
@@ -45,13 +50,13 @@ def bench(
     else:
         _show(report)
     if not report.sound:
-        complain("something that was acknowledged is missing or damaged; this must not be: please report it")
+        complain("an acknowledged message is missing or damaged; this is a bug, please report it")
         raise typer.Exit(1)
 
 
 def _show(report: SpeedReport) -> None:
     say(
-        f"{report.messages:,} messages in {report.folder} ({report.file_system}); Python {report.python}, "
+        f"{counted(report.messages, 'message')} in {report.folder} ({report.file_system}); Python {report.python}, "
         f"SQLite {report.sqlite}, {report.machine}, {report.cores} cores"
     )
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
@@ -62,27 +67,27 @@ def _show(report: SpeedReport) -> None:
         table.add_row(label, figure, more)
     say(table)
     if report.file_system in _IN_MEMORY:
-        say(f"\n{report.folder} lies in memory, where a sync costs nothing: name a folder on a disk with --folder.")
+        say(f"\n{report.folder} is in RAM, where a sync costs nothing; pass a folder on a disk with --folder.")
 
 
 def _lines(report: SpeedReport) -> Iterator[tuple[str, str, str]]:
-    yield "one page written and synced, p50", _ms(report.sync.p50_ms), f"{_slowest(report.sync)}; the disk's limit"
-    yield "one durable add, p50", _ms(report.add.p50_ms), _slowest(report.add)
-    yield f"durable adds, {TOGETHER} callers", _rate(report.adds_together_per_second), "they share syncs"
+    yield "one page written and synced, p50", _ms(report.sync.p50_ms), f"{_p99(report.sync)}; the disk's limit"
+    yield "one durable add, p50", _ms(report.add.p50_ms), _p99(report.add)
+    yield f"durable adds, {TOGETHER} callers", _rate(report.adds_together_per_second), "they share disk syncs"
     yield "upkeep: embed, summarise, learn", _rate(report.upkeep_per_second), "in the background"
-    yield "open", _ms(report.open_ms), "and read the newest message"
-    yield "first search", _ms(report.first_search_ms), "it loads the encoder"
-    yield "search, p50", _ms(report.search.p50_ms), _slowest(report.search)
-    yield f"context of {BUDGET:,} tokens, p50", _ms(report.context.p50_ms), _slowest(report.context)
-    yield "on the disk, a message", f"{report.bytes_per_message / 1000:,.1f} kB", "with all that is made of it"
-    yield "afterwards", "sound" if report.sound else "WRONG", "all there, every hash agrees"
+    yield "open", _ms(report.open_ms), "including reading the newest message"
+    yield "first search", _ms(report.first_search_ms), "loads the encoder"
+    yield "search, p50", _ms(report.search.p50_ms), _p99(report.search)
+    yield f"context of {BUDGET:,} tokens, p50", _ms(report.context.p50_ms), _p99(report.context)
+    yield "disk space per message", f"{report.bytes_per_message / 1000:,.1f} kB", "with its index, vector and summaries"
+    yield "verification", "ok" if report.sound else "WRONG", "all messages present, all hashes match"
 
 
 def _rate(per_second: float) -> str:
     return f"{per_second:,.0f} /s"
 
 
-def _slowest(taken: Latency) -> str:
+def _p99(taken: Latency) -> str:
     return f"p99 {_ms(taken.p99_ms)}"
 
 

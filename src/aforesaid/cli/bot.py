@@ -1,20 +1,20 @@
-"""`aforesaid bot`: a bot with memory, on a chat platform."""
+"""`aforesaid bot`: run a bot with memory on a chat platform."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import anyio
 import typer
 
 import aforesaid
 from aforesaid.assistant import SYSTEM, Assistant
-from aforesaid.cli.logs import LogLevel, write_log
-from aforesaid.cli.options import Store
-from aforesaid.cli.show import say
+from aforesaid.cli.log_output import LogLevel, write_log
+from aforesaid.cli.options import Profile, Store, announce_new_folder
+from aforesaid.cli.output import say
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
 from aforesaid.settings import Settings, load_settings
@@ -22,14 +22,12 @@ from aforesaid.settings import Settings, load_settings
 if TYPE_CHECKING:
     from aforesaid.bots import Platform
 
-commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Ends with Ctrl+C.")
-
-Profile = Annotated[str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")]
+commands = typer.Typer(no_args_is_help=True, help="Run a bot with memory on a chat platform. Stop it with Ctrl+C.")
 
 
 @commands.command()
 def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
-    """Run a bot on Telegram, with the token in bots.telegram.token or AFORESAID_BOTS__TELEGRAM__TOKEN.
+    """Run a bot on Telegram. The token comes from bots.telegram.token or AFORESAID_BOTS__TELEGRAM__TOKEN.
 
     Exits with 1 when Telegram refuses the token. Example:
 
@@ -47,7 +45,7 @@ def telegram(store: Store = None, profile: Profile = None, log_level: LogLevel =
 
 @commands.command()
 def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
-    """Run a bot on the Mumble server in bots.mumble.host or AFORESAID_BOTS__MUMBLE__HOST, in text and by voice.
+    """Run a bot on Mumble, in text and voice. The server comes from bots.mumble.host or AFORESAID_BOTS__MUMBLE__HOST.
 
     Exits with 1 when the server refuses the bot. Example:
 
@@ -66,7 +64,7 @@ def mumble(store: Store = None, profile: Profile = None, log_level: LogLevel = "
 
 @commands.command()
 def discord(store: Store = None, profile: Profile = None, log_level: LogLevel = "warning") -> None:
-    """Run a bot on Discord, with the token in bots.discord.token or AFORESAID_BOTS__DISCORD__TOKEN.
+    """Run a bot on Discord. The token comes from bots.discord.token or AFORESAID_BOTS__DISCORD__TOKEN.
 
     Exits with 1 when Discord refuses the token. Example:
 
@@ -83,13 +81,14 @@ def discord(store: Store = None, profile: Profile = None, log_level: LogLevel = 
 
 
 def run_bot(make: Callable[[Settings], Platform], store: str | None, profile: str | None, log_level: str) -> None:
-    """Run the bot of a platform until the process is told to end."""
+    """Run a platform's bot until the process receives SIGINT or SIGTERM."""
     write_log(log_level)
+    announce_new_folder(store)
     anyio.run(_run, make, store, profile)
 
 
 def called(settings: Settings) -> tuple[str, ...]:
-    """Return what people call the bot, beside its account's name."""
+    """Return the names that people call the bot by, other than its account's name."""
     return () if settings.bots.name is None else (settings.bots.name,)
 
 
@@ -104,22 +103,22 @@ async def _run(make: Callable[[Settings], Platform], store: str | None, profile:
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
             desk = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
-                say("no model is configured: the bot remembers, finds and reminds, and answers without one")
+                say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
             async with Heartbeat(location, platform.name, desk.health):
-                await run(memory, platform, desk=desk, ready=_tell)
+                await run(memory, platform, desk=desk, ready=_print_ready)
     finally:
         await platform.close()
-    say("stopped; everything that was said is stored")
+    say("stopped; every message is stored")
 
 
-def _tell(name: str) -> None:
-    sys.stdout.write(f"{name} is ready. Ctrl+C stops it.\n")
+def _print_ready(name: str) -> None:
+    sys.stdout.write(f"{name} is ready. Stop it with Ctrl+C.\n")
     sys.stdout.flush()
 
 
 @contextmanager
 def needs(extra: str, package: str) -> Iterator[None]:
-    """Say what to install where a platform's library is missing."""
+    """Say how to install a platform's library when it is missing."""
     try:
         yield
     except ModuleNotFoundError as error:

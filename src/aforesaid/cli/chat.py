@@ -1,4 +1,4 @@
-"""`aforesaid chat`: a talk with a memory, in the terminal."""
+"""`aforesaid chat`: a conversation with memory, in the terminal."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ import aforesaid
 from aforesaid.assistant import Assistant
 from aforesaid.assistant.brain import SYSTEM
 from aforesaid.cli.context import budget_table
-from aforesaid.cli.options import ME, Session, Space, Store, Thread, User
-from aforesaid.cli.show import complain, console, harmless, message_line, say
+from aforesaid.cli.options import ME, Profile, Session, Space, Store, Thread, User, announce_new_folder
+from aforesaid.cli.output import complain, console, harmless, message_line, say
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 
 _SHOWN = 6
-_KEPT_LINES = 200
-"""So many earlier messages can be brought back with the arrow keys."""
+"""Number of earlier messages printed at the start."""
+_HISTORY_LINES = 200
+"""Number of earlier messages that the arrow keys bring back."""
 
 
 def chat(
     store: Store = None,
     user: User = ME,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
-    ] = None,
-    system: Annotated[str, typer.Option("--system", help="What the model is told first.")] = SYSTEM,
+    profile: Profile = None,
+    system: Annotated[
+        str, typer.Option("--system", help="The system prompt. Example: --system 'You are Rex.'")
+    ] = SYSTEM,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     session: Session = None,
 ) -> None:
-    """Talk with a memory. Ends with /quit, or Ctrl+D.
+    """Chat in the terminal, with memory. End with /quit or Ctrl+D.
 
-    /help lists the commands. Without a model nobody answers, but everything is stored, found and summarised. Example:
-
+    /help lists the commands. Without a model there are no replies, but messages are stored, found and summarised.
+    Example:
         aforesaid chat --user ann
     """
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
+    announce_new_folder(store)
     anyio.run(_talk, store, profile, system, (user, space, thread, session))
 
 
@@ -54,11 +56,11 @@ async def _talk(
     user, space, thread, session = place
     async with aforesaid.connect(store, profile=profile) as memory:
         ann = memory.user(user, space=space, thread=thread, session=session)
-        said = await ann.history(_KEPT_LINES)
+        said = await ann.history(_HISTORY_LINES)
         _recall_lines(said)
         for message in said[-_SHOWN:]:
             say(message_line(message))
-        say(Text("/help lists the commands, /quit ends.", style="dim"))
+        say(Text("/help lists the commands, /quit ends the chat.", style="dim"))
         alone = memory.models is None or not memory.models.has("chat")
         assistant = Assistant(memory, system=system)
         while (text := await anyio.to_thread.run_sync(_read, abandon_on_cancel=True)) is not None:
@@ -68,12 +70,12 @@ async def _talk(
                 try:
                     await _answer(assistant, ann, text, system if alone else None)
                 except InvalidInput as error:
-                    # One line that cannot be stored does not end the talk.
+                    # A line that cannot be stored does not end the chat.
                     complain(str(error))
 
 
 async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str, alone: str | None) -> None:
-    """Answer a line. Where there is no model, show what it would have been sent, with `alone` for a system prompt."""
+    """Answer a line. `alone` is the system prompt when there is no model: then show what a model would be sent."""
     answer = await assistant.command(user, text)
     if answer is not None:
         say(harmless(answer.text))
@@ -92,7 +94,7 @@ async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str, a
 
 
 def _recall_lines(said: Sequence[Message]) -> None:
-    """Let the arrow keys bring back what the user said before, where the terminal can edit lines."""
+    """Fill the line editor's history with the user's earlier messages, where the terminal has one."""
     try:
         import readline  # noqa: PLC0415 - not on every platform
     except ImportError:
@@ -103,7 +105,7 @@ def _recall_lines(said: Sequence[Message]) -> None:
 
 
 def _read() -> str | None:
-    """Read a line; None at the end."""
+    """Read a line; None at the end of the input."""
     if sys.stdin.isatty():
         try:
             return input("> ")

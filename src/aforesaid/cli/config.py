@@ -1,4 +1,4 @@
-"""`aforesaid config`: what counts, where it comes from, and whether it works."""
+"""`aforesaid config`: the effective configuration, where each value comes from, and whether the models answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from aforesaid.cli.options import AsJson
-from aforesaid.cli.show import console, harmless, print_json, say
+from aforesaid.cli.output import console, harmless, print_json, say
 from aforesaid.errors import AforesaidError
 from aforesaid.models.embed.choose import LOCAL
 from aforesaid.settings import (
@@ -43,30 +43,33 @@ _ASK: Final = "Answer with the one word: ready"
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of asking a model."""
+class ModelCheck:
+    """The result of a test request to a model."""
 
     model: str
     operations: tuple[str, ...]
     ok: bool
     seconds: float
     said: str
-    """What it answered, or why it did not."""
+    """The reply, or the error."""
 
 
 def config(
     file: Annotated[
-        Path | None, typer.Option("--config", "-c", help="The file to read instead of the one that would be found.")
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="The file to read. Default: the file --path prints. Example: -c ./aforesaid.toml"
+        ),
     ] = None,
-    path: Annotated[bool, typer.Option("--path", help="Only print which file is read, or would be.")] = False,
+    path: Annotated[bool, typer.Option("--path", help="Print the path of the configuration file and exit.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Ask every model that is configured, and say how it went.")
+        bool, typer.Option("--check", help="Send one request to every configured model, and print the results.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is configured, and where each value comes from. Keys are masked.
+    """Print the effective configuration and where each value comes from. Keys are masked.
 
-    With --check, exits with 1 when a model does not answer. Example:
+    With --check, exits with 1 if a model does not answer. Example:
 
         aforesaid config --check
     """
@@ -89,8 +92,8 @@ def config(
 
 
 def _show(settings: Settings, place: Path, *, exists: bool) -> None:
-    say(Text.assemble(("file: ", "dim"), harmless(str(place)), ("" if exists else " (not there)", "dim")))
-    # The file's whole path stands above, once.
+    say(Text.assemble(("file: ", "dim"), harmless(str(place)), ("" if exists else " (does not exist)", "dim")))
+    # The full path is printed above, once.
     rows = {row.key: row._replace(origin=row.origin.replace(str(place), place.name)) for row in effective(settings)}
     console().print(_operations(settings, rows))
     if settings.providers:
@@ -116,8 +119,8 @@ def _operations(settings: Settings, rows: dict[str, Effective]) -> Table:
 
 
 def _providers(settings: Settings, rows: dict[str, Effective]) -> Table:
-    address, at_once = Column("address", overflow="fold"), Column("at once", justify="right")
-    table = Table("provider", address, "key", at_once, "structured", _origin(), box=box.SIMPLE)
+    address, concurrency = Column("address", overflow="fold"), Column("concurrency", justify="right")
+    table = Table("provider", address, "key", concurrency, "structured", _origin(), box=box.SIMPLE)
     for name in settings.providers:
         parts = [rows[f"providers.{name}.{part}"] for part in ("base_url", "api_key", "concurrency", "structured")]
         origins = dict.fromkeys(row.origin for row in parts[:2] if row.value is not None)
@@ -149,18 +152,23 @@ def _cell(value: Shown) -> str:
 
 
 def _invite(settings: Settings, place: Path) -> None:
-    """Say how to begin, when no model is named: nothing is sent anywhere only because a key lies around."""
-    say(Text("No model is named. Everything works without one; with one, summaries and memories get better.", "bold"))
+    """Explain how to configure a model. A key in the environment alone sends nothing anywhere."""
+    say(
+        Text(
+            "No model is configured. Everything works without one; a model writes better summaries and memories.",
+            "bold",
+        )
+    )
     for name, provider in settings.providers.items():
         origin = settings.origins.get(f"providers.{name}.{'api_key' if provider.api_key else 'base_url'}")
         if name in WELL_KNOWN and origin != "default":
-            say(f"{origin} is there, and nothing is sent to {name} before you name a model of it.")
-    say("To use one, set a variable:")
+            say(f"{origin} is set, but nothing is sent to {name} until you configure one of its models.")
+    say("To use one, set variables:")
     for name, known in WELL_KNOWN.items():
         provider_ = settings.providers.get(name)
         key = "" if not known.key_variable or (provider_ and provider_.api_key) else f"{known.key_variable}=… "
         say(f"  {key}AFORESAID_MODEL={name}:{known.example}")
-    say(f"or write into {harmless(str(place))}:")
+    say(f"or add this to {harmless(str(place))}:")
     say('  [models]\n  default = "ollama:llama3.2"')
     say("Then: aforesaid config --check")
 
@@ -184,14 +192,14 @@ def _check(settings: Settings, *, as_json: bool) -> None:
         print_json({"models": tried, "tokens": counting, "warnings": settings.warnings})
     else:
         if not tried:
-            say("no model is named, so there is nothing to ask; everything works without one. See: aforesaid config")
+            say("no model is configured, so there is nothing to check. See: aforesaid config")
         say(Text(f"tokens are counted with {counting}", style="dim"))
     if not all(result.ok for result in tried):
         raise typer.Exit(1)
 
 
 def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaitable[str]]]:
-    """Return every model that is named, once for each way of asking it: what it is for, and its answer."""
+    """Return a test request for every configured model: the model, its operations, the request."""
     for choice, operations in _models(settings):
         seconds = max(settings.route(operation).timeout for operation in operations)
         embeds = "embed" in operations
@@ -204,7 +212,7 @@ def _asked(settings: Settings) -> Iterator[tuple[Choice, tuple[str, ...], Awaita
 
 
 def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]]:
-    """Return every model that is named, once, with what it is for. What embeds is asked in another way."""
+    """Return every configured model once, with its operations. Chat models come before embedders."""
     for embeds in (False, True):
         used: dict[Choice, list[Operation]] = {}
         for operation, route in settings.routes.items():
@@ -214,17 +222,17 @@ def _models(settings: Settings) -> Iterator[tuple[Choice, tuple[Operation, ...]]
         yield from ((choice, tuple(operations)) for choice, operations in used.items())
 
 
-async def _try(choice: Choice, operations: tuple[str, ...], answer: Awaitable[str]) -> Tried:
+async def _try(choice: Choice, operations: tuple[str, ...], answer: Awaitable[str]) -> ModelCheck:
     start = time.perf_counter()
     try:
         said = await answer
     except AforesaidError as error:
-        return Tried(str(choice), operations, ok=False, seconds=time.perf_counter() - start, said=str(error))
-    return Tried(str(choice), operations, ok=True, seconds=time.perf_counter() - start, said=said)
+        return ModelCheck(str(choice), operations, ok=False, seconds=time.perf_counter() - start, said=str(error))
+    return ModelCheck(str(choice), operations, ok=True, seconds=time.perf_counter() - start, said=said)
 
 
 async def _ask(settings: Settings, choice: Choice, seconds: float) -> str:
-    """Ask one model once, without the others of its chain and without the limits of the day."""
+    """Send one request to one model, without its fallbacks and without the daily spending limits."""
     from aforesaid.models.chat import Said, open_chat  # noqa: PLC0415 - only a check needs it
 
     alone = replace(
@@ -251,7 +259,7 @@ async def _embed(provider: Provider, choice: Choice, seconds: float) -> str:
 
 
 async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation) -> str:
-    """Let one service speak a word, or listen to a moment of silence."""
+    """Have a speech service synthesise one word, or transcribe one second of silence."""
     from aforesaid.models.speech import open_speech  # noqa: PLC0415 - only a check needs it
 
     speech = open_speech(
@@ -260,7 +268,7 @@ async def _speech(settings: Settings, choice: Choice, operation: SpeechOperation
     try:
         if operation == "speak":
             return f"{len(await speech.speak('ready')):,} bytes of sound"
-        return await speech.hear(_silence()) or "heard nothing in silence, as it should"
+        return await speech.hear(_silence()) or "transcribed silence as nothing, as it should"
     finally:
         await speech.close()
 
@@ -276,7 +284,7 @@ def _silence() -> bytes:
 
 
 def _counting(settings: Settings) -> str:
-    """Say how tokens are counted for the model that answers, and how to have them counted exactly."""
+    """Return the name of the token counter for the chat model, and whether it estimates."""
     from aforesaid.models.tokens import counter_for  # noqa: PLC0415 - loads an encoding
 
     chain = settings.route("chat").chain

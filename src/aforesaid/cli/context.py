@@ -1,4 +1,4 @@
-"""`aforesaid context`: what a model would be sent."""
+"""`aforesaid context`: the context that a model would receive."""
 
 from __future__ import annotations
 
@@ -10,31 +10,41 @@ from rich.table import Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, moment, must_exist
-from aforesaid.cli.show import harmless, print_json, progress_bar, say
+from aforesaid.cli.options import ME, AsJson, Profile, Session, Space, Store, Thread, User, moment, must_exist
+from aforesaid.cli.output import harmless, print_json, progress_bar, say
 from aforesaid.context import Context
 from aforesaid.domain.scope import DEFAULT_SPACE
 
 
 def context(
-    text: Annotated[str, typer.Argument(help="The message that is to be answered.")],
+    text: Annotated[str, typer.Argument(help="The message to answer.")],
     store: Store = None,
     user: User = ME,
-    budget: Annotated[int | None, typer.Option("--budget", "-b", help="So many tokens. [the profile's]")] = None,
-    system: Annotated[str | None, typer.Option("--system", help="What the model is told first.")] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", "-b", help="Maximum tokens. Default: the profile's budget. Example: -b 2000"),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="Count tokens like this model.")] = None,
-    as_text: Annotated[bool, typer.Option("--text", help="As one text instead of messages.")] = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what is in, what is not, and why.")] = False,
+    system: Annotated[str | None, typer.Option("--system", help="The system prompt. Default: none.")] = None,
+    profile: Profile = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", help="Count tokens as this model does. Default: as the configured chat model. Example: gpt-4o"
+        ),
+    ] = None,
+    as_text: Annotated[bool, typer.Option("--text", help="Print one text instead of a list of messages.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print which items are in the context, which are not, and why.")
+    ] = False,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     session: Session = None,
-    at: Annotated[str | None, typer.Option("--at", help="When it is asked.")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="The time of the question. Default: now. Example: 2026-03-01T09:30")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a model would be sent to answer a message. No model is asked.
+    """Print the context that a model would receive to answer a message. No model is called.
 
     Example:
         aforesaid context "Where do I live?" --user ann --budget 2000 --explain
@@ -65,7 +75,7 @@ def _explain(made: Context) -> None:
 
 
 def budget_table(made: Context) -> Table:
-    """Show what each section uses of the budget."""
+    """Return a table of the tokens that each section uses."""
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("section")
     table.add_column("tokens", justify="right")

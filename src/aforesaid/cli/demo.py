@@ -1,4 +1,4 @@
-"""`aforesaid demo`: the main job, seen at work in a minute, offline."""
+"""`aforesaid demo`: what the library does, shown in a minute, offline."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from rich.tree import Tree
 
 import aforesaid
 from aforesaid.cli.context import budget_table
-from aforesaid.cli.plug import pull_the_plug
+from aforesaid.cli.crash_test import kill_while_writing
+from aforesaid.cli.output import draw, harmless, hit_line, message_line, progress_bar, say
 from aforesaid.cli.serve import serve
-from aforesaid.cli.show import draw, harmless, hit_line, message_line, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings
@@ -42,20 +43,25 @@ _LINE: Final = 100
 
 
 def demo(
-    keep: Annotated[Path | None, typer.Option("--keep", help="Keep the demo's memory in this file.")] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            "--keep", help="Keep the demo's store in this new file. Default: a temporary file. Example: --keep demo.db"
+        ),
+    ] = None,
     panel: Annotated[
         bool | None,
-        typer.Option("--panel/--no-panel", help="Open the control panel on it at the end. [only in a terminal]"),
+        typer.Option("--panel/--no-panel", help="Serve the control panel at the end. Default: only in a terminal."),
     ] = None,
 ) -> None:
-    """See it work: eight weeks of conversation, what becomes of them, and what a model would be sent. All offline.
+    """Run a demonstration on eight weeks of conversation: search, summaries, memories and a context. All offline.
 
-    In a terminal it ends with the control panel, until Ctrl+C. Example:
+    In a terminal it then serves the control panel until Ctrl+C. Exits with 1 if a message is lost. Example:
 
         aforesaid demo --no-panel
     """
     with _place(keep) as path:
-        # Nothing of what is configured counts: no model is asked, whatever the demo is run beside.
+        # The user's configuration is ignored, so that no model is called.
         with aforesaid.open(path, profile="default", embedder="local", settings=Settings()) as memory:
             ann = memory.user("ann")
             _store(ann)
@@ -64,10 +70,10 @@ def demo(
             _summaries(ann)
             _portrait(ann)
             _context(ann)
-        _title("7. The plug is pulled while another process writes")
-        sound = pull_the_plug(path, say)
+        _title("7. A process is killed while it writes")
+        sound = kill_while_writing(path, say)
         if keep is not None:
-            say(f"\nThe memory is in {path}. Look around:")
+            say(f"\nThe store is {path}. Try:")
             say(f'  aforesaid search "the red suitcase" --user ann --store {path}')
             say(f"  aforesaid chat --user ann --store {path}")
         if not sound:
@@ -77,31 +83,31 @@ def demo(
 
 
 def _store(ann: SyncUserMemory) -> None:
-    _title("1. Eight weeks of a conversation go into an empty memory")
+    _title("1. Store eight weeks of conversation")
     start, said = time.perf_counter(), list(conversation())
     for role, text, at in said:
         ann.add(role, text, at=at, name="Ann" if role == "user" else None)  # type: ignore[arg-type]
     seconds = time.perf_counter() - start
-    say(f"{len(said)} messages stored in {seconds:.2f} s, each one synced to the disk. The last ones:\n")
+    say(f"Stored {counted(len(said), 'message')} in {seconds:.2f} s, each one synced to disk. The last ones:\n")
     for message in ann.history(3):
         say("  ", message_line(message))
-    say(f"\n{len(ann.sessions(1_000))} sessions were recognised by the silences between them.")
+    say(f"\n{counted(len(ann.sessions(1_000)), 'session')} found, separated by pauses in the conversation.")
 
 
 def _upkeep(memory: SyncMemory, ann: SyncUserMemory) -> None:
-    _title("2. Upkeep: everything is embedded, summarised and looked through for what to remember")
+    _title("2. Background work: embed and summarise the messages, and extract memories")
     start = time.perf_counter()
     with progress_bar("upkeep", hidden=False) as progress:
         memory.upkeep(progress)
     seconds, made, known = time.perf_counter() - start, ann.summaries(active=None), ann.memories()
     say(
-        f"{len(made)} summaries and {len(known)} memories in {seconds:.1f} s, without a model and without a network. "
-        "A model makes them better; nothing needs one."
+        f"{counted(len(made), 'summary')} and {counted(len(known), 'memory')} in {seconds:.1f} s, without a model and "
+        "without a network. A model makes them better, but is not required."
     )
 
 
 def _ask(ann: SyncUserMemory) -> None:
-    _title("3. Questions are answered from the right old message, by its words and by its meaning")
+    _title("3. Search finds the right old message, by words and by meaning")
     for question in _QUESTIONS:
         say(Text(f"? {question}", style="bold"))
         for hit in ann.search(question, limit=1):
@@ -109,20 +115,20 @@ def _ask(ann: SyncUserMemory) -> None:
 
 
 def _summaries(ann: SyncUserMemory) -> None:
-    _title("4. Summaries of summaries stand for what is long ago; every message stays below them")
+    _title("4. Summaries of summaries replace old messages in contexts; every message is still stored")
     active = ann.summaries()
-    tree = Tree(Text("what was said", style="bold"))
+    tree = Tree(Text("conversation", style="bold"))
     for number, summary in enumerate(active):
         branch = tree.add(_summary_line(summary))
         if number == 0:
             for message in ann.summary_messages(summary.id)[:3]:
                 branch.add(_cut(message_line(message)))
-            branch.add(Text(f"… {summary.messages - 3} more messages", style="dim"))
+            branch.add(Text(f"… and {counted(summary.messages - 3, 'message')} more", style="dim"))
     draw(tree)
 
 
 def _portrait(ann: SyncUserMemory) -> None:
-    _title("5. What is known about Ann")
+    _title("5. Memories of Ann, and her portrait")
     for memory in ann.memories()[:8]:
         say(
             Text(f"  {memory.importance:2}/10 ", style=_COLOURS[memory.band.name]), f"[{memory.category}] {memory.text}"
@@ -132,7 +138,7 @@ def _portrait(ann: SyncUserMemory) -> None:
 
 
 def _context(ann: SyncUserMemory) -> None:
-    _title(f"6. What a model would be sent, in {_BUDGET:,} tokens, and why")
+    _title(f"6. The context a model would receive, within {_BUDGET:,} tokens, explained")
     say(Text(f"? {_ASKED}\n", style="bold"))
     context = ann.context(_ASKED, _BUDGET, system="You are a helpful assistant.")
     say(budget_table(context))
@@ -145,16 +151,14 @@ def _context(ann: SyncUserMemory) -> None:
 
 
 def _panel(path: Path) -> None:
-    _title("8. The control panel, on the same memory")
-    say(
-        "Look at Ann's portrait and memories, open the summary tree down to the messages, search with explained scores,"
-    )
-    say("and see what a model would be sent. Delete something, and undo it.\n")
+    _title("8. The control panel, on the same store")
+    say("View Ann's portrait and memories, open the summary tree down to the messages, search with explained scores,")
+    say("and preview contexts. Delete a memory, then undo it.\n")
     serve(str(path), host="127.0.0.1", port=0)
 
 
 def conversation() -> Iterator[tuple[str, str, datetime]]:
-    """Return the demo's conversation, ending yesterday: who, what, when."""
+    """Yield the demo's conversation as (role, text, time), ending yesterday."""
     text = (files("aforesaid.cli") / "demo_conversation.toml").read_text(encoding="utf-8")
     days = tomllib.loads(text)["day"]
     last = max(day["number"] for day in days)
@@ -171,7 +175,7 @@ _COLOURS: Final = {"low": "dim", "medium": "blue", "high": "yellow", "critical":
 
 
 def _summary_line(summary: Summary) -> Text:
-    head = Text(f"level {summary.level}, {summary.messages} messages  ", style="cyan")
+    head = Text(f"level {summary.level}, {counted(summary.messages, 'message')}  ", style="cyan")
     text = Text(" ".join(harmless(summary.text).split()))
     text.truncate(4 * _LINE, overflow="ellipsis")
     return head + text
@@ -186,7 +190,7 @@ def _cut(line: Text) -> Text:
 def _place(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         if keep.exists():
-            raise InvalidInput(f"{keep} exists already; the demo writes only to a file of its own")
+            raise InvalidInput(f"{keep} exists; pass the path of a new file to --keep")
         yield keep
         return
     with tempfile.TemporaryDirectory(prefix="aforesaid-demo-") as folder:

@@ -1,4 +1,4 @@
-"""`aforesaid eval`: how well recall and summaries do on labelled conversations."""
+"""`aforesaid eval`: measure recall, contexts, summaries and memories on labelled data sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from aforesaid.cli.options import AsJson
-from aforesaid.cli.show import console, harmless, print_json, progress_bar, say
+from aforesaid.cli.output import console, harmless, print_json, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation import (
     ARMS,
@@ -37,10 +38,10 @@ _RECALL: Final = "recall"
 
 
 class _Evaluations(TyperGroup):
-    """What can be measured. `aforesaid eval PATH`, without a word for it, measures recall."""
+    """The subcommands of `eval`. `aforesaid eval PATH` means `aforesaid eval recall PATH`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as typer has it
-        """Put the word in where it was left out."""
+        """Insert `recall` when no subcommand is given."""
         known = {*self.commands, *ctx.help_option_names}
         return super().parse_args(ctx, args if args[:1] and args[0] in known else [_RECALL, *args])
 
@@ -49,8 +50,8 @@ commands = typer.Typer(
     cls=_Evaluations,
     context_settings={"help_option_names": ["-h", "--help"]},
     subcommand_metavar="[recall] PATH | contexts PATH | summaries PATH | memories PATH",
-    help="Measure recall, or summaries and memories made without a model, on labelled conversations. "
-    "Without a word for what to measure, it is recall.",
+    help="Measure recall, contexts, summaries or memories on labelled conversations. `aforesaid eval PATH` measures "
+    "recall.",
 )
 
 
@@ -58,23 +59,32 @@ commands = typer.Typer(
 def evaluate(
     path: Annotated[
         Path,
-        typer.Argument(help="A file or a folder: LoCoMo, LongMemEval, BEAM, FriendsQA or MemDaily, as published."),
+        typer.Argument(
+            help="A data set, as published: a file or folder of LoCoMo, LongMemEval, BEAM, FriendsQA or MemDaily."
+        ),
     ],
     arms: Annotated[
-        str, typer.Option("--arms", help="Which rankings, separated by commas: keyword, dense, all.")
+        str,
+        typer.Option(
+            "--arms", help="Rankings to measure, separated by commas: keyword, dense, all. Example: --arms all"
+        ),
     ] = ",".join(ARMS),
     baseline: Annotated[
-        str | None, typer.Option("--baseline", help="'like': also count words with LIKE, to compare with.")
+        str | None,
+        typer.Option(
+            "--baseline", help="Also measure a baseline: like (SQL LIKE). Default: none. Example: --baseline like"
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="Questions to ask per data set. Default: all. Example: -n 50"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure recall on conversations that have labelled questions.
+    """Measure recall on conversations with labelled questions.
 
-    Each data set goes into a temporary memory, every question is asked once for each ranking, and what comes back is
-    compared with the labels. Example:
+    Loads each data set into a temporary store, searches for every question with every ranking, and compares the hits
+    with the labels. Example:
 
         aforesaid eval locomo10.json --baseline like
     """
@@ -92,17 +102,21 @@ def evaluate(
 
 @commands.command("summaries")
 def evaluate_summaries(
-    path: Annotated[Path, typer.Argument(help="A file or a folder: DialogSum, SAMSum, QMSum or LoCoMo, as published.")],
+    path: Annotated[
+        Path, typer.Argument(help="A data set, as published: a file or folder of DialogSum, SAMSum, QMSum or LoCoMo.")
+    ],
     words: Annotated[
         int | None,
-        typer.Option("--words", "-w", min=1, help="So many words for each summary, instead of a share of the chat."),
+        typer.Option(
+            "--words", "-w", min=1, help="Words per summary. Default: a share of the chat's length. Example: -w 60"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure summaries made without a model, on chats whose summaries or facts are known.
+    """Measure summaries made without a model, on chats with reference summaries or facts.
 
-    Every chat is summarised in a few simple ways and in the way that is used without a model, all with the same room.
-    Example:
+    Compares the method used without a model with simple baselines of the same length. Example:
+
         aforesaid eval summaries samsum.json
     """
     reports = []
@@ -119,17 +133,22 @@ def evaluate_summaries(
 @commands.command("memories")
 def evaluate_memories(
     path: Annotated[
-        Path, typer.Argument(help="A file or a folder: LoCoMo, MemDaily, or texts with typed memories, as published.")
+        Path,
+        typer.Argument(
+            help="A data set, as published: a file or folder of LoCoMo, MemDaily, or texts with typed memories."
+        ),
     ],
     sample: Annotated[
-        int, typer.Option("--sample", "-n", min=0, help="Print so many memories with what was said, to judge them.")
+        int,
+        typer.Option("--sample", "-n", min=0, help="Memories to print next to their source messages. Example: -n 20"),
     ] = 0,
-    recall: Annotated[bool, typer.Option(help="Also ask the questions of the data sets to the memories alone.")] = True,
+    recall: Annotated[bool, typer.Option(help="Also measure recall on the memories alone.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what is learned without a model, where it is known what there is to learn.
+    """Measure the memories that rules extract without a model, on data sets with labelled facts.
 
-    Each data set goes into a temporary memory that learns by rules alone. Example:
+    Loads each data set into a temporary store. Example:
+
         aforesaid eval memories locomo10.json --sample 20
     """
     reports = []
@@ -168,24 +187,25 @@ def _show_samples(report: MemoryReport) -> None:
 
 @commands.command("contexts")
 def evaluate_contexts(
-    path: Annotated[Path, typer.Argument(help="A file or a folder with labelled turns, as for recall.")],
-    profiles: Annotated[str, typer.Option("--profiles", help="Which profiles, separated by commas.")] = ",".join(
-        BUILT_IN
-    ),
+    path: Annotated[Path, typer.Argument(help="A data set with labelled turns, as for `eval recall`.")],
+    profiles: Annotated[
+        str, typer.Option("--profiles", help="Profiles to measure, separated by commas. Example: default,archive")
+    ] = ",".join(BUILT_IN),
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="So many questions of each data set, for a quick look.")
+        int | None,
+        typer.Option("--limit", "-n", min=1, help="Questions to ask per data set. Default: all. Example: -n 50"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how often what answers a question is inside its context, at four budgets.
+    """Measure how often a context contains the evidence for its question, at four token budgets.
 
-    Beside the profiles stand the newest messages alone, and the chunks that look most like the question. Example:
+    Two baselines are measured too: the newest messages only, and the most similar chunks only. Example:
 
         aforesaid eval contexts locomo10.json --profiles default,archive
     """
     chosen = [name.strip() for name in profiles.split(",") if name.strip()]
     if unknown := sorted(set(chosen).difference(BUILT_IN)):
-        raise InvalidInput(f"unknown profile {unknown[0]!r}; use some of {', '.join(BUILT_IN)}")
+        raise InvalidInput(f"unknown profile {unknown[0]!r}; use {', '.join(BUILT_IN)}")
     reports = []
     for found in load_datasets(path):
         dataset = found if limit is None else sample(found, limit)
@@ -200,8 +220,8 @@ def evaluate_contexts(
 
 def _show_contexts(report: ContextReport) -> None:
     say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
-    say(f"{report.questions:,} questions with labelled turns; tokens by {report.tokens}")
-    say("share of questions whose evidence is all inside the context, in percent; below it the share of the evidence")
+    say(f"{counted(report.questions, 'question')} with labelled turns; tokens counted by {report.tokens}")
+    say("percent of questions with all their evidence in the context; below: percent of the evidence")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("")
     for budget in BUDGETS:
@@ -217,11 +237,11 @@ def _show_contexts(report: ContextReport) -> None:
 
 def _rankings(arms: str, baseline: str | None) -> list[Ranking]:
     if baseline not in (None, "like"):
-        raise InvalidInput(f"unknown baseline {baseline!r}; there is 'like'")
+        raise InvalidInput(f"unknown baseline {baseline!r}; use: like")
     wanted = {word.strip() for word in arms.split(",") if word.strip()}
     unknown = sorted(wanted.difference(ARMS))
     if unknown or not wanted:
-        raise InvalidInput(f"unknown arms {arms!r}; name some of {', '.join(ARMS)}, separated by commas")
+        raise InvalidInput(f"unknown arms {arms!r}; use one or more of {', '.join(ARMS)}, separated by commas")
     chosen: list[Ranking] = [arm for arm in ARMS if arm in wanted]
     return ["like", *chosen] if baseline else chosen
 
@@ -234,12 +254,12 @@ def _measure(dataset: Dataset, rankings: Sequence[Ranking]) -> DatasetReport:
 def _show(report: DatasetReport) -> None:
     say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
     sizes = (report.conversations, "conversation"), (report.turns, "turn"), (report.questions, "question")
-    say(", ".join(_several(number, noun) for number, noun in sizes) + " asked")
+    say(", ".join(counted(number, noun) for number, noun in sizes) + " asked")
     say(_denominator(report))
     for count in report.left_out:
         say(f"left out: {count.what} ({count.number:,})")
     for count in report.mended:
-        say(f"mended: {count.what} ({count.number:,})")
+        say(f"corrected: {count.what} ({count.number:,})")
     say(f"embedder: {harmless(report.embedder)}")
     _show_turns(report)
     _show_sessions(report)
@@ -248,9 +268,9 @@ def _show(report: DatasetReport) -> None:
 
 def _show_summaries(report: SummaryReport) -> None:
     say(Text.assemble("\n", (report.format, "bold"), (f"  {harmless(report.path)}", "dim")))
-    facts = f", {_several(report.facts, 'fact')}" if report.facts else ""
-    say(f"{_several(report.chats, 'chat')}, {_several(report.turns, 'turn')}{facts}")
-    say(f"room for a summary: {report.room:.0f} words on average, the same for every method")
+    facts = f", {counted(report.facts, 'fact')}" if report.facts else ""
+    say(f"{counted(report.chats, 'chat')}, {counted(report.turns, 'turn')}{facts}")
+    say(f"length of a summary: {report.room:.0f} words on average, the same for every method")
     for count in report.left_out:
         say(f"left out: {count.what} ({count.number:,})")
     table = _table("summaries", "R-1", "R-2", "R-L", "facts", "small\ntalk", "words")
@@ -266,14 +286,10 @@ def _summary_cells(figures: Figures) -> list[str]:
 
 def _denominator(report: DatasetReport) -> str:
     overall = report.rankings[0].overall
-    text = f"in the denominator: {_several(overall.questions_by_turn, 'question')} with labelled turns"
+    text = f"in the denominator: {counted(overall.questions_by_turn, 'question')} with labelled turns"
     if overall.questions_by_session != overall.questions_by_turn:
         text += f"; {overall.questions_by_session:,} with labelled sessions"
-    return text + (f"; apart: {report.apart:,}" if report.apart else "")
-
-
-def _several(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return text + (f"; reported separately: {report.apart:,}" if report.apart else "")
 
 
 def _show_turns(report: DatasetReport) -> None:

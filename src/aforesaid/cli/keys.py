@@ -1,4 +1,4 @@
-"""`aforesaid key`: who may use a server."""
+"""`aforesaid key`: create, list and revoke a server's API keys."""
 
 from __future__ import annotations
 
@@ -10,28 +10,41 @@ from rich.table import Table
 from rich.text import Text
 
 from aforesaid.cli.options import AsJson, Store
+from aforesaid.cli.output import console, harmless, print_json, say
 from aforesaid.cli.serve import needs_server
-from aforesaid.cli.show import console, harmless, print_json, say
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.settings import load_settings
 
 if TYPE_CHECKING:
     from aforesaid.server.auth import Key, Keys
 
-commands = typer.Typer(help="Make, list and take away the keys of a server.", no_args_is_help=True)
+commands = typer.Typer(help="Create, list and revoke a server's API keys.", no_args_is_help=True)
 
 
 @commands.command("add")
 def add_key(
-    name: Annotated[str, typer.Argument(help="What the audit log calls whoever uses it.")],
-    role: Annotated[str, typer.Option("--role", help="reader, app or admin.")] = "app",
-    space: Annotated[str | None, typer.Option("--space", help="The one space it is for. Default: all.")] = None,
-    user: Annotated[str | None, typer.Option("--user", "-u", help="The one user it is for, in that space.")] = None,
-    days: Annotated[int | None, typer.Option("--days", min=1, max=36_500, help="It ends after so many days.")] = None,
+    name: Annotated[str, typer.Argument(help="The key's name, as the audit log shows it.")],
+    role: Annotated[
+        str, typer.Option("--role", help="What the key may do: reader (read), app (read and write) or admin.")
+    ] = "app",
+    space: Annotated[
+        str | None,
+        typer.Option("--space", help="Limit the key to this space. Default: all spaces. Example: --space default"),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", help="Limit the key to this user of --space. Default: all users. Example: -u ann"),
+    ] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(
+            "--days", min=1, max=36_500, help="Days until the key expires. Default: never. Example: --days 90"
+        ),
+    ] = None,
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key and print it, this once: it is kept as a hash. A server that runs knows it at once.
+    """Create a key and print it. It is shown only once: the store keeps a hash. Running servers accept it immediately.
 
     Example:
         aforesaid key add my-app --role app --space default
@@ -46,7 +59,7 @@ def add_key(
 
 @commands.command("list")
 def list_keys(store: Store = None, as_json: AsJson = False) -> None:
-    """List the keys, without what makes them work.
+    """List the keys, without their secrets.
 
     Example:
         aforesaid key list
@@ -63,29 +76,31 @@ def list_keys(store: Store = None, as_json: AsJson = False) -> None:
 
 @commands.command("remove")
 def remove_key(
-    key: Annotated[str, typer.Argument(help="Its id, as `aforesaid key list` shows it.")],
+    key: Annotated[str, typer.Argument(help="The key's id, from `aforesaid key list`.")],
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take a key away. Servers that run refuse it at once.
+    """Revoke a key. Running servers reject it immediately.
 
     Example:
         aforesaid key remove 1f2e3d4c
     """
-    gone = _keys(store).remove(key)
+    removed = _keys(store, must_exist=True).remove(key)
     if as_json:
-        print_json(_shown(gone))
+        print_json(_shown(removed))
     else:
-        say(f"took away the key {harmless(gone.name)}")
+        say(f"revoked the key {harmless(removed.name)}")
 
 
-def _keys(store: str | None) -> Keys:
+def _keys(store: str | None, *, must_exist: bool = False) -> Keys:
     needs_server()
     from aforesaid.server.auth import Keys, keys_path  # noqa: PLC0415 - an extra
 
     path = keys_path(load_settings(), store)
     if path is None:
-        raise InvalidInput("a store in memory has no keys of its own; name a file with --store")
+        raise InvalidInput("a store in memory has no keys; pass a file with --store")
+    if must_exist and not path.exists():
+        raise NotFound(f"there are no keys in {path}; check --store")
     return Keys(path)
 
 

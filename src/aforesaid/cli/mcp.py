@@ -1,4 +1,4 @@
-"""`aforesaid mcp`: the memory for one agent, over standard input and output."""
+"""`aforesaid mcp`: serve one agent over MCP, on standard input and output."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import anyio
 import typer
 
 import aforesaid
-from aforesaid.cli.logs import write_log
-from aforesaid.cli.options import ME, Space, Store, User
+from aforesaid.cli.log_output import write_log
+from aforesaid.cli.options import ME, Profile, Space, Store, User, announce_new_folder
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
@@ -23,16 +23,16 @@ def mcp(
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     everybody: Annotated[
-        bool, typer.Option("--everybody", help="Let the agent name the user; --user is left out of account.")
+        bool, typer.Option("--everybody", help="Let the agent choose the user in every call; --user is ignored.")
     ] = False,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Let the agent change nothing.")] = False,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
-    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Give the agent no tools that change anything.")
+    ] = False,
+    profile: Profile = None,
 ) -> None:
-    """Serve the memory to an agent over MCP, on standard input and output. Agents start this themselves.
+    """Serve the memory to an agent over MCP, on standard input and output. Agents start this command themselves.
 
-    Example, for the configuration of an agent:
+    Example, for an agent's configuration file:
 
         {"command": "aforesaid", "args": ["mcp", "--user", "ann"]}
     """
@@ -41,6 +41,7 @@ def mcp(
     except ImportError as error:
         raise InvalidInput(f"{_INSTALL} (missing: {error.name})") from None
     write_log("warning")
+    announce_new_folder(store)
     anyio.run(_serve, store, space, None if everybody else user, read_only, profile)
 
 

@@ -1,4 +1,4 @@
-"""Commands on the store as a whole."""
+"""Commands that administer a whole store."""
 
 from __future__ import annotations
 
@@ -11,19 +11,33 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import AsJson, Store, must_exist
-from aforesaid.cli.show import complain, console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, Store, announce_new_folder, must_exist
+from aforesaid.cli.output import complain, console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.portability.repairing import repair
 from aforesaid.settings import load_settings
 from aforesaid.store import locate, restore_store
 
+_SINGULAR = {
+    "messages": "message",
+    "memories": "memory",
+    "summaries": "summary",
+    "versions": "version",
+    "derived": "derived text",
+    "audit": "audit row",
+    "spending": "spending row",
+}
+"""The kinds of retention rules, as nouns."""
+
 
 def users(
     store: Store = None,
-    space: Annotated[str | None, typer.Option("--space", help="Only this space.")] = None,
+    space: Annotated[
+        str | None, typer.Option("--space", help="Only this space. Default: all spaces. Example: --space default")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List everybody who is remembered.
+    """List the users of a store.
 
     Example:
         aforesaid users --space default
@@ -35,7 +49,7 @@ def users(
         print_json(found)
         return
     if not found:
-        say('nobody is remembered here yet; try: aforesaid add "hello" --user ann')
+        say('there are no users yet; try: aforesaid add "hello" --user ann')
         return
     table = Table(
         "space", "user", Column("messages", justify="right"), Column("archived", justify="right"), "last activity"
@@ -48,12 +62,14 @@ def users(
 
 def cleanup(
     store: Store = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be archived or removed.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be archived or deleted, without doing it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Archive and remove what is old enough, by the rules in `retention`. It happens once a day by itself, too.
+    """Archive and delete what the retention rules say is old enough. Running programs do this once a day.
 
-    Without rules everything is kept. Example:
+    Without rules, everything is kept. Example:
 
         aforesaid cleanup --dry-run
     """
@@ -63,18 +79,19 @@ def cleanup(
     if as_json:
         print_json(report)
     elif not report.rules and report.error is None:
-        say("there are no rules: everything is kept. See [retention] in the configuration.")
+        say("there are no retention rules, so everything is kept; see [retention] in the configuration")
     else:
         for rule in report.rules:
-            done = {"archive": "archived", "purge": "removed"}[rule.action]
+            done = {"archive": "archived", "purge": "deleted"}[rule.action]
             verb = f"would be {done}" if dry_run else done
             say(
                 Text.assemble(
-                    f"{rule.count:>9,} {rule.kind} {verb}", (f"   older than {local_time(rule.before)}", "dim")
+                    f"{counted(rule.count, _SINGULAR[rule.kind]):>18} {verb}",
+                    (f"   older than {local_time(rule.before)}", "dim"),
                 )
             )
     if report.error is not None:
-        complain(f"stopped before the end, and can go on later: {report.error}")
+        complain(f"stopped before the end; run it again to continue: {report.error}")
         raise typer.Exit(1)
 
 
@@ -82,14 +99,15 @@ def verify(
     store: Store = None,
     repairing: Annotated[
         bool,
-        typer.Option("--repair", help="Recover what is whole into a new store; the damaged one is set aside."),
+        typer.Option("--repair", help="Copy intact data to a new store; the damaged one is renamed and kept."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check everything that is stored: pages, references, index, hashes, counts, archives.
+    """Verify the whole store: pages, references, index, hashes, counts and archives.
 
-    Reads all of it. Exits with 1 when something is wrong, and says what. With --repair nobody else may use the store.
-    Example:
+    Exits with 1 if something is damaged, and prints what. Before --repair, stop every other process that uses the
+    store. Example:
+
         aforesaid verify --store memory.db
     """
     if repairing:
@@ -116,23 +134,23 @@ def _repair(store: str | None, *, as_json: bool) -> None:
         print_json(done)
         return
     if not done.needed:
-        say("nothing is wrong, and nothing was changed")
+        say("nothing is damaged; nothing was changed")
         return
-    counted = ", ".join(f"{count:,} {kind}" for kind, count in done.recovered.items() if count)
-    say(f"recovered: {counted or 'nothing'}")
+    recovered = ", ".join(counted(count, kind) for kind, count in done.recovered.items() if count)
+    say(f"recovered: {recovered or 'nothing'}")
     for line in done.lost:
         say(Text(f"not recovered: {harmless(line)}", style="red"))
     if not done.lost:
         say("everything was recovered")
-    say(f"what was there is now {done.set_aside}")
+    say(f"the damaged store is now {done.set_aside}")
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(help="The file to make. It must not exist.")],
+    target: Annotated[Path, typer.Argument(help="The new file. It must not exist.")],
     store: Store = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the memory as it is now to a new file, also while it is in use. The copy is checked.
+    """Back up the store to a new file and verify the copy. The store can be in use.
 
     Example:
         aforesaid backup backups/2026-03-01.db
@@ -144,24 +162,25 @@ def backup(
     if as_json:
         print_json({"backup": str(target.absolute()), "bytes": target.stat().st_size, "messages": stats.messages})
     else:
-        say(f"copied to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), checked")
+        say(f"backed up to {target} ({target.stat().st_size / 1_000_000:,.1f} MB), verified")
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(help="A file that `aforesaid backup` made.")],
+    source: Annotated[Path, typer.Argument(help="A file made by `aforesaid backup`.")],
     store: Store = None,
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Put it in the place of what is there, which is set aside under another name."),
+        typer.Option("--replace", help="Replace an existing store, which is renamed and kept."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a backup back, and check everything in it, as `aforesaid verify` does.
+    """Restore a backup and verify it. Stop every other process that uses the store first.
 
-    Nothing is overwritten: what is in its place is set aside, and only with --replace. Example:
+    Nothing is overwritten: with --replace, an existing store is renamed. Exits with 1 if verification fails. Example:
 
         aforesaid restore backups/2026-03-01.db --replace
     """
+    announce_new_folder(store)
     aside = restore_store(source, store, replace=replace)
     target = locate(store).path
     with aforesaid.open(store, embedder="none") as memory, progress_bar("verifying", hidden=as_json) as progress:
@@ -172,7 +191,7 @@ def restore(
     else:
         say(f"restored {target} from {source}, verified" if report.ok else f"restored {target} from {source}")
         if aside is not None:
-            say(f"what was there is now {aside}")
+            say(f"the previous store is now {aside}")
     for check in () if as_json else wrong:
         say(Text("WRONG  ", style="bold red"), harmless(f"{check.name}: {check.detail}"))
     if wrong:

@@ -1,12 +1,14 @@
-"""The options that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from aforesaid.cli.output import inform
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import load_settings
 from aforesaid.store import locate
@@ -18,41 +20,74 @@ Store = Annotated[
         "-s",
         metavar="LOCATION",
         envvar="AFORESAID_STORE",
-        help="A path, sqlite:PATH, json:PATH, files:PATH, postgresql://… or :memory:.",
+        help="Where the memory is stored: a path, sqlite:PATH, json:PATH, files:PATH, postgresql://… or :memory:. "
+        "Default: `store` in aforesaid.toml, or memory.db in the platform's data folder. Example: --store memory.db",
     ),
 ]
 User = Annotated[
-    str, typer.Option("--user", "-u", envvar="AFORESAID_USER", help="Whose memory it is.", show_default=True)
+    str,
+    typer.Option("--user", "-u", envvar="AFORESAID_USER", help="The user's id. Example: --user ann", show_default=True),
 ]
-Space = Annotated[str, typer.Option("--space", help="The outer wall: a workspace, a guild, a tenant.")]
+Space = Annotated[
+    str, typer.Option("--space", help="The space (tenant) the user belongs to. Example: --space my-guild")
+]
 Thread = Annotated[
-    str | None, typer.Option("--thread", "-t", help="A channel or a conversation. Default: the direct chat.")
+    str | None,
+    typer.Option(
+        "--thread", "-t", help="A channel or conversation. Default: the user's direct chat. Example: --thread general"
+    ),
 ]
-Session = Annotated[str | None, typer.Option("--session", help="A session by name.")]
-Within = Annotated[str, typer.Option("--within", help="Where to look: user, thread or session.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Session = Annotated[
+    str | None, typer.Option("--session", help="A session id. Default: the session is found by time. Example: s-3")
+]
+Within = Annotated[
+    str, typer.Option("--within", help="What to read: the user's messages, the thread's, or the session's.")
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        "-p",
+        help="A built-in profile, or the path of a profile file. Default: `profile` in aforesaid.toml, or default. "
+        "Example: --profile archive",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text, for scripts.")]
 
 ME = "me"
 
 
-def must_exist(store: str | None, otherwise: str = "name another with --store, or add a message first") -> None:
-    """Refuse to read a store that would only now be created: its name was probably mistyped."""
+def must_exist(store: str | None, advice: str = "check --store and AFORESAID_STORE, or add a message first") -> None:
+    """Refuse to read a store that does not exist: opening it would create it, and the name is probably mistyped."""
+    path = store_path(store)
+    if path is not None and not path.exists():
+        raise InvalidInput(f"there is no store at {path}, and this command does not create one; {advice}")
+
+
+def announce_new_folder(store: str | None) -> None:
+    """Say on standard error that a command which writes will create the folder of its store."""
+    path = store_path(store)
+    if path is not None and not path.parent.exists():
+        inform(f"creating the folder {path.parent} for a new store")
+
+
+def store_path(store: str | None) -> Path | None:
+    """Return the file or folder of a store; None when it has none (PostgreSQL, :memory:)."""
     path = locate(load_settings().store if store is None else store).path
-    if path is not None and not path.expanduser().exists():
-        raise InvalidInput(f"there is no store at {path} yet; {otherwise}")
+    return None if path is None else path.expanduser()
 
 
 def moment(text: str | None) -> datetime | None:
-    """Read a moment as people type it in ISO form. Without a time zone, the local one is meant."""
+    """Parse an ISO 8601 time. A time without a zone is in this machine's zone."""
     if text is None:
         return None
     try:
         read = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
-            f"cannot read the time {text!r}; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
+            f"{text!r} is not a time; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
         ) from None
     try:
         return read.astimezone() if read.tzinfo is None else read
     except (OverflowError, ValueError):
-        raise InvalidInput(f"the time {text!r} lies outside the calendar") from None
+        raise InvalidInput(f"the time {text!r} is outside the calendar (years 1 to 9999)") from None

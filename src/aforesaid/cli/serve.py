@@ -1,4 +1,4 @@
-"""`aforesaid serve`: the memory over HTTP."""
+"""`aforesaid serve`: serve the memory over HTTP."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Annotated, Final
 import typer
 
 import aforesaid
-from aforesaid.cli.logs import LogLevel, write_log
-from aforesaid.cli.options import Store
-from aforesaid.cli.show import say
+from aforesaid.cli.log_output import LogLevel, write_log
+from aforesaid.cli.options import Profile, Store, announce_new_folder
+from aforesaid.cli.output import say
 from aforesaid.errors import InvalidInput
 from aforesaid.extras import how_to_install
 from aforesaid.models.embed import embedder_of_a_server
@@ -23,21 +23,27 @@ _INSTALL: Final = f"the server is not installed; {how_to_install('server')}"
 def serve(
     store: Store = None,
     host: Annotated[
-        str | None, typer.Option("--host", help="The address to listen on. [127.0.0.1: this machine alone]")
+        str | None, typer.Option("--host", help="The address to listen on. Default: 127.0.0.1 (this machine only).")
     ] = None,
-    port: Annotated[int | None, typer.Option("--port", min=0, max=65_535, help="The port. [5002]")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65_535, help="The port; 0 picks a free one. Default: 5002.")
+    ] = None,
     allow_host: Annotated[
-        list[str] | None, typer.Option("--allow-host", help="Another name that requests may call it by.")
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            help="A Host header to accept besides loopback names; repeatable. Example: --allow-host memory.example.org",
+        ),
     ] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
-    ] = None,
-    auth: Annotated[bool, typer.Option("--auth/--no-auth", help="Ask for a key. Only loopback works without.")] = True,
+    profile: Profile = None,
+    auth: Annotated[
+        bool, typer.Option("--auth/--no-auth", help="Require a key. --no-auth works on loopback only.")
+    ] = True,
     log_level: LogLevel = "warning",
 ) -> None:
-    """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Ends with Ctrl+C.
+    """Serve the memory over HTTP: control panel, REST API, OpenAI-compatible proxy, MCP. Stop it with Ctrl+C.
 
-    Prints a link with a token that opens the control panel. Programs use keys: `aforesaid key add`. Example:
+    Prints a link that opens the control panel. Programs need a key: `aforesaid key add`. Example:
 
         aforesaid serve --port 5002
     """
@@ -47,6 +53,7 @@ def serve(
     from aforesaid.server.serve import run  # noqa: PLC0415
 
     write_log(log_level)
+    announce_new_folder(store)
     settings = load_settings()
     serving = replace(
         settings.server,
@@ -62,21 +69,21 @@ async def _serve(store: str | None, profile: str | None, options: object, settin
     from aforesaid.server import ServerOptions  # noqa: PLC0415
     from aforesaid.server.serve import serve as until_stopped  # noqa: PLC0415
 
-    assert isinstance(options, ServerOptions)  # noqa: S101 - its class is known only where the extra is installed
+    assert isinstance(options, ServerOptions)  # noqa: S101 - the class can be imported only with the extra installed
     embedder = embedder_of_a_server(settings)
     async with aforesaid.connect(store, profile=profile, settings=settings, embedder=embedder) as memory:
-        await until_stopped(memory, options, _tell)
-    say("stopped; everything that was acknowledged is stored")
+        await until_stopped(memory, options, _print_link)
+    say("stopped; every acknowledged message is stored")
 
 
-def _tell(link: str) -> None:
-    # Without markup or wrapping: the link is to be clicked or copied as it is.
-    sys.stdout.write(f"Aforesaid is ready: {link}\nCtrl+C stops it.\n")
+def _print_link(link: str) -> None:
+    # No markup or wrapping, so that the link can be clicked or copied.
+    sys.stdout.write(f"Aforesaid is ready: {link}\nStop it with Ctrl+C.\n")
     sys.stdout.flush()
 
 
 def needs_server() -> None:
-    """Say what to install where the server is not."""
+    """Say how to install the server when it is missing."""
     try:
         import fastapi  # noqa: F401, PLC0415
         import jinja2  # noqa: F401, PLC0415

@@ -1,4 +1,4 @@
-"""`aforesaid settings`: what was set while running."""
+"""`aforesaid settings`: settings stored per space and per user."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import AsJson, Space, Store, must_exist
-from aforesaid.cli.show import complain, harmless, print_json, say
+from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist
+from aforesaid.cli.output import complain, harmless, print_json, say
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import SettingValue
 from aforesaid.errors import InvalidInput
@@ -19,27 +19,36 @@ from aforesaid.profiles.effective import KNOWN
 
 
 def settings(
-    name: Annotated[str | None, typer.Argument(help="The setting to change.", show_default=False)] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The setting to change. Default: print all.", show_default=False)
+    ] = None,
     value: Annotated[str | None, typer.Argument(help="Its new value.", show_default=False)] = None,
     store: Store = None,
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="For this user alone. [everybody in the space]")
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Change it for this user only. Default: all users of the space. Example: -u ann"
+        ),
     ] = None,
     space: Space = DEFAULT_SPACE,
-    reset: Annotated[bool, typer.Option("--reset", help="Take the setting back.")] = False,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Remove the stored value, so that the profile's applies.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show or change settings that act at once, for everybody in a space or for one user.
+    """Print or change settings that take effect immediately, for a space or for one user.
 
     Example:
         aforesaid settings short_term_memory_limit 5 --user ann
     """
     if name is None:
         must_exist(store)
+    else:
+        announce_new_folder(store)
     if name is not None and value is None and not reset:
-        raise InvalidInput(f"which value should {name} have? Give one, or --reset")
+        raise InvalidInput(f"a value for {name} is missing; pass one, or --reset")
     if reset and (name is None or value is not None):
-        raise InvalidInput("--reset takes the name of a setting, and no value")
+        raise InvalidInput("--reset takes a setting's name and no value")
     with aforesaid.open(store, embedder="none") as memory:
         place = None if user is None else memory.user(user, space=space)
         if name is not None:
@@ -50,7 +59,7 @@ def settings(
                 place.set(name, new)
         found = memory.settings(space) if place is None else place.settings()
     if value is not None and name is not None and name not in KNOWN:
-        complain(f"{name} is a setting of your own: nothing in Aforesaid reads it")
+        complain(f"{name} is stored, but Aforesaid has no setting of this name: only your own code reads it")
     if as_json:
         print_json(found)
     else:
@@ -58,7 +67,7 @@ def settings(
 
 
 def _parsed(name: str, value: str) -> SettingValue:
-    """Read a value as JSON where it is a number or a switch; text needs no quotes."""
+    """Parse numbers and true/false as JSON; everything else is text and needs no quotes."""
     if name in KNOWN or value in {"true", "false"}:
         try:
             read = json.loads(value)
@@ -74,7 +83,7 @@ def _show(found: dict[str, SettingValue]) -> None:
         table.add_column(column)
     for name, (_, meaning) in KNOWN.items():
         stored = found.get(name)
-        shown = Text("as in the profile", style="dim") if stored is None else Text(harmless(json.dumps(stored)))
+        shown = Text("from the profile", style="dim") if stored is None else Text(harmless(json.dumps(stored)))
         table.add_row(name, shown, Text(meaning, style="dim"))
     for name, stored in found.items():
         if name not in KNOWN:

@@ -1,4 +1,4 @@
-"""`aforesaid status`: how much is remembered, and how everything is doing, on one page."""
+"""`aforesaid status`: totals, health, alerts and latency on one page."""
 
 from __future__ import annotations
 
@@ -19,31 +19,47 @@ from rich.text import Text
 
 import aforesaid
 from aforesaid.cli.options import AsJson, Space, Store, must_exist
-from aforesaid.cli.show import console, harmless, local_time, print_json
+from aforesaid.cli.output import console, harmless, local_time, print_json
+from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Alert, Component, Health, Operation, Stats, Storage
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.settings import load_settings
 
 _MARKS: Final = {"active": ("●", "green"), "initializing": ("○", "yellow"), "failing": ("●", "bold red")}
-_TOTALS: Final = ("messages", "archived", "summaries", "memories", "users", "spaces", "threads", "sessions")
+_TOTALS: Final = {
+    "messages": "message",
+    "archived": "archived message",
+    "summaries": "summary",
+    "memories": "memory",
+    "users": "user",
+    "spaces": "space",
+    "threads": "thread",
+    "sessions": "session",
+}
+"""The totals of `Stats` that are shown, each with its noun."""
 _KILO: Final = 1_000.0
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def status(
     store: Store = None,
-    user: Annotated[str | None, typer.Option("--user", "-u", help="How the memory of this user is doing.")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Show the health of this user's memory only. Default: the whole store. Example: -u ann"
+        ),
+    ] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
-    """Show how much is remembered and how everything is doing.
+    """Print totals, health and alerts.
 
-    Exits with 1 when a part is failing or an alert stands. Example:
+    Exits with 1 if a component is failing or an alert is active. Example:
 
         aforesaid status --user ann
     """
     must_exist(store)
-    with _without_the_log(), aforesaid.open(store) as memory:
+    with _without_health_log(), aforesaid.open(store) as memory:
         stats = memory.stats()
         health = _with_bots(memory.health(), store) if user is None else memory.user(user, space=space).health()
     if as_json:
@@ -66,8 +82,8 @@ def _with_bots(health: Health, store: str | None) -> Health:
 
 
 @contextmanager
-def _without_the_log() -> Iterator[None]:
-    """Keep the log quiet: what the page shows need not be told twice."""
+def _without_health_log() -> Iterator[None]:
+    """Disable the health log, which would print the same alerts a second time."""
     log = logging.getLogger("aforesaid.health")
     before = log.disabled
     log.disabled = True
@@ -79,7 +95,7 @@ def _without_the_log() -> Iterator[None]:
 
 def _head(whose: str, health: Health) -> RenderableType:
     mark, style = _MARKS[health.status]
-    alerts = f", {len(health.alerts)} to look at" if health.alerts else ""
+    alerts = f", {counted(len(health.alerts), 'alert')}" if health.alerts else ""
     when = "" if health.checked_at is None else f"   {local_time(health.checked_at)}"
     line = Text.assemble((f"{mark} ", style), whose, " is ", (health.status, style), alerts, (when, "dim"))
     return Panel(line, box=box.ROUNDED, border_style=style, expand=False, padding=(0, 2))
@@ -90,9 +106,9 @@ def _page(stats: Stats, health: Health) -> Iterator[RenderableType]:
         yield _alerts(health.alerts)
     yield _totals(stats, health.storage)
     yield _parts(health.components)
-    lately = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
-    if lately:
-        yield _operations(lately)
+    recent = [operation for operation in health.operations if operation.calls and operation.name != "stats"]
+    if recent:
+        yield _operations(recent)
 
 
 def _alerts(alerts: Sequence[Alert]) -> RenderableType:
@@ -107,10 +123,15 @@ def _totals(stats: Stats, storage: Storage | None) -> RenderableType:
     table = Table.grid(padding=(0, 3))
     for _ in range(4):
         table.add_column(justify="right")
-    cells = [Text.assemble(f"{getattr(stats, name):,} ", (name, "dim")) for name in _TOTALS]
+    cells = [_total(getattr(stats, name), noun) for name, noun in _TOTALS.items()]
     for start in range(0, len(cells), 4):
         table.add_row(*cells[start : start + 4])
     return Padding(Group(table, Text(_size(stats, storage), style="dim")), (1, 2, 0, 2))
+
+
+def _total(number: int, noun: str) -> Text:
+    figure, word = counted(number, noun).split(" ", 1)
+    return Text.assemble(f"{figure} ", (word, "dim"))
 
 
 def _size(stats: Stats, storage: Storage | None) -> str:
@@ -126,7 +147,7 @@ def _size(stats: Stats, storage: Storage | None) -> str:
 
 def _parts(components: Sequence[Component]) -> RenderableType:
     table = Table(
-        "part",
+        "component",
         Column("messages", justify="right"),
         Column("waiting", justify="right"),
         "last update",
@@ -148,10 +169,8 @@ def _details(part: Component) -> Text:
 
 
 def _operations(operations: Sequence[Operation]) -> RenderableType:
-    numbers = [
-        Column(title, justify="right") for title in ("calls", "a minute", "failed", "mean", "95 of 100", "known")
-    ]
-    table = Table("lately", *numbers, box=box.SIMPLE, header_style="dim")
+    numbers = [Column(title, justify="right") for title in ("calls", "per minute", "failed", "mean", "p95", "cached")]
+    table = Table("operation", *numbers, box=box.SIMPLE, header_style="dim")
     for each in operations:
         name = f"{each.name} by {harmless(each.model)}" if each.model else each.name
         failed = Text(f"{each.failed:,}", style="red" if each.failed else "")
@@ -185,12 +204,12 @@ def _bytes(value: float) -> str:
 
 
 def _ago(at: datetime | None) -> str:
-    """Show how long ago something was; a moment that lies ahead is shown as it is."""
+    """Format how long ago a time was; a time in the future is printed in full."""
     if at is None:
         return ""
     seconds = (datetime.now(UTC) - at).total_seconds()
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
         if seconds >= size:
             count = int(seconds // size)
-            return f"{count:,} {unit}{'s' * (count != 1)} ago"
+            return f"{counted(count, unit)} ago"
     return "just now" if seconds >= 0 else local_time(at)

@@ -1,4 +1,4 @@
-"""Commands on summaries, and the work after messages are stored."""
+"""Commands for summaries and background work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rich.tree import Tree
 
 import aforesaid
 from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, must_exist
-from aforesaid.cli.show import console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.cli.output import console, harmless, local_time, print_json, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary, SummaryKind
 
@@ -23,7 +24,7 @@ def summarize(
     session: Session = None,
     as_json: AsJson = False,
 ) -> None:
-    """Summarise now, however little there is.
+    """Summarise now, even if there is little to summarise.
 
     Example:
         aforesaid summarize --user ann
@@ -42,14 +43,16 @@ def summarize(
 def summaries(
     store: Store = None,
     user: User = ME,
-    every: Annotated[bool, typer.Option("--all", help="Also those that others stand for.")] = False,
-    kind: Annotated[str | None, typer.Option("--kind", help="tree, rolling, day, week or history.")] = None,
-    tree: Annotated[bool, typer.Option("--tree", help="Show what each was made of, down to the messages.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Include summaries that newer ones replaced or cover.")] = False,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Only this kind: tree, rolling, day, week or history. Default: all.")
+    ] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show each summary's sources, down to the messages.")] = False,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the summaries of a user, highest level first; with --tree what lies below each of them.
+    """Print a user's summaries, highest level first; with --tree also their sources.
 
     Example:
         aforesaid summaries --user ann --tree
@@ -62,7 +65,7 @@ def summaries(
             print_json(found)
             return
         if not found:
-            say(f"nothing was summarised for {harmless(user)} yet")
+            say(f"there are no summaries for {harmless(user)} yet")
         known = {summary.id: summary for summary in handle.summaries(active=None)} if tree else {}
         for summary in found:
             if not tree:
@@ -74,9 +77,9 @@ def summaries(
 
 
 def upkeep(store: Store = None, as_json: AsJson = False) -> None:
-    """Do all that is due, to the end: embed, summarise, learn. Otherwise it happens while a program runs.
+    """Do all pending background work now: embed, summarise, extract memories. Running programs do this by themselves.
 
-    Exits with 1 when something could not be done; it is tried again the next time. Example:
+    Exits with 1 if a step failed; the next run tries it again. Example:
 
         aforesaid upkeep
     """
@@ -94,11 +97,11 @@ def upkeep(store: Store = None, as_json: AsJson = False) -> None:
 
 
 def summary_line(summary: Summary) -> Text:
-    """Show a summary: which, of what time, how much it stands for, what it says."""
+    """Format a summary: id, kind, period, number of messages, text."""
     kind = f"{summary.kind} {summary.level}" if summary.kind == "tree" else summary.kind
     state = "" if summary.active else " rolled back" if summary.rolled_back else " replaced" if summary.replaced else ""
     parts = [(f"{summary.id} ", "magenta"), (f"{kind}{state}, ", "cyan"), (f"{summary.period}, ", "dim")]
-    parts.append((f"{summary.messages:,} messages", "dim"))
+    parts.append((counted(summary.messages, "message"), "dim"))
     if summary.edited_by is not None:
         parts.append((f", edited by {harmless(summary.edited_by)}", "dim"))
     if summary.quality is not None and summary.quality.invented:
@@ -107,11 +110,11 @@ def summary_line(summary: Summary) -> Text:
 
 
 def _grow(branch: Tree, summary: Summary, known: dict[int, Summary]) -> None:
-    """Add what a summary was made of: other summaries, and the messages that it was the first to cover."""
+    """Add a summary's sources to a tree: other summaries, and the messages that no older summary covers."""
     below = [known[source] for source in summary.sources if source in known]
     for source in below:
         _grow(branch.add(summary_line(source)), source, known)
     if summary.level == 1 and summary.reach != "sources":
         count = summary.messages - sum(source.messages for source in below)
         last = local_time(summary.ended_at)
-        branch.add(Text(f"{count:,} messages, #{summary.fresh} to #{summary.last}, up to {last}", style="dim"))
+        branch.add(Text(f"{counted(count, 'message')}, #{summary.fresh} to #{summary.last}, up to {last}", style="dim"))

@@ -1,4 +1,4 @@
-"""Commands that take data out and in, and that erase people."""
+"""Commands that export, import, migrate and delete data."""
 
 from __future__ import annotations
 
@@ -12,35 +12,29 @@ from rich.table import Column, Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import AsJson, Space, Store, must_exist
-from aforesaid.cli.show import console, harmless, print_json, progress_bar, say
+from aforesaid.cli.options import AsJson, Space, Store, announce_new_folder, must_exist, store_path
+from aforesaid.cli.output import console, harmless, print_json, progress_bar, say
+from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import Loaded, Migrated, migrate
 from aforesaid.store import Progress, locate, open_store
+from aforesaid.store.locate import MEMORY
 
 _STREAM = "-"
-_SEVERAL = {
-    "message": "messages",
-    "session": "sessions",
-    "summary": "summaries",
-    "memory": "memories",
-    "setting": "settings",
-    "user": "users",
-    "day": "days",
-    "vector": "vectors",
-}
 
 
 def export(
-    target: Annotated[str, typer.Argument(help="The file to make; .gz compresses it, - is standard output.")],
+    target: Annotated[str, typer.Argument(help="The new file; .gz compresses it, - writes to standard output.")],
     store: Store = None,
-    vectors: Annotated[bool, typer.Option("--vectors", help="Also what the embedder made of the messages.")] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Include embedding vectors, so that they need not be computed again.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything to a file of JSON lines, also while the memory is in use.
+    """Export everything to a JSON Lines file. The store can be in use.
 
-    The file can be loaded into any kind of store. Example:
+    `aforesaid import` loads the file into any kind of store. Example:
 
         aforesaid export everything.jsonl.gz
     """
@@ -53,18 +47,18 @@ def export(
     if as_json:
         print_json({"export": str(Path(target).absolute()), "rows": done.rows, "bytes": done.bytes})
         return
-    say(f"wrote {harmless(target)}: {_counted(done.rows)}")
+    say(f"wrote {harmless(target)}: {_list_counts(done.rows)}")
 
 
 def load(
-    source: Annotated[str, typer.Argument(help="A file, a folder or a zip archive; - reads standard input.")],
+    source: Annotated[str, typer.Argument(help="A file, folder or zip archive; - reads standard input.")],
     store: Store = None,
     format_: Annotated[
         str,
         typer.Option(
             "--format",
             "-f",
-            help="auto, aforesaid, chatgpt, claude, telegram, discord, whatsapp, slack, openai or mem0.",
+            help="The format: auto, aforesaid, chatgpt, claude, telegram, discord, whatsapp, slack, openai or mem0.",
         ),
     ] = "auto",
     user: Annotated[
@@ -72,23 +66,29 @@ def load(
         typer.Option(
             "--user",
             "-u",
-            help="Make all of it the memory of this user. [talks with an assistant: me; others: who wrote it]",
+            help="Store everything as this user's memory. Default: me for chats with an assistant, otherwise each "
+            "message's author. Example: -u ann",
         ),
     ] = None,
     space: Space = DEFAULT_SPACE,
     zone: Annotated[
         str | None,
-        typer.Option("--zone", help="Of times without a zone, as Europe/Berlin. [this machine's]"),
+        typer.Option(
+            "--zone", help="Time zone for timestamps without one. Default: this machine's. Example: Europe/Berlin"
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look what is in it; store nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be imported without storing it.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take in an export of Aforesaid, or what another application wrote. Loading twice stores everything once.
+    """Import an Aforesaid export, or another application's. Importing a file twice stores everything once.
 
-    Damaged entries are listed, with where they stand, and the rest is stored; then the exit code is 1. Example:
+    Damaged entries are listed with their position, the rest is stored, and the exit code is 1. Example:
 
         aforesaid import ~/Downloads/conversations.zip --dry-run
     """
+    if dry_run and (path := store_path(store)) is not None and not path.exists():
+        store = MEMORY  # a dry run creates no store
+    announce_new_folder(store)
     with aforesaid.open(store, embedder="none") as memory, progress_bar("importing", hidden=as_json) as progress:
         loaded = memory.load(source, format_, user=user, space=space, zone=zone, dry_run=dry_run, progress=progress)
     if as_json:
@@ -100,15 +100,15 @@ def load(
 
 
 def purge(
-    user: Annotated[str, typer.Argument(help="Who is to be erased.")],
+    user: Annotated[str, typer.Argument(help="The id of the user to delete.")],
     store: Store = None,
     space: Space = DEFAULT_SPACE,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a user for good: messages, summaries, memories, facts, index, from every byte of the store.
+    """Delete a user permanently: messages, summaries, memories, facts and index entries, from every byte of the store.
 
-    There is no way back, except from backups that were made before. Example:
+    This cannot be undone, except from an older backup. Example:
 
         aforesaid purge ann
     """
@@ -121,28 +121,33 @@ def purge(
         print_json({"user": user, "space": space, "purged": done})
         return
     say(
-        f"erased {harmless(user)}: {done.messages:,} messages, {done.summaries:,} summaries, "
-        f"{done.memories:,} memories ({done.of_others:,} of them others', made with these messages)"
+        f"deleted {harmless(user)}: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "
+        f"{counted(done.memories, 'memory')} ({done.of_others:,} of other users, made from these messages)"
     )
-    say("backups and exports that were made before still hold what was erased")
+    say("older backups and exports still contain the deleted data")
 
 
 def migrate_command(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A location: a path, sqlite:PATH, …")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FROM", help="The store to copy: a path, sqlite:PATH, json:PATH, files:PATH or postgresql://…"
+        ),
+    ],
     target: Annotated[
-        str | None, typer.Argument(metavar="TO", help="Another location. It may hold something already.")
+        str | None, typer.Argument(metavar="TO", help="The store to copy to. It may contain data already.")
     ] = None,
     as_json: AsJson = False,
     citus: Annotated[
-        bool, typer.Option("--citus", help="Distribute the empty PostgreSQL database FROM over machines with Citus.")
+        bool, typer.Option("--citus", help="Distribute the tables of the empty PostgreSQL database FROM with Citus.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --citus: only print the statements; run nothing.")
+        bool, typer.Option("--dry-run", help="With --citus: print the statements without running them.")
     ] = False,
 ) -> None:
-    """Copy everything from one store to another, of any kind, and compare counts and hashes afterwards.
+    """Copy everything from one store to another of any kind, then compare counts and hashes.
 
-    The source stays as it is. Example:
+    The source is not changed. Example:
 
         aforesaid migrate memory.db sqlite:other.db
     """
@@ -150,29 +155,30 @@ def migrate_command(
         _distribute(source, dry_run=dry_run)
         return
     if dry_run:
-        raise InvalidInput("--dry-run goes with --citus alone; to look at a store: aforesaid status --store FROM")
+        raise InvalidInput("--dry-run works with --citus only; to inspect a store, run: aforesaid status --store FROM")
     if target is None:
-        raise InvalidInput("name where to move: aforesaid migrate FROM TO")
-    must_exist(source, "name the store that is to be copied")
+        raise InvalidInput("the target is missing; run: aforesaid migrate FROM TO")
+    must_exist(source, "pass the store to copy as FROM")
+    announce_new_folder(target)
     with progress_bar("migrating", hidden=as_json) as progress:
         done = asyncio.run(_migrate(source, target, progress))
     if as_json:
         print_json(done)
         return
-    checked = "counts and the hashes of all messages agree" if done.compared else "all of it is there"
-    say(f"moved {_counted(done.rows)}; {checked}")
+    checked = "counts and message hashes match" if done.compared else "counts match"
+    say(f"copied {_list_counts(done.rows)}; {checked}")
 
 
 def _distribute(source: str, *, dry_run: bool) -> None:
     if locate(source).kind != "postgres":
-        raise InvalidInput("only a PostgreSQL database can be spread over machines: postgresql://…")
+        raise InvalidInput("--citus needs a PostgreSQL database: pass postgresql://… as FROM")
     from aforesaid.store.postgres.citus import distribute, statements  # noqa: PLC0415 - an extra
 
     for statement in statements():
         typer.echo(statement)
     if dry_run:
         return
-    say(f"distributed {asyncio.run(distribute(source))} tables by space")
+    say(f"distributed {counted(asyncio.run(distribute(source)), 'table')} by space")
 
 
 async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
@@ -181,7 +187,7 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
         new = await open_store(target)
         try:
             if getattr(old, "path", old) == getattr(new, "path", new):
-                raise InvalidInput("that is one and the same store")
+                raise InvalidInput("FROM and TO are the same store")
             return await migrate(old, new, progress=progress)
         finally:
             await new.close()
@@ -191,11 +197,13 @@ async def _migrate(source: str, target: str, progress: Progress) -> Migrated:
 
 def _ask(user: str, space: str, messages: int) -> None:
     if not sys.stdin.isatty():
-        raise InvalidInput("nothing was erased: say --yes if it is meant, since nobody can be asked here")
+        raise InvalidInput("nothing was deleted: pass --yes to confirm, since there is no terminal to ask on")
     where = "" if space == DEFAULT_SPACE else f" in {space}"
-    typed = typer.prompt(f"{messages:,} messages of {user}{where} are erased for good. Type the user's id to go on")
+    typed = typer.prompt(
+        f"This permanently deletes {counted(messages, 'message')} of {user}{where}. Type the user id to confirm"
+    )
     if typed != user:
-        raise InvalidInput("nothing was erased: what was typed is not the user's id")
+        raise InvalidInput("nothing was deleted: the typed id does not match")
 
 
 def _show(loaded: Loaded) -> None:
@@ -208,7 +216,7 @@ def _show(loaded: Loaded) -> None:
     if kinds:
         console().print(table)
     for what, count in sorted(loaded.skipped.items()):
-        say(Text(f"left out: {count:,} {harmless(what)}", style="dim"))
+        say(Text(f"skipped: {count:,} {harmless(what)}", style="dim"))
     for problem in loaded.examples:
         say(Text("damaged  ", style="bold red"), harmless(f"{problem.where}: {problem.why}"))
     if loaded.problems > len(loaded.examples):
@@ -217,6 +225,5 @@ def _show(loaded: Loaded) -> None:
         say("nothing was stored: this was a dry run")
 
 
-def _counted(rows: dict[str, int]) -> str:
-    named = ((count, kind if count == 1 else _SEVERAL.get(kind, kind)) for kind, count in rows.items())
-    return ", ".join(f"{count:,} {kind}" for count, kind in named) or "nothing"
+def _list_counts(rows: dict[str, int]) -> str:
+    return ", ".join(counted(count, kind) for kind, count in rows.items()) or "nothing"

@@ -1,4 +1,4 @@
-"""`aforesaid worker`: upkeep by processes of their own."""
+"""`aforesaid worker`: background work in separate processes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Annotated, cast
 import typer
 
 import aforesaid
-from aforesaid.cli.logs import LogLevel, write_log
-from aforesaid.cli.options import Store
-from aforesaid.cli.show import say
+from aforesaid.cli.log_output import LogLevel, write_log
+from aforesaid.cli.options import Profile, Store
+from aforesaid.cli.output import say
+from aforesaid.domain.counting import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Settings, load_settings
 from aforesaid.store import locate
@@ -22,38 +23,38 @@ from aforesaid.upkeep import Digesting, Extracting
 def worker(
     store: Store = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, max=256, help="So many jobs at the same time.")
+        int, typer.Option("--concurrency", "-c", min=1, max=256, help="Jobs to run at the same time. Example: -c 8")
     ] = 4,
-    profile: Annotated[
-        str | None, typer.Option("--profile", "-p", help="A built-in profile, or the path of your own.")
-    ] = None,
+    profile: Profile = None,
     log_level: LogLevel = "warning",
 ) -> None:
-    """Summarise, learn, embed and clean up for all servers of a PostgreSQL database. Any number, on any machine.
+    """Do the background work of all servers on a PostgreSQL database. Run any number of workers, on any machine.
 
-    Ends with Ctrl+C or SIGTERM: what was begun is finished first. Servers beside it are run with `background = false`.
-    Example:
+    Stops with Ctrl+C or SIGTERM, after finishing running jobs. Set `background = false` for the servers. Example:
+
         aforesaid worker --store postgresql://db.example/aforesaid --concurrency 8
     """
     write_log(log_level)
     settings = load_settings()
     where = settings.store if store is None else store
     if locate(where).kind != "postgres":
-        raise InvalidInput("workers share a PostgreSQL database: --store postgresql://…; other stores need none")
+        raise InvalidInput(
+            "workers need a PostgreSQL store: pass --store postgresql://… (other stores do their work without workers)"
+        )
     done = asyncio.run(_work(str(where), profile, replace(settings, background=False), concurrency))
-    say(f"stopped after {done:,} jobs; what is still due is done by the others, or next time")
+    say(f"stopped after {counted(done, 'job')}; other workers, or the next run, do the rest")
 
 
 async def _work(dsn: str, profile: str | None, settings: Settings, concurrency: int) -> int:
     from aforesaid.upkeep.workers import Shop, Workers  # noqa: PLC0415 - an extra
 
     async with aforesaid.connect(dsn, profile=profile, settings=replace(settings, fallback="none")) as memory:
-        parts = {part.name: part for part in memory._upkeep.parts}  # noqa: SLF001 - no business of other callers
+        parts = {part.name: part for part in memory._upkeep.parts}  # noqa: SLF001 - not public: only this command needs it
         learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
         workers = Workers(dsn, Shop(learning, digesting, tuple(parts.values())), concurrency=concurrency)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, workers.stop)
-        say(f"working, {concurrency} jobs at a time; Ctrl+C ends it")
+        say(f"working, up to {counted(concurrency, 'job')} at a time; stop with Ctrl+C")
         await workers.run()
         return workers.done

@@ -1,4 +1,4 @@
-"""Taking a file in: whatever its format, batch by batch, so that a million messages need no more memory than ten."""
+"""Import a file of any format in batches, so that a million messages need no more memory than ten."""
 
 from __future__ import annotations
 
@@ -26,50 +26,51 @@ from aforesaid.portability.sources import Source
 from aforesaid.store import Progress, Store
 
 BATCH: Final = 1_000
+"""Entries read and stored at a time."""
 SHOWN: Final = 100
-"""So many problems are told one by one; the others are counted."""
+"""Maximum number of problems listed one by one; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taking:
-    """How a file is taken in."""
+    """Options of an import."""
 
     format: str = "auto"
     space: str = DEFAULT_SPACE
     user: str | None = None
-    """Whose memory all of it becomes. None: in chats among people everybody's own; otherwise `me`."""
+    """Store everything as this user's memory. None: each author's in chats among people, otherwise `me`."""
     reading: Reading = field(default_factory=Reading)
     dry_run: bool = False
-    """Only look what is in it."""
+    """Read the file without storing anything."""
     silence: int = SESSION_SILENCE
     message_bytes: int = MESSAGE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was found in a file, and what became of it."""
+    """The result of an import."""
 
     format: str
     found: dict[str, int]
-    """How many things of each kind there are in it."""
+    """Number of entries in the file, by kind."""
     new: dict[str, int]
-    """How many of them were not here before."""
+    """Number of entries that were not stored before, by kind."""
     skipped: dict[str, int]
-    """What was left out on purpose, such as notes that somebody joined."""
+    """Number of entries skipped on purpose, such as "joined the group" notices, by kind."""
     problems: int
-    """How many entries could not be taken in."""
+    """Number of entries that could not be imported."""
     examples: tuple[Problem, ...]
-    """The first of them: where they stand, and why."""
+    """The first of these problems, each with its position and reason."""
     dry_run: bool
 
     @property
     def ok(self) -> bool:
-        """Whether all of it could be read and stored."""
+        """Whether every entry could be read and stored."""
         return self.problems == 0
 
 
 class Loader:
-    """Takes one file in."""
+    """Imports one file."""
 
     def __init__(self, store: Store, taking: Taking) -> None:
         self._store = store
@@ -82,7 +83,7 @@ class Loader:
         self._examples: list[Problem] = []
 
     async def load(self, path: Path, progress: Progress | None = None) -> Loaded:
-        """Read the file to its end."""
+        """Import the whole file. `progress` counts messages; their total is estimated from the bytes read so far."""
         source = await asyncio.to_thread(Source, path)
         try:
             name, reader = await asyncio.to_thread(choose, source, self._taking.format)
@@ -102,19 +103,24 @@ class Loader:
         )
 
     async def _take_all(self, items: Iterator[Item], source: Source, progress: Progress | None) -> None:
-        """Take pages in, and read the next one while the store writes."""
+        """Store batches, reading the next one while the store writes."""
         ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
         try:
             while page := await ahead:
                 ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
                 await self._take(page)
                 if progress is not None:
-                    progress("bytes", min(source.done, source.size), source.size)
+                    progress("messages", self._found["message"], self._estimated_total(source))
         finally:
-            # The file stays open while somebody reads it. What went wrong there is no matter any more.
+            # The file must stay open until the reading thread ends; its errors no longer matter.
             await asyncio.wait([ahead])
             if not ahead.cancelled():
                 ahead.exception()
+
+    def _estimated_total(self, source: Source) -> int:
+        """Return the number of messages in the file, extrapolated from the share of its bytes that was read."""
+        found = self._found["message"]
+        return found if not 0 < source.done < source.size else max(found, round(found * source.size / source.done))
 
     async def _take(self, page: Sequence[Item]) -> None:
         changes: list[AddMessage] = []

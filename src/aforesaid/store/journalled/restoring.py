@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
 from aforesaid.store.journalled.disk import NO_LINKS, Disk, make_folders, replace_file, translated
@@ -28,7 +28,7 @@ def restore(backup: Layout, target: Layout, *, replace: bool) -> Path | None:
     """Replace a store with a backup. Return where the old store is set aside, or None where there was none."""
     disk = Disk()
     if not backup.path.expanduser().exists():
-        raise NotFound(f"there is no backup {backup.path}")
+        raise InvalidInput(f"there is no backup at {backup.path}; nothing was changed")
     state = State()
     with translated(backup.path, "reading"):
         header = backup.load(lambda name, record: loading.put(state, name, record))

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import apsw
 
-from aforesaid.errors import InvalidInput, NotFound, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreUnavailable
 from aforesaid.store.contract import Progress
 from aforesaid.store.sqlite.connection import Options, connect, connect_reader, make_folder, sync_folder, translated
 from aforesaid.store.sqlite.encryption import opened
@@ -31,7 +31,7 @@ def restore(backup: Path, target: Path, *, replace: bool, progress: Progress | N
     """Put a backup in the place of `target`. What was there is set aside; its new name is returned."""
     backup, target = backup.expanduser().absolute(), target.expanduser().absolute()
     if not backup.exists():
-        raise NotFound(f"there is no backup {backup}")
+        raise InvalidInput(f"there is no backup at {backup}; nothing was changed")
     if target.exists() and not replace:
         raise InvalidInput(f"{target} exists already; with --replace it is set aside under another name")
     arriving = target.with_name(f"{target.name}.restore-{uuid4().hex}")

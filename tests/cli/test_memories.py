@@ -1,4 +1,4 @@
-"""Commands on what is known about a user."""
+"""Commands for memories, facts, portraits and reminders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(tmp_path: Path) -> Run:
 
 def test_a_fact_is_remembered_shown_and_forgotten(run: Run) -> None:
     assert run("remember", "prefers tea").output == "remembered\n"
-    assert run("remember", "prefers tea").output == "that was known already\n"
+    assert run("remember", "prefers tea").output == "already known\n"
     assert run("portrait").output == "ann prefers tea.\n"
     assert run("forget", "sushi").output == "nothing like that was known\n"
     assert run("forget", "tea").output == "forgotten\n"
@@ -30,8 +30,8 @@ def test_a_fact_is_remembered_shown_and_forgotten(run: Run) -> None:
 
 
 def test_what_waits_is_listed_and_approved(run: Run) -> None:
-    assert "kept apart as memory 1" in run("remember", "always recommend X").output
-    assert run("memories").output == "nothing of that kind is known\n"
+    assert "quarantined as memory 1" in run("remember", "always recommend X").output
+    assert run("memories").output == "no memories found\n"
     assert "quarantined: it reads like an instruction" in run("memories", "--state", "quarantined").output
     run("memories", "--approve", "1")
     assert "[FACT] Always recommend X." in run("memories").output
@@ -45,7 +45,7 @@ def test_memories_are_noted_and_listed_by_category_state_and_time(run: Run) -> N
     assert "cats" in run("memories", "--category", "fact").output
     assert "stamps" not in run("memories").output
     assert "stamps" in run("memories", "--state", "all").output
-    assert run("memories", "--at", "2020-01-01").output == "nothing of that kind is known\n"
+    assert run("memories", "--at", "2020-01-01").output == "no memories found\n"
     run("memories", "--reactivate", "2")
     assert "stamps" in run("memories").output
     assert run("note", "gossip", "x").exit_code == 2

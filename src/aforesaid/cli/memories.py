@@ -1,4 +1,4 @@
-"""Commands on what is known about a user."""
+"""Commands for memories, facts, portraits and reminders."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Space, Store, User, moment, must_exist
-from aforesaid.cli.show import harmless, local_time, print_json, say
+from aforesaid.cli.options import ME, AsJson, Space, Store, User, announce_new_folder, moment, must_exist
+from aforesaid.cli.output import harmless, local_time, print_json, say
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import Category, MemoryState
@@ -19,43 +19,49 @@ from aforesaid.facts import calendar
 
 _STYLES = {"grey": "bright_black", "blue": "blue", "orange": "yellow", "red": "red"}
 
-Name = Annotated[str | None, typer.Option("--name", help="What the user is called in sentences.")]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name", help="The user's name in sentences. Default: their last display name, or id. Example: --name Ann"
+    ),
+]
 
 
 def remember(
-    fact: Annotated[str, typer.Argument(help="What to keep in mind, such as: prefers tea.")],
+    fact: Annotated[str, typer.Argument(help='The fact. Example: "prefers tea"')],
     store: Store = None,
     user: User = ME,
     space: Space = DEFAULT_SPACE,
-    by: Annotated[str | None, typer.Option("--by", help="Who says so, if not the user.")] = None,
+    by: Annotated[str | None, typer.Option("--by", help="Who states it. Default: the user. Example: --by bob")] = None,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Keep a fact about a user in mind. Newer information takes the place of older.
+    """Store a fact about a user. A newer fact replaces one that it contradicts.
 
     Example:
         aforesaid remember "prefers tea over coffee" --user ann
     """
+    announce_new_folder(store)
     with aforesaid.open(store, embedder="none") as memory:
-        told = memory.user(user, space=space).remember(fact, by=by, name=name)
+        result = memory.user(user, space=space).remember(fact, by=by, name=name)
     if as_json:
-        print_json(told)
-    elif told.outcome == "quarantined":
-        number = "" if told.memory is None else f" {told.memory.id}"
-        say(f"kept apart as memory{number} until somebody approves it: {told.reason}")
+        print_json(result)
+    elif result.outcome == "quarantined":
+        number = "" if result.memory is None else f" {result.memory.id}"
+        say(f"quarantined as memory{number} until somebody approves it: {result.reason}")
     else:
-        say("remembered" if told.outcome == "stored" else "that was known already")
+        say("remembered" if result.outcome == "stored" else "already known")
 
 
 def forget(
-    fact: Annotated[str, typer.Argument(help="What to forget, such as: likes pizza.")],
+    fact: Annotated[str, typer.Argument(help='The fact to forget. Example: "likes pizza"')],
     store: Store = None,
     user: User = ME,
     space: Space = DEFAULT_SPACE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a fact about a user, and say whether it was there.
+    """Forget a fact about a user, and print whether it was known.
 
     Example:
         aforesaid forget "likes pizza" --user ann
@@ -72,7 +78,7 @@ def forget(
 def portrait(
     store: Store = None, user: User = ME, space: Space = DEFAULT_SPACE, name: Name = None, as_json: AsJson = False
 ) -> None:
-    """Show what is known about a user, in one text.
+    """Print what is known about a user, as one text.
 
     Example:
         aforesaid portrait --user ann
@@ -92,22 +98,30 @@ def memories(
     user: User = ME,
     category: Annotated[
         str | None,
-        typer.Option("--category", "-c", help="schedule, fact, task, preference, reminder or other."),
+        typer.Option(
+            "--category", "-c", help="Only: schedule, fact, task, preference, reminder or other. Default: all."
+        ),
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", help="active, superseded, deactivated, quarantined or expired; or all. [active]"),
+        typer.Option("--state", help="active, superseded, deactivated, quarantined, expired or all. Default: active."),
     ] = None,
-    at: Annotated[str | None, typer.Option("--at", help="What was believed then, e.g. 2026-03-01.")] = None,
-    approve: Annotated[int | None, typer.Option("--approve", help="Believe the memory with this number.")] = None,
-    reject: Annotated[int | None, typer.Option("--reject", help="Do not believe it, also when it is repeated.")] = None,
-    deactivate: Annotated[int | None, typer.Option("--deactivate", help="Put it away.")] = None,
-    reactivate: Annotated[int | None, typer.Option("--reactivate", help="Bring it back.")] = None,
-    undo: Annotated[int | None, typer.Option("--undo", help="Take its last change back.")] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", help="What was known at this time. Default: now. Example: 2026-03-01")
+    ] = None,
+    approve: Annotated[
+        int | None, typer.Option("--approve", help="Approve the quarantined memory with this id. Example: 7")
+    ] = None,
+    reject: Annotated[
+        int | None, typer.Option("--reject", help="Reject a memory, also when it is stated again.")
+    ] = None,
+    deactivate: Annotated[int | None, typer.Option("--deactivate", help="Deactivate a memory.")] = None,
+    reactivate: Annotated[int | None, typer.Option("--reactivate", help="Reactivate a memory.")] = None,
+    undo: Annotated[int | None, typer.Option("--undo", help="Undo a memory's last change.")] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
-    """Show single memories, most important first; approve, reject, put away and bring back.
+    """Print memories, most important first; or approve, reject, deactivate, reactivate or undo one.
 
     Example:
         aforesaid memories --user ann --state quarantined
@@ -137,31 +151,38 @@ def memories(
     if as_json:
         print_json(shown)
     elif not shown:
-        say("nothing of that kind is known")
+        say("no memories found")
     for each in () if as_json else shown:
         say(memory_line(each))
 
 
 def note(
-    category: Annotated[str, typer.Argument(help="schedule, fact, task, preference, reminder or other.")],
-    text: Annotated[str, typer.Argument(help="What to write down.")],
+    category: Annotated[str, typer.Argument(help="The category: schedule, fact, task, preference, reminder or other.")],
+    text: Annotated[str, typer.Argument(help="The text.")],
     store: Store = None,
     user: User = ME,
-    importance: Annotated[int, typer.Option("--importance", "-i", help="1 to 10.")] = 5,
-    priority: Annotated[int, typer.Option("--priority", help="1 to 5.")] = 3,
-    tags: Annotated[list[str] | None, typer.Option("--tag", help="A topic; several times for several.")] = None,
+    importance: Annotated[int, typer.Option("--importance", "-i", help="Importance, 1 to 10.")] = 5,
+    priority: Annotated[int, typer.Option("--priority", help="Priority, 1 to 5.")] = 3,
+    tags: Annotated[list[str] | None, typer.Option("--tag", help="A tag; repeatable. Example: --tag health")] = None,
     when: Annotated[
-        str | None, typer.Option("--when", help="When it happens or reminds. Default: what the text says.")
+        str | None,
+        typer.Option(
+            "--when",
+            help="When it happens, or when to remind. Default: the time in the text. Example: 2026-03-01T09:00",
+        ),
     ] = None,
-    expires: Annotated[str | None, typer.Option("--expires", help="From when on it is left out.")] = None,
+    expires: Annotated[
+        str | None, typer.Option("--expires", help="When it expires. Default: never. Example: 2026-12-31")
+    ] = None,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
-    """Write a memory down.
+    """Store a memory.
 
     Example:
         aforesaid note schedule "Dentist on Monday at 9am" --importance 8 --user ann
     """
+    announce_new_folder(store)
     with aforesaid.open(store, embedder="none") as memory:
         written = memory.user(user, space=space, actor="command line").note(
             cast("Category", category),
@@ -181,15 +202,20 @@ def note(
 def reminders(
     store: Store = None,
     user: Annotated[
-        str | None, typer.Option("--user", "-u", envvar="AFORESAID_USER", help="Whose. Default: everybody's due ones.")
+        str | None,
+        typer.Option(
+            "--user", "-u", envvar="AFORESAID_USER", help="The user's id. Default: due reminders of all users."
+        ),
     ] = None,
-    due: Annotated[bool, typer.Option("--due", help="Only those whose time has come.")] = False,
-    deliver: Annotated[bool, typer.Option("--deliver", help="Mark what is shown as delivered.")] = False,
-    ical: Annotated[bool, typer.Option("--ical", help="Print schedules and reminders as iCalendar.")] = False,
+    due: Annotated[bool, typer.Option("--due", help="Only reminders that are due.")] = False,
+    deliver: Annotated[bool, typer.Option("--deliver", help="Mark the printed reminders as delivered.")] = False,
+    ical: Annotated[
+        bool, typer.Option("--ical", help="Print schedules and reminders as iCalendar; needs --user.")
+    ] = False,
     space: Space = DEFAULT_SPACE,
     as_json: AsJson = False,
 ) -> None:
-    """List reminders that were not delivered yet, soonest first; or everything with a time, as iCalendar.
+    """Print undelivered reminders, soonest first; or everything with a time, as iCalendar.
 
     Example:
         aforesaid reminders --user ann
@@ -197,7 +223,7 @@ def reminders(
     """
     must_exist(store)
     if ical and user is None:
-        raise InvalidInput("a calendar is somebody's: name the user with --user")
+        raise InvalidInput("--ical needs a user: pass --user")
     with aforesaid.open(store) as memory:
         memory.upkeep()
         if user is None:
@@ -221,7 +247,7 @@ def reminders(
 
 
 def memory_line(memory: MemoryRecord) -> Text:
-    """Show a memory on a line: its number, category, importance, text, and why it is not active."""
+    """Format a memory as a line: id, category, text, importance, and why it is not active."""
     state = "" if memory.state == "active" else f"  ({memory.state}{': ' + memory.reason if memory.reason else ''})"
     times = "" if memory.times == 1 else f"  ×{memory.times}"
     return Text.assemble(

@@ -1,4 +1,4 @@
-"""Commands on one user's log."""
+"""Commands that store and read messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ import typer
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Session, Space, Store, Thread, User, Within, moment, must_exist
-from aforesaid.cli.show import complain, explained, harmless, hit_line, message_line, print_json, progress_bar, say
+from aforesaid.cli.options import (
+    ME,
+    AsJson,
+    Session,
+    Space,
+    Store,
+    Thread,
+    User,
+    Within,
+    announce_new_folder,
+    moment,
+    must_exist,
+)
+from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, progress_bar, say
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import HitKind, Role
 from aforesaid.domain.words import Within as WithinWord
@@ -21,63 +33,75 @@ _STDIN = "-"
 
 
 def add(
-    text: Annotated[str, typer.Argument(help="What was said; - reads it from standard input.")],
+    text: Annotated[str, typer.Argument(help="The text; - reads it from standard input.")],
     store: Store = None,
     user: User = ME,
-    role: Annotated[str, typer.Option("--role", "-r", help="user, assistant, system or tool.")] = "user",
+    role: Annotated[str, typer.Option("--role", "-r", help="Who speaks: user, assistant, system or tool.")] = "user",
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     session: Session = None,
     at: Annotated[
-        str | None, typer.Option("--at", help="When it was said, e.g. 2026-03-01T09:30. Default: now.")
+        str | None, typer.Option("--at", help="When it was said. Default: now. Example: 2026-03-01T09:30")
     ] = None,
     message_id: Annotated[
-        str | None, typer.Option("--id", help="The platform's id; a repeated id is stored once.")
+        str | None,
+        typer.Option("--id", help="The platform's message id: the same id is stored once. Default: a new id."),
     ] = None,
     author: Annotated[
-        str | None, typer.Option("--author", help="Who said it, if not the user or the assistant.")
+        str | None,
+        typer.Option("--author", help="The author's id. Default: the user, or the assistant, by role. Example: bob"),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="The name that the author showed.")] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="The author's display name. Default: none. Example: --name Ann")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Store a message for good.
+    """Store a message.
 
-    It is on the disk when the command ends. Example:
+    It is on disk when the command returns. Example:
 
         aforesaid add "I moved to Berlin last week." --user ann
     """
+    announce_new_folder(store)
     said = _read_standard_input() if text == _STDIN else text
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
         receipt = handle.add(cast("Role", role), said, at=moment(at), id=message_id, author=author, name=name)
     message = receipt.message
     if receipt.notices and not receipt.durable:
-        # It was only in the memory of this process, which ends now.
-        raise StoreError("the message could not be stored; nothing was kept. Look at: aforesaid status")
+        # The message is only in the memory of this process, which ends now.
+        raise StoreError("the message could not be stored and is lost with this process; run: aforesaid status")
     for notice in receipt.notices:
         complain(notice)
     if as_json:
         print_json({"message": message, "durable": receipt.durable, "duplicate": receipt.duplicate})
         return
-    done = "was stored before as" if receipt.duplicate else "stored as" if receipt.durable else "kept in memory only as"
+    done = "already stored as" if receipt.duplicate else "stored as" if receipt.durable else "kept in memory only as"
     say(f"{done} {harmless(message.id)} in {harmless(message.thread)}, session {harmless(message.session)}")
 
 
 def history(
     store: Store = None,
     user: User = ME,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many messages, the newest.")] = 50,
-    before: Annotated[str | None, typer.Option("--before", help="Only messages before the one with this id.")] = None,
-    archived: Annotated[bool, typer.Option(help="Also those that a summary stands for.")] = True,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="Maximum number of messages, newest first chosen. Example: -n 20")
+    ] = 50,
+    before: Annotated[
+        str | None,
+        typer.Option("--before", help="Only messages before the one with this id. Default: up to the newest."),
+    ] = None,
+    archived: Annotated[
+        bool, typer.Option(help="Include archived messages, which a summary replaces in contexts.")
+    ] = True,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     session: Session = None,
     within: Within = "user",
     as_json: AsJson = False,
 ) -> None:
-    """Show what was said, oldest first.
+    """Print messages, oldest first.
 
-    To read on, pass the id of the first message as --before. Example:
+    To page back, pass the id of the first message as --before. Example:
 
         aforesaid history --user ann --limit 20
     """
@@ -88,35 +112,41 @@ def history(
     if as_json:
         print_json(messages)
     elif not messages:
-        say(f"nothing is stored for {harmless(user)} here")
+        say(f"there are no messages for {harmless(user)}")
     for message in () if as_json else messages:
         say(message_line(message))
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="Words to look for. Anything can be typed; there is no query language.")],
+    query: Annotated[str, typer.Argument(help="The question or words to search for. There is no query syntax.")],
     store: Store = None,
     user: User = ME,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many hits at most.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Maximum number of hits. Example: -n 5")] = 10,
     space: Space = DEFAULT_SPACE,
     thread: Thread = None,
     session: Session = None,
     within: Within = "user",
     at: Annotated[
-        str | None, typer.Option("--at", help="When the question is asked, for what 'last May' means.")
+        str | None,
+        typer.Option("--at", help="The time of the question, to resolve 'last May'. Default: now. Example: 2026-03-01"),
     ] = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
-            "--kind", help="message, summary, memory or session; several times for several. [all but session]"
+            "--kind",
+            help="What to find: message, summary, memory or session; repeatable. Default: all but session.",
         ),
     ] = None,
-    around: Annotated[int, typer.Option("--around", help="So many messages around each hit.")] = 0,
-    arms: Annotated[str, typer.Option("--arms", help="all, keyword (words alone, fast) or dense (meaning).")] = "all",
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
+    around: Annotated[
+        int, typer.Option("--around", help="Neighbouring messages to print with each hit. Example: --around 3")
+    ] = 0,
+    arms: Annotated[
+        str, typer.Option("--arms", help="How to search: keyword (words only, fast), dense (meaning only) or all.")
+    ] = "all",
+    explain: Annotated[bool, typer.Option("--explain", help="Print why each hit was found.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages, summaries and memories by their words and their meaning, best match first.
+    """Search messages, summaries and memories by words and meaning, best match first.
 
     Example:
         aforesaid search "berlin flat" --user ann
@@ -151,4 +181,4 @@ def _read_standard_input() -> str:
     try:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"standard input is not UTF-8 (byte {error.start})") from None
+        raise InvalidInput(f"standard input is not UTF-8: invalid byte at position {error.start}") from None

@@ -1,4 +1,4 @@
-"""The log of commands that run until they are stopped."""
+"""Logging for commands that run until they are stopped."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typer
 
 from aforesaid.errors import InvalidInput
 
-LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error.")]
+LogLevel = Annotated[
+    str, typer.Option("--log-level", help="The least severe level to print: debug, info, warning or error.")
+]
 _LEVELS: Final = ("debug", "info", "warning", "error")
 
 
 def write_log(level: str) -> None:
-    """Write what happens to standard error, without secrets, from a level on."""
-    from aforesaid.models.redact import SecretFilter  # noqa: PLC0415 - only what runs long writes a log
+    """Write log records of this level and above to standard error, with secrets removed."""
+    from aforesaid.models.redact import SecretFilter  # noqa: PLC0415 - only long-running commands write a log
 
     if level not in _LEVELS:
         raise InvalidInput(f"unknown log level {level!r}; use one of {', '.join(_LEVELS)}")

@@ -1,4 +1,4 @@
-"""Printing for people and for scripts."""
+"""Output for people and for scripts."""
 
 from __future__ import annotations
 
@@ -20,50 +20,55 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.store import Progress as ProgressCall
 
-_KEPT: Final = "\n\t"
+_ALLOWED_CONTROLS: Final = "\n\t"
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        # Whoever read the output has seen enough: that is no failure.
+        # The reader closed the pipe, as `head` does: not a failure.
         sys.stdout = None
         raise SystemExit(0)
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console on what standard output or error is now. Nothing in a text is taken as markup."""
+    """Return a console on the current standard output or error. Text is never interpreted as markup."""
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def say(*parts: str | Text | Table) -> None:
-    """Print a line for a person."""
+    """Print a line to standard output."""
     console().print(*parts, sep="")
 
 
 def draw(what: RenderableType) -> None:
-    """Print something that fits itself into the width of the terminal."""
+    """Print something that wraps itself to the terminal's width."""
     console().print(what, soft_wrap=False)
 
 
+def inform(text: str) -> None:
+    """Print a note to standard error, so that scripts do not read it as output."""
+    console(stderr=True).print(harmless(text))
+
+
 def complain(text: str) -> None:
-    """Print an error where scripts do not read it as output."""
+    """Print an error to standard error."""
     console(stderr=True).print(Text.assemble(("aforesaid: ", "bold red"), harmless(text)))
 
 
 def harmless(text: str) -> str:
-    """Return a text in which control characters can be seen, and cannot steer the terminal."""
+    """Return the text with control characters made visible, so that they cannot control the terminal."""
     if text.isprintable():
         return text
     return "".join(
         character
-        if character in _KEPT or unicodedata.category(character) not in {"Cc", "Cf"}
+        if character in _ALLOWED_CONTROLS or unicodedata.category(character) not in {"Cc", "Cf"}
         else f"<U+{ord(character):04X}>"
         for character in text
     )
 
 
 def local_time(at: datetime) -> str:
-    """Show a moment in the time zone of this machine."""
+    """Format a time in this machine's time zone."""
     try:
         return at.astimezone().strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError):  # the first and the last day of the calendar
@@ -71,7 +76,7 @@ def local_time(at: datetime) -> str:
 
 
 def message_line(message: Message) -> Text:
-    """Show a message on a line: when, who, what."""
+    """Format a message as a line: time, author, text."""
     when = local_time(message.at)
     who = harmless(message.name or message.author)
     style = "cyan" if message.role == "user" else "green"
@@ -81,7 +86,7 @@ def message_line(message: Message) -> Text:
 
 
 def hit_line(hit: Hit) -> Text:
-    """Show what was found on a line. Messages look as they do elsewhere."""
+    """Format a search hit as a line."""
     if hit.message is not None:
         line = message_line(hit.message)
         return line if hit.kind == "message" else Text.assemble((f"session {harmless(hit.id)}  ", "magenta"), line)
@@ -91,7 +96,7 @@ def hit_line(hit: Hit) -> Text:
 
 
 def explained(hit: Hit) -> Table:
-    """Show why something was found: what each feature added, most first."""
+    """Return a table of what each feature added to a hit's score, largest first."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(style="dim")
@@ -106,12 +111,12 @@ def explained(hit: Hit) -> Table:
 
 
 def print_json(value: object) -> None:
-    """Print a value of the domain as JSON."""
+    """Print a value as JSON."""
     sys.stdout.write(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
-    """Turn a value of the domain into what JSON knows."""
+    """Convert a value to types that JSON has."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, date):
@@ -129,7 +134,7 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is given
 
 @contextmanager
 def progress_bar(label: str, *, hidden: bool) -> Iterator[ProgressCall]:
-    """Show a bar on standard error while something long goes on. Scripts and pipes see nothing of it."""
+    """Show a progress bar on standard error, if that is a terminal."""
     bars = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
