@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, tzinfo
 from types import TracebackType
 from typing import Self
 
@@ -322,10 +322,15 @@ class SyncUserMemory:
         importance: int = ...,
         tags: Sequence[str] = (),
         priority: int = ...,
-        when: datetime | None = None,
+        when: datetime | str | None = None,
         expires: datetime | None = None,
+        source: Message | None = None,
     ) -> MemoryRecord:
-        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
+        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts.
+
+        `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
+        user's message that asked for it.
+        """
 
     def edit_memory(
         self,
@@ -336,11 +341,13 @@ class SyncUserMemory:
         importance: int | None = None,
         tags: Sequence[str] | None = None,
         priority: int | None = None,
+        when: datetime | str | None = None,
         expires: datetime | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
         """Correct a memory. What is not given stays as it is; what it was before is kept.
 
+        `when` moves it, and is read as for `note`. A new text that names another time moves it as well.
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
         """
 
@@ -373,6 +380,9 @@ class SyncUserMemory:
 
         Those without a time stand last, and are never due.
         """
+
+    def time_zone(self) -> tzinfo:
+        """Return the user's time zone: their setting `time_zone`, else the one of their space or of the profile."""
 
     def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
         """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.

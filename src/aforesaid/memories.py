@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from aforesaid.domain import checks
 from aforesaid.domain.memory import (
@@ -15,6 +15,7 @@ from aforesaid.domain.memory import (
     in_state,
 )
 from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, NotFound
@@ -141,13 +142,17 @@ class UserMemories(Handle):
         importance: int = USUAL_IMPORTANCE,
         tags: Sequence[str] = (),
         priority: int = USUAL_PRIORITY,
-        when: datetime | None = None,
+        when: datetime | str | None = None,
         expires: datetime | None = None,
+        source: Message | None = None,
     ) -> MemoryRecord:
-        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts."""
-        for moment, what in ((when, "when"), (expires, "expires")):
-            if moment is not None:
-                checks.microseconds(moment, what)
+        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts.
+
+        `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
+        user's message that asked for it.
+        """
+        if expires is not None:
+            checks.microseconds(expires, "expires")
         return await self._knowledge.curator.note(
             self.scope,
             category,
@@ -155,8 +160,9 @@ class UserMemories(Handle):
             importance=importance,
             tags=tuple(tags or ()),
             priority=priority,
-            when=when,
+            when=_when(when),
             expires=expires,
+            sources=() if source is None else (source.seq,),
             actor=self._who,
         )
 
@@ -170,11 +176,13 @@ class UserMemories(Handle):
         importance: int | None = None,
         tags: Sequence[str] | None = None,
         priority: int | None = None,
+        when: datetime | str | None = None,
         expires: datetime | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
         """Correct a memory. What is not given stays as it is; what it was before is kept.
 
+        `when` moves it, and is read as for `note`. A new text that names another time moves it as well.
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
         """
         return await self._knowledge.curator.edit(
@@ -187,6 +195,7 @@ class UserMemories(Handle):
             importance=importance,
             tags=None if tags is None else tuple(tags),
             priority=priority,
+            when=_when(when),
             expires_at=expires,
         )
 
@@ -253,6 +262,13 @@ class UserMemories(Handle):
             found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
         return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
 
+    @timed("time_zone")
+    async def time_zone(self) -> tzinfo:
+        """Return the user's time zone: their setting `time_zone`, else the one of their space or of the profile."""
+        from aforesaid.facts import zone_of  # noqa: PLC0415 - as all of the rules
+
+        return await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
+
     @timed("claim")
     async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
         """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
@@ -277,6 +293,19 @@ class UserMemories(Handle):
         """Return one memory of the user, in whatever state it is."""
         await self._noted("memory.read", f"memory {memory}")
         return await self._knowledge.store.memory(self.scope, _number(memory))
+
+
+def _when(value: object) -> datetime | str | None:
+    """Check when something happens: a moment, with or without a time zone, or words."""
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            checks.microseconds(value, "when")
+        return value
+    if not isinstance(value, str):
+        raise InvalidInput(f"when must be a datetime or words such as 'tomorrow at 9', not {type(value).__name__}")
+    return checks.query_text(value)
 
 
 def _number(memory: object) -> int:

@@ -11,7 +11,7 @@ from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import Found, Spoken, When, extract, find_times
+from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time
 
 if TYPE_CHECKING:
     from aforesaid.models.prompts.shapes import Extracted
@@ -20,7 +20,8 @@ RULES: Final = "rules/1"
 """The version of the extractor that needs no model."""
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
-_DATED: Final = frozenset({"schedule", "task", "reminder"})
+DATED: Final = frozenset({"schedule", "task", "reminder"})
+"""Categories whose memories happen at a time, which is ahead when they are written down."""
 _DATE_ALONE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -126,12 +127,18 @@ def _read_when(when: str | None, text: str, said: datetime, category: Category) 
         except (ValueError, OverflowError):
             # The model wrote something that is no time: the text may still name one.
             pass
-    return event_in(text, said, ahead=category in _DATED)
+    return event_in(text, said, category)
 
 
-def event_in(text: str, said: datetime, *, ahead: bool) -> Event | None:
-    """Return the first time that a text names, seen from when it was said."""
-    found = find_times(text, said, "future" if ahead else "nearest")
+def event_in(text: str, said: datetime, category: Category) -> Event | None:
+    """Return the first time that a text of a category names, relative to when it was said.
+
+    A reminder is a request: parts of a day and bare hours ("at 7") are read, and always lie ahead where they can.
+    """
+    if category == "reminder":
+        requested = read_requested_time(text, said)
+        return None if requested is None else _event(requested.when)
+    found = find_times(text, said, "future" if category in DATED else "nearest")
     return _event(found[0]) if found else None
 
 

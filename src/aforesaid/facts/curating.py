@@ -1,10 +1,10 @@
-"""Work on single memories by hand: writing them down, correcting, putting away and bringing back, approving."""
+"""Changes to single memories by hand: write down, correct, deactivate, reactivate, approve."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
@@ -13,11 +13,12 @@ from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput, SourcesChanged
-from aforesaid.facts.candidate import event_in
+from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
 from aforesaid.facts.settle import REJECTED
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
+from aforesaid.models.offline import read_requested_time
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
 
@@ -43,17 +44,20 @@ class Curator:
         importance: int,
         tags: Sequence[str],
         priority: int,
-        when: datetime | None,
+        when: datetime | str | None,
         expires: datetime | None,
+        sources: Sequence[int] = (),
         actor: str,
     ) -> MemoryRecord:
         """Write a memory down. Without `when`, a schedule, a task or a reminder happens when its text says."""
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
-        event = None if when is None else Event(when, min(when, _LATEST - _HOUR) + _HOUR, timed=True)
-        if event is None and category in {"schedule", "task", "reminder"}:
-            event = event_in(text, at.astimezone(zone), ahead=True)
+        event = None if when is None else _event_at(when, at.astimezone(zone), category)
+        if event is None and category in DATED:
+            event = event_in(text, at.astimezone(zone), category)
         times = timing(category, at, event, self._profile.keep_days, zone)
+        if when is None and times.remind_at is not None:
+            _refuse_the_past(times.remind_at, at.astimezone(zone))
         user = person_called(scope.user, None)
         draft = MemoryDraft(
             scope,
@@ -61,6 +65,7 @@ class Curator:
             text,
             importance=importance,
             tags=tuple(tags),
+            sources=tuple(sources),
             priority=priority,
             subject=subject_of(text, user, user) if category in {"fact", "preference"} else None,
             event=event,
@@ -71,14 +76,31 @@ class Curator:
         return (await self._store.apply([AddMemory(draft, actor)])).memory
 
     async def edit(
-        self, scope: Scope, memory: int, actor: str, *, revision: int | None = None, **values: object
+        self,
+        scope: Scope,
+        memory: int,
+        actor: str,
+        *,
+        revision: int | None = None,
+        when: datetime | str | None = None,
+        **values: object,
     ) -> MemoryRecord:
-        """Correct a memory. Values that are None stay as they are."""
+        """Correct a memory. Values that are None stay as they are.
+
+        `when` moves it. Without `when`, a new text moves it if it names another time than the old text.
+        """
         before = await self._expected(scope, memory, revision)
         given = {key: value for key, value in values.items() if value is not None}
-        if not given:
-            raise InvalidInput("nothing to change was given; name at least one of text, category, importance, tags, …")
+        if not given and when is None:
+            raise InvalidInput(
+                "nothing to change was given; pass at least one of text, category, importance, tags, priority, when, "
+                "expires"
+            )
         after = replace(before, **given)  # type: ignore[arg-type] # checked by ChangeMemory
+        zone = await zone_of(self._store, self._profile, scope)
+        event = _moved(before, after, when, moment(now()).astimezone(zone))
+        if event is not None:
+            after = self._at(after, event, zone, keep_expiry="expires_at" in given)
         if "text" in given:
             user = person_called(scope.user, None)
             after = replace(after, subject=subject_of(after.text, user, user) if before.subject is not None else None)
@@ -165,6 +187,16 @@ class Curator:
             return False
         return True
 
+    def _at(self, memory: MemoryRecord, event: Event, zone: tzinfo, *, keep_expiry: bool) -> MemoryRecord:
+        """Return a memory that happens at another time. A reminder that was delivered waits again."""
+        times = timing(memory.category, moment(now()), event, self._profile.keep_days, zone)
+        moved = replace(memory, event=event, remind_at=times.remind_at)
+        if not keep_expiry:
+            moved = replace(moved, expires_at=times.expires_at)
+        if memory.delivered_at is not None and times.remind_at is not None:
+            moved = replace(_active(moved), delivered_at=None)
+        return moved
+
     async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
         found = await self._store.memory(scope, memory)
         if found.remind_at is None:
@@ -194,6 +226,46 @@ def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
     while first and versions[first - 1].action == CLAIM:
         first -= 1
     return versions[first:]
+
+
+def _event_at(when: datetime | str, said: datetime, category: Category) -> Event:
+    """Return the hour that begins at a moment. Without a time zone it is in the user's; words are read as in a chat."""
+    if isinstance(when, str):
+        requested = read_requested_time(when, said)
+        if requested is None:
+            raise InvalidInput(
+                f"no time can be read in {when[:100]!r}; write one like 'tomorrow at 9' or '2026-12-03 10:00'"
+            )
+        event = Event(*requested.when)
+        if category == "reminder":
+            _refuse_the_past(event.start if event.timed else event.end, said)
+        return event
+    start = when.replace(tzinfo=said.tzinfo) if when.tzinfo is None else when
+    return Event(start, min(start, _LATEST - _HOUR) + _HOUR, timed=True)
+
+
+def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | None, said: datetime) -> Event | None:
+    """Return the new time of an edited memory; None where it keeps the one it has."""
+    if when is not None:
+        return _event_at(when, said, after.category)
+    if after.category not in DATED or after.text == before.text:
+        return None
+    # "Tomorrow" in a text that is corrected days later still means the day after it was written.
+    then = before.created_at.astimezone(said.tzinfo)
+    if event_in(after.text, then, after.category) == event_in(before.text, then, after.category):
+        return None
+    event = event_in(after.text, said, after.category)
+    if event is not None and after.category == "reminder":
+        _refuse_the_past(event.start if event.timed else event.end, said)
+    return event
+
+
+def _refuse_the_past(at: datetime, said: datetime) -> None:
+    if at.timestamp() <= said.timestamp():
+        local = at.astimezone(said.tzinfo)
+        raise InvalidInput(
+            f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come"
+        )
 
 
 def _waits(reminder: MemoryRecord) -> bool:

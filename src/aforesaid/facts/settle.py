@@ -9,11 +9,11 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Final
 
-from aforesaid.domain.memory import FORGOTTEN, MemoryDraft, MemoryRecord, Tombstone
+from aforesaid.domain.memory import BY_HAND, FORGOTTEN, MemoryDraft, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.facts.candidate import Candidate
+from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.people import Person
 from aforesaid.facts.screen import screen
 from aforesaid.facts.statement import contradicts, says_the_same, single, statement
@@ -141,6 +141,9 @@ def _planned_before(draft: MemoryDraft, now: Situation, plan: Plan) -> bool:
 def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan: Plan) -> bool:
     """Count what is known already. Tell whether there is nothing more to do."""
     for memory in now.known:
+        if _was_carried_out(draft, memory):
+            plan.dropped["known"] += 1
+            return True
         if not _same(draft, memory, now):
             continue
         if memory.state in {"active", "quarantined"}:
@@ -151,6 +154,12 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan
             plan.dropped["put away"] += 1
             return True
     return False
+
+
+def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:
+    """Tell whether a draft comes from a message that already led to a reminder, as when a bot was asked for one."""
+    dated = draft.category in DATED and memory.category == "reminder" and memory.extractor == BY_HAND
+    return dated and not set(draft.sources).isdisjoint(memory.sources)
 
 
 def _was_put_away_later(said: datetime, memory: MemoryRecord) -> bool:

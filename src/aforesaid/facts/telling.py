@@ -19,7 +19,7 @@ from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Supe
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
 from aforesaid.errors import ModelError, SourcesChanged
-from aforesaid.facts.candidate import event_in
+from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, people_in, person_called, subject_of
 from aforesaid.facts.screen import matches
 from aforesaid.facts.statement import contradicts, says_the_same
@@ -181,9 +181,7 @@ class Teller:
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
         category, importance = _kind_of(words, person)
-        event = (
-            event_in(words, at.astimezone(zone), ahead=True) if category in {"schedule", "task", "reminder"} else None
-        )
+        event = event_in(words, at.astimezone(zone), category) if category in DATED else None
         times = timing(category, at, event, self._profile.keep_days, zone)
         text = merge_fact("", words, person.name) or words
         return MemoryDraft(

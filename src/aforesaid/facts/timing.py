@@ -8,9 +8,11 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.memory import Event
 from aforesaid.domain.words import Category
+from aforesaid.models.offline import in_an_hour
 
 _MORNING: Final = time(9)
-"""Somebody who wants to be reminded on a day is reminded then."""
+"""When a reminder for a day rings, where no time of day was named."""
+_DAY: Final = timedelta(days=1)
 
 
 class Timing(NamedTuple):
@@ -25,10 +27,10 @@ def timing(
 ) -> Timing:
     """Return the times of something that was said at a moment.
 
-    What has a number of days in `keep_days` is over so many days after its event, or after it was said where it has
-    none. A task without a date is never over by itself: nobody said until when it has to be done.
+    A memory expires `keep_days[category]` days after its event, or after it was said where it has none. A task without
+    a date never expires: nobody said until when it has to be done.
     """
-    remind = _reminder(event, zone) if category == "reminder" and event is not None else None
+    remind = _reminder(event, said.astimezone(zone)) if category == "reminder" and event is not None else None
     days = keep_days.get(category)
     if days is None or (category == "task" and event is None):
         return Timing(remind, None)
@@ -39,7 +41,16 @@ def timing(
     return Timing(remind, over)
 
 
-def _reminder(event: Event, zone: tzinfo) -> datetime:
+def _reminder(event: Event, said: datetime) -> datetime:
+    """Return when a reminder rings: at its time, or on the first morning of its days that is still to come.
+
+    For "today" that is an hour from now. Only a time that is over altogether gives a moment in the past.
+    """
     if event.timed:
         return event.start
-    return datetime.combine(event.start.astimezone(zone).date(), _MORNING, zone)
+    first, last = (each.astimezone(said.tzinfo).date() for each in (event.start, event.end - _DAY))
+    day = first if first > said.date() else min(max(first, said.date()), last)
+    morning = datetime.combine(day, _MORNING, said.tzinfo)
+    if morning.timestamp() > said.timestamp() or day < said.date():
+        return morning
+    return datetime.combine(day + _DAY, _MORNING, said.tzinfo) if day < last else in_an_hour(said)

@@ -8,12 +8,15 @@ from aforesaid.models.offline.spoken import Spoken, Summarised
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
 from aforesaid.models.offline.text.sentences import sentences as split_sentences
 from aforesaid.models.offline.times.find import When, find_times
+from aforesaid.models.offline.times.hours import in_an_hour
+from aforesaid.models.offline.times.request import RequestedTime, read_requested_time
 
 __all__ = [
     "ME",
     "Forgotten",
     "Found",
     "Measure",
+    "RequestedTime",
     "Routed",
     "Spoken",
     "Summarised",
@@ -22,7 +25,9 @@ __all__ = [
     "extract",
     "find_times",
     "forget_fact",
+    "in_an_hour",
     "merge_fact",
+    "read_requested_time",
     "roll",
     "route",
     "split_sentences",

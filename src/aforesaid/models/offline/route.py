@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from aforesaid.models.offline.asking import (
@@ -22,6 +21,7 @@ from aforesaid.models.offline.asking import (
     REMEMBER,
     SUFFIXED,
 )
+from aforesaid.models.offline.text.aligned import fold_aligned
 from aforesaid.store.terms import fold
 
 Action = Literal["remember", "forget", "recall", "none"]
@@ -56,8 +56,8 @@ def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("b
     what begins with one of them is about that person. What only might be a request is `none`.
     """
     plain = " ".join(text.replace("’", "'").split()).lstrip("¿¡")
-    body = plain[_begin(_aligned(plain), bots) :]
-    looked = _aligned(body)
+    body = plain[_begin(fold_aligned(plain), bots) :]
+    looked = fold_aligned(body)
     for pattern in RECALL:
         match = pattern.fullmatch(looked.rstrip(_ENDING))
         if match is not None:
@@ -81,19 +81,9 @@ def may_ask(text: str) -> bool:
     return HINTS.search(fold(text)) is not None
 
 
-def _aligned(text: str) -> str:
-    """Fold a text character by character, so that every place in it stays where it is."""
-    return "".join(map(_folded, text))
-
-
-@lru_cache(maxsize=65_536)
-def _folded(character: str) -> str:
-    return (fold(character) or character)[:1]
-
-
 def _begin(looked: str, bots: Collection[str]) -> int:
     """Return where a request begins, after the name of the bot and polite words."""
-    known = {_aligned(bot).lstrip("@") for bot in bots}
+    known = {fold_aligned(bot).lstrip("@") for bot in bots}
     address = _ADDRESS.match(looked)
     start = address.end() if address is not None and address["who"] in known else 0
     polite = POLITE.match(looked, start)
@@ -112,7 +102,7 @@ def _recall(match: re.Match[str], body: str) -> Routed:
 
 def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> Routed:
     rest = rest.lstrip(" ,:，：")
-    looked = _aligned(rest)
+    looked = fold_aligned(rest)
     about = ABOUT.match(looked)
     if about is not None:
         who = rest[about.start("who") : about.end("who")]
@@ -131,9 +121,9 @@ def _subject(content: str, names: Collection[str]) -> str | None:
     mention = _MENTION.match(content)
     if mention is not None:
         return mention["who"]
-    looked = _aligned(content)
+    looked = fold_aligned(content)
     for name in sorted(names, key=len, reverse=True):
-        if re.match(rf"{re.escape(_aligned(name))}(?!\w)", looked):
+        if re.match(rf"{re.escape(fold_aligned(name))}(?!\w)", looked):
             return name
     if MINE.match(looked):
         return ME

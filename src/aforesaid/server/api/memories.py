@@ -37,6 +37,11 @@ router = APIRouter(tags=["memories"])
 
 Importance = Annotated[int, Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE, examples=[8])]
 Priority = Annotated[int, Field(ge=1, le=5)]
+When = Annotated[str, Field(min_length=1, max_length=200, examples=["2026-12-03T10:00:00+01:00", "tomorrow at 9"])]
+_WHEN = (
+    "When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's "
+    "(`time_zone`). A reminder cannot lie in the past."
+)
 Content = Annotated[str, Field(min_length=1, examples=["Dentist on Monday at 9am"])]
 
 
@@ -51,9 +56,7 @@ class NewMemory(Body):
     importance: Importance = USUAL_IMPORTANCE
     tags: list[Identifier] = Field(default=[], max_length=100)
     priority: Priority = USUAL_PRIORITY
-    when: Moment | None = Field(
-        default=None, description="When it happens or reminds; without it, what the content says counts."
-    )
+    when: When | None = Field(default=None, description=f"{_WHEN} Without it, what the content says counts.")
     expires_at: Moment | None = None
 
 
@@ -65,6 +68,9 @@ class MemoryEdit(Body):
     importance: Importance | None = None
     tags: list[Identifier] | None = Field(default=None, max_length=100)
     priority: Priority | None = None
+    when: When | None = Field(
+        default=None, description=f"{_WHEN} Without it, new content that names another time moves the memory as well."
+    )
     expires_at: Moment | None = None
     active: bool | None = Field(default=None, description="False puts it away, true brings it back.")
 
@@ -178,6 +184,7 @@ async def edit_memory(
                 importance=edit.importance,
                 tags=edit.tags,
                 priority=edit.priority,
+                when=edit.when,
                 expires=edit.expires_at,
                 revision=revision,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Final
 
 from aforesaid.errors import InvalidInput
@@ -29,17 +28,6 @@ def number(value: str, what: str) -> float:
         return float(value.strip().replace(",", "."))
     except ValueError:
         raise InvalidInput(f"{what} must be a number, not {value!r}") from None
-
-
-def moment(value: str, what: str) -> datetime | None:
-    """Return what was chosen as a date and a time, in UTC; None where nothing was."""
-    if not value.strip():
-        return None
-    try:
-        found = datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise InvalidInput(f"{what} must be a date and a time such as 2026-03-01T09:00, not {value!r}") from None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
 def words(value: str) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ async def add(
         forms.text(text).strip(),
         importance=forms.whole(importance, "the importance"),
         tags=forms.words(tags),
-        when=forms.moment(when, "the time"),
+        when=when.strip() or None,
     )
     back = view.address("/person/memories", user=person.scope.user)
     return view.done("Remembered.", back, "part/memory.html", memory=memory, new=True)
@@ -202,10 +202,12 @@ async def delivered(chosen: Chosen, number: int) -> Response:
 async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     """Show one memory: as it is, or as a form to correct it."""
     memory, person = await _one(view, number)
+    form = {"when": await _when(person, memory), "zone": await person.time_zone()} if edit else {}
     if view.partly:
-        return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory)
+        return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, **form)
     history = await person.memory_history(number)
-    return view.page("memory.html", memory=memory, edit=edit, history=history, sources=await _sources(person, memory))
+    sources = await _sources(person, memory)
+    return view.page("memory.html", memory=memory, edit=edit, history=history, sources=sources, **form)
 
 
 @router.post("/memories/{number}")
@@ -216,15 +218,22 @@ async def correct(
     category: Annotated[str, Form()],
     importance: Annotated[str, Form()],
     tags: Annotated[str, Form()] = "",
+    when: Annotated[str, Form()] = "",
     revision: Annotated[str, Form()] = "",
 ) -> Response:
-    """Correct a memory. What somebody else changed since it was read is not overwritten."""
+    """Correct a memory. What somebody else changed since it was read is not overwritten.
+
+    A time that was left as it is does not count: then a new text may name another one.
+    """
+    before, person = await _one(chosen.view, number)
+    untouched = when.strip() in {"", await _when(person, before)}
     memory = await chosen.person.edit_memory(
         number,
         text=forms.text(text).strip(),
         category=cast("Category", category),
         importance=forms.whole(importance, "the importance"),
         tags=forms.words(tags),
+        when=None if untouched else when.strip(),
         revision=forms.whole(revision, "the revision") if revision else None,
     )
     return chosen.done("Corrected", memory)
@@ -242,6 +251,12 @@ async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
     memory = await view.memory.memory(number, space=view.space)
     return memory, view.person(memory.user)
+
+
+async def _when(person: UserMemory, memory: MemoryRecord) -> str:
+    """Return when a memory happens or reminds, in the person's time zone, as a form shows it."""
+    at = memory.remind_at or (memory.event.start if memory.event else None)
+    return "" if at is None else f"{at.astimezone(await person.time_zone()):%Y-%m-%d %H:%M}"
 
 
 async def _looked_for(

@@ -18,6 +18,7 @@ from aforesaid.models.offline.text.openers import without_opener
 from aforesaid.models.offline.text.sentences import is_question, length_in_words, sentences
 from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.models.offline.times.find import When, find_times
+from aforesaid.models.offline.times.request import read_requested_time
 from aforesaid.store.terms import fold, words_of
 
 _LONGEST: Final = 400
@@ -158,6 +159,9 @@ def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
     """Return the first time that a clause names, if it lies where the rule expects it."""
     if turn.at is None:
         return None
+    if rule.category == "reminder":
+        requested = read_requested_time(clause, turn.at)
+        return None if requested is None else requested.when
     for when in find_times(clause, turn.at, rule.towards, language):
         if rule.timed == "future" and when.end <= turn.at:
             continue

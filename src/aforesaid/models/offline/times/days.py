@@ -1,4 +1,4 @@
-"""Reckoning with days: what "next Monday", "last month" or "8 May" is, seen from a day."""
+"""Calendar arithmetic: the days that "next Monday", "last month" or "8 May" mean on a given day."""
 
 from __future__ import annotations
 
@@ -23,23 +23,26 @@ class Days(NamedTuple):
     length: timedelta = DAY
     any_year: bool = False
     """Whether the text left the year open ("in June", "on 8 May")."""
+    exact: date | None = None
+    """The day that lies exactly the named number of weeks, months or years away: for "in two weeks"."""
 
 
 def shifted(today: date, count: int, unit: str) -> Days | None:
-    """Return the day, week, month or year that lies so many of them ahead, or behind if negative."""
+    """Return the day, week, month or year that is `count` of them ahead, or behind if negative."""
     try:
         if unit == "day":
             return Days(today + count * DAY)
         if unit == "week":
-            return Days(today - today.weekday() * DAY + count * _WEEK, _WEEK)
+            return Days(today - today.weekday() * DAY + count * _WEEK, _WEEK, exact=today + count * _WEEK)
         if unit == "weekend":
             return Days(today + (_SATURDAY - today.weekday()) * DAY + count * _WEEK, 2 * DAY)
         if unit == "month":
             month = today.year * _MONTHS + today.month - 1 + count
-            return whole_month(month // _MONTHS, month % _MONTHS + 1)
-        return Days(
-            date(today.year + count, 1, 1), date(today.year + count, 12, 31) - date(today.year + count, 1, 1) + DAY
-        )
+            return _with_day(whole_month(month // _MONTHS, month % _MONTHS + 1), today.day)
+        year = today.year + count
+        exact = _with_day(whole_month(year, today.month), today.day)
+        length = date(year, 12, 31) - date(year, 1, 1) + DAY
+        return Days(date(year, 1, 1), length, exact=None if exact is None else exact.exact)
     except (OverflowError, ValueError):
         return None
 
@@ -106,6 +109,21 @@ def a_year_before(days: Days) -> Days | None:
     """Return the same days of the year before."""
     first = _date(days.first.year - 1, days.first.month, days.first.day)
     return None if first is None else days._replace(first=first)
+
+
+def next_day_of_month(today: date, day: int) -> Days | None:
+    """Return the next day with this number, today or later: for "on the 12th"."""
+    for count in range(_MONTHS):
+        month = today.year * _MONTHS + today.month - 1 + count
+        found = _date(month // _MONTHS, month % _MONTHS + 1, day)
+        if found is not None and found >= today:
+            return Days(found)
+    return None
+
+
+def _with_day(month: Days | None, day: int) -> Days | None:
+    """Set the exact day of a month; a 31st is the last day of a shorter month."""
+    return None if month is None else month._replace(exact=month.first + min(day - 1, month.length.days - 1) * DAY)
 
 
 def _date(year: int, month: int, day: int) -> date | None:

@@ -74,7 +74,8 @@ def _weekdays(names: str) -> Resolve:
 def _whole(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
     which = _WHICH[match["which"]]
     unit = "month" if match["unit"].endswith("月") else "year" if match["unit"] == "年" else "week"
-    return shifted(today, step(which), "weekend" if match["end"] else unit)
+    days = shifted(today, step(which), "weekend" if match["end"] else unit)
+    return None if days is None else days._replace(exact=None)
 
 
 _FULL: Final = re.compile(

@@ -1,4 +1,4 @@
-"""Dates and times of day in what somebody says, seen from when it is said. Rules only; what is open stays open."""
+"""Dates and times of day in a text, relative to when it was said. Rules only; what stays ambiguous is not read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,26 @@ import re
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
+from aforesaid.models.offline.text.aligned import fold_aligned
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.times.days import DAY, Days, Direction
 from aforesaid.models.offline.times.eastern import EAST_ASIAN, east_asian_number
+from aforesaid.models.offline.times.hours import (
+    NamedPart,
+    PartOfDay,
+    clock_of,
+    likely,
+    next_one,
+    on,
+    open_hours,
+    parts_of_day,
+    within,
+)
 from aforesaid.models.offline.times.moments import short_while
-from aforesaid.models.offline.times.western import western
+from aforesaid.models.offline.times.western import REQUESTED, Rules, western
 from aforesaid.models.offline.times.words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK
-from aforesaid.store.terms import fold
 
 _HOUR: Final = timedelta(hours=1)
 _NOON: Final = 12
@@ -23,6 +35,9 @@ _HALF_AN_HOUR: Final = 30
 _UNREAD: Final = "\0"
 _HALVES: Final = frozenset({"am", "a.m", "pm", "p.m"})
 _EAST_ASIAN: Final = frozenset({"chinese", "japanese"})
+
+Span = tuple[int, int]
+"""The places of a text at which something begins and ends."""
 
 
 class When(NamedTuple):
@@ -34,11 +49,30 @@ class When(NamedTuple):
     """Whether the time of day was said."""
 
 
+class Named(NamedTuple):
+    """A time that a text names."""
+
+    when: When
+    spans: tuple[Span, ...]
+    """Where the text names it."""
+    assumed: bool = False
+    """Whether the half of the day is an assumption, as of "tomorrow at 7"."""
+
+
 class PlacedDays(NamedTuple):
     """Days, and where in the text they are named."""
 
-    place: int
+    start: int
+    end: int
     days: Days
+
+
+class _Clock(NamedTuple):
+    start: int
+    end: int
+    clock: time
+    open: bool
+    """Whether it leaves the half of the day open."""
 
 
 def find_times(text: str, said: datetime, towards: Direction = "nearest", language: str | None = None) -> list[When]:
@@ -46,47 +80,90 @@ def find_times(text: str, said: datetime, towards: Direction = "nearest", langua
 
     `said` is when it was said, in the time zone whose days count. `towards` decides what leaves it open: a weekday, or
     a day of a month without a year. A time of day belongs to the day that is named last before it, else to the first.
-    Dates like 05/08/2026 and times like "at 7", which can be read in two ways, are not read.
+    Dates like 05/08/2026, which can be read in two ways, are not read; a bare hour ("at 7") is read only with a day
+    that is ahead.
     """
     language = language or guess_language(text)
-    folded = fold(text).replace("’", "'")
+    return [named.when for named in read_times(fold_aligned(normalize("NFC", text)), said, towards, language)]
+
+
+def read_times(
+    folded: str, said: datetime, towards: Direction, language: str, *, requested: bool = False
+) -> list[Named]:
+    """Return the times that a folded text names, and where.
+
+    `requested`: somebody asks for something at that time. Then parts of a day and bare hours without a day are read
+    too, and "in two weeks" is a day.
+    """
     soon = short_while(folded, said)
     if soon is not None:
-        return [When(soon, soon + _HOUR, timed=True)]
-    named, rest = find_days(folded, said.date(), towards, language)
-    clocks = _clocks(rest, language)
+        return [Named(_hour_from(soon.at), ((soon.start, soon.end),))]
+    named, rest = find_days(folded, said.date(), towards, language, REQUESTED if requested else ())
+    if requested and not named and _UNREAD in rest:
+        # A date is written that cannot be read, such as 05/08 or 30 February: its hour alone would be another day's.
+        return []
+    clocks = _clocks(rest, language, bare=towards == "future")
+    parts = parts_of_day(folded, language) if requested else []
     if not named:
-        return [_at(said, said.date(), clock) for _, clock in clocks[:1]]
+        return _without_a_day(said, clocks, parts, requested=requested)
     found = []
-    for number, (place, days) in enumerate(named):
-        following = named[number + 1].place if number + 1 < len(named) else len(folded) + 1
-        mine = [clock for where, clock in clocks if where < following and (where > place or number == 0)]
-        found.append(_at(said, days.first, mine[0]) if mine and days.length == DAY else _whole(said, days))
+    for number, placed in enumerate(named):
+        following = named[number + 1].start if number + 1 < len(named) else len(folded) + 1
+        here = range(0 if number == 0 else placed.start, following)
+        mine = next((clock for clock in clocks if clock.start in here), None)
+        part = next((part for part in parts if part.start in here), None)
+        days = placed.days
+        if requested and days.exact is not None:
+            days = Days(days.exact)
+        spans: list[Span] = [(placed.start, placed.end), *([part[:2]] if part else [])]
+        if days.length != DAY or (mine is None and part is None):
+            found.append(Named(_whole(said, days), tuple(spans)))
+        elif mine is None and part is not None:
+            found.append(Named(_hour_from(within(part.part, days.first, said)), tuple(spans)))
+        elif mine is not None:
+            when, assumed = _at(said, days.first, mine, None if part is None else part.part)
+            found.append(Named(when, (*spans, (mine.start, mine.end)), assumed))
     return found
 
 
-def find_days(text: str, today: date, towards: Direction, language: str) -> tuple[list[PlacedDays], str]:
+def find_days(
+    text: str, today: date, towards: Direction, language: str, more: Rules = ()
+) -> tuple[list[PlacedDays], str]:
     """Return the days that a folded text names, in its order, and the text with what was read blanked out.
 
-    The surest patterns come first, and no part of the text is read twice.
+    The surest patterns come first, then `more`; no part of the text is read twice.
     """
     found: list[PlacedDays] = []
-    for pattern, resolve in EAST_ASIAN if language in _EAST_ASIAN else western(language):
+    for pattern, resolve in (*(EAST_ASIAN if language in _EAST_ASIAN else western(language)), *more):
         for match in pattern.finditer(text):
             days = resolve(match, today, towards)
             if days is not None:
-                found.append(PlacedDays(match.start(), days))
+                found.append(PlacedDays(match.start(), match.end(), days))
+            elif more and not any(character.isdecimal() for character in match[0]):
+                continue  # a word that is no date here, as "may"
             # A day that does not exist, such as 30 February, is not read as something else either.
             text = text[: match.start()] + _UNREAD * len(match[0]) + text[match.end() :]
     return sorted(found), text
 
 
-def _clocks(text: str, language: str) -> list[tuple[int, time]]:
+def _clocks(text: str, language: str, *, bare: bool) -> list[_Clock]:
+    """Return the times of day that a text names, in order; with `bare`, hours such as "at 7" too."""
     patterns: Iterable[re.Pattern[str]] = [EAST_ASIAN_CLOCK]
     if language not in _EAST_ASIAN:
         patterns = map(re.compile, CALENDARS.get(language, CALENDARS["english"]).clock)
-    found = ((match.start(), _clock(match.groupdict())) for pattern in patterns for match in pattern.finditer(text))
-    return sorted((place, clock) for place, clock in found if clock is not None)
+    found = [
+        _Clock(match.start(), match.end(), clock, open=False)
+        for pattern in patterns
+        for match in pattern.finditer(text)
+        if (clock := _clock(match.groupdict())) is not None
+    ]
+    for hour in open_hours(text, language) if bare else ():
+        if any(hour.start < clock.end and hour.end > clock.start for clock in found):
+            continue
+        clock = clock_of(hour, language, east_asian_number(hour.groups.get("h") or "0"))
+        if clock is not None:
+            found.append(_Clock(hour.start, hour.end, clock, open=True))
+    return sorted(found)
 
 
 def _clock(groups: dict[str, str | None]) -> time | None:
@@ -105,8 +182,45 @@ def _clock(groups: dict[str, str | None]) -> time | None:
     return time(hour, minute) if hour <= _LAST_HOUR and minute <= _LAST_MINUTE else None
 
 
-def _at(said: datetime, day: date, clock: time) -> When:
-    start = datetime.combine(day, clock, said.tzinfo)
+def _without_a_day(said: datetime, clocks: list[_Clock], parts: list[NamedPart], *, requested: bool) -> list[Named]:
+    """Return a time of day without a day: of today; if it is requested, the next time that it comes round."""
+    part = parts[0] if parts else None
+    if not requested:
+        return [Named(_at(said, said.date(), clock, None)[0], ()) for clock in clocks if not clock.open][:1]
+    if not clocks:
+        if part is None:
+            return []
+        at = within(part.part, said.date(), said)
+        if at.timestamp() <= said.timestamp():
+            at = within(part.part, said.date() + DAY, said)
+        return [Named(_hour_from(at), (part[:2],))]
+    clock = clocks[0]
+    spans: tuple[Span, ...] = ((clock.start, clock.end), *((part[:2],) if part else ()))
+    if clock.open and part is None:
+        next_time = next_one(clock.clock, said)
+        return [] if next_time is None else [Named(_hour_from(next_time), spans, clock.clock.hour <= _NOON)]
+    when, assumed = _at(said, said.date(), clock, None if part is None else part.part)
+    if when.start.timestamp() <= said.timestamp():
+        when, assumed = _at(said, said.date() + DAY, clock, None if part is None else part.part)
+    return [Named(when, spans, assumed)]
+
+
+def _at(said: datetime, day: date, clock: _Clock, part: PartOfDay | None) -> tuple[When, bool]:
+    """Return a time of a day, and whether the half of the day is an assumption."""
+    if not clock.open:
+        return _hour_from(on(day, clock.clock, said.tzinfo)), False
+    if day == said.date() and part is None and clock.clock.hour <= _NOON:
+        # "Today at 7" is the next one of both; when both are over, it stays in the past, where the caller sees it.
+        ahead = next_one(clock.clock, said)
+        if ahead is not None and ahead.date() == day:
+            return _hour_from(ahead), True
+    meant, later, assumed = likely(clock.clock, part)
+    if later and day < date.max:
+        day += DAY
+    return _hour_from(on(day, meant, said.tzinfo)), assumed
+
+
+def _hour_from(start: datetime) -> When:
     try:
         return When(start, start + _HOUR, timed=True)
     except OverflowError:  # the last hour of the calendar

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
 
 _WORDS: Final = {
     **dict.fromkeys(("a", "an", "one", "einer", "eine", "un", "una", "une", "um", "uma", "een", "", "一"), 1),
     **dict.fromkeys(("two", "zwei", "dos", "deux", "due", "dois", "duas", "twee", "два", "две", "两", "二"), 2),
     **dict.fromkeys(("three", "drei", "tres", "trois", "tre", "drie", "три", "三"), 3),
+    **dict.fromkeys(("four", "vier", "cuatro", "quatre", "quattro", "quatro", "четыре", "四"), 4),
+    **dict.fromkeys(("five", "funf", "cinco", "cinq", "cinque", "vijf", "пять", "五"), 5),
+    **dict.fromkeys(("fifteen", "funfzehn", "quince", "quinze", "quindici", "vijftien", "пятнадцать", "十五"), 15),
+    **dict.fromkeys(
+        ("thirty", "dreissig", "dreisig", "treinta", "trente", "trenta", "trinta", "dertig", "тридцать"), 30
+    ),
     **dict.fromkeys(("half an", "half a", "einer halben", "media", "une demi", "mezz'", "полчаса"), 0.5),
     **dict.fromkeys(("ten", "zehn", "diez", "dix", "dieci", "dez", "tien", "десять", "十"), 10),
     **dict.fromkeys(("twenty", "zwanzig", "veinte", "vingt", "venti", "vinte", "twintig", "двадцать", "二十"), 20),
@@ -22,12 +28,20 @@ _UNITS: Final = rf"(?:(?P<minutes>{_MINUTES})|(?P<hours>{_HOURS}))"
 _SPACED: Final = re.compile(rf"(?<!\w)(?:in|en|dans|tra|fra|em|daqui a|over|через) {_NUMBER} {_UNITS}(?!\w)")
 _ONE: Final = re.compile(r"(?<!\w)через (?P<number>)(?:(?P<minutes>минуту)|(?P<hours>час))(?!\w)")
 _UNSPACED: Final = re.compile(
-    r"(?P<number>\d{1,3}|[一二两三十]+)(?:个)?(?:(?P<minutes>分钟|分)|(?P<hours>小时|時間))(?:后|後|以后)"
+    r"(?P<number>\d{1,3}|[一二两三四五十]+)(?:个)?(?:(?P<minutes>分钟|分)|(?P<hours>小时|時間))(?:后|後|以后)"
 )
 _HOUR: Final = timedelta(hours=1)
 
 
-def short_while(folded: str, said: datetime) -> datetime | None:
+class Distance(NamedTuple):
+    """A moment that is named by its distance from now, and where."""
+
+    start: int
+    end: int
+    at: datetime
+
+
+def short_while(folded: str, said: datetime) -> Distance | None:
     """Return the moment that a folded text names by its distance from when it was said; None where it names none."""
     match = _SPACED.search(folded) or _ONE.search(folded) or _UNSPACED.search(folded)
     if match is None:
@@ -37,6 +51,8 @@ def short_while(folded: str, said: datetime) -> datetime | None:
     if count is None:
         return None
     try:
-        return said + count * (_HOUR / 60 if match["minutes"] else _HOUR)
+        # Counted in UTC: on the days when the clocks change, two hours later is not two hours further on the clock.
+        at = said.astimezone(UTC) + count * (_HOUR / 60 if match["minutes"] else _HOUR)
+        return Distance(match.start(), match.end(), at.astimezone(said.tzinfo))
     except OverflowError:
         return None

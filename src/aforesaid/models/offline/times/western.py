@@ -14,6 +14,7 @@ from aforesaid.models.offline.times.days import (
     Which,
     day_of_month,
     month_named,
+    next_day_of_month,
     shifted,
     step,
     weekday,
@@ -26,6 +27,7 @@ Rules = tuple[tuple[re.Pattern[str], Resolve], ...]
 _ISO: Final = re.compile(r"(?<![\d/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d/-])")
 _DOTTED: Final = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4})|(?!\d))")
 _OF: Final = r"(?:of |de |di |d')?"
+_MONTHS: Final = 12
 
 
 @cache
@@ -52,6 +54,29 @@ def western(language: str) -> Rules:
             _months(words),
         ),
     )
+
+
+def _numbered_day(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
+    return next_day_of_month(today, int(match["day"]))
+
+
+def _slashed(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    """Return the day of 25/12, 12/25/2026 or 5/5: of what can be read in one way only."""
+    first, second, year = int(match[1]), int(match[2]), int(match[3]) if match[3] else None
+    if first > _MONTHS or first == second:
+        return day_of_month(today, second, first, year, towards)
+    return day_of_month(today, first, second, year, towards) if second > _MONTHS else None
+
+
+REQUESTED: Final[Rules] = (
+    (re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?:/(\d{4}))?(?![\d/])"), _slashed),
+    (
+        re.compile(r"(?<!\w)(?:on|by) the (?P<day>\d{1,2})(?:st|nd|rd|th)(?! (?:floor|time|street|avenue))(?!\w)"),
+        _numbered_day,
+    ),
+    (re.compile(r"(?<!\w)am (?P<day>\d{1,2})\.(?! ?\d)"), _numbered_day),
+)
+"""Rules for requests alone: a statement such as "1/2 of them" names no day."""
 
 
 def _word(pattern: str) -> re.Pattern[str]:
@@ -116,7 +141,8 @@ def _weekday(match: re.Match[str], today: date, towards: Direction) -> Days | No
 
 
 def _unit(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    return shifted(today, step(_told(match)), _name_of_unit(match))
+    days = shifted(today, step(_told(match)), _name_of_unit(match))
+    return None if days is None else days._replace(exact=None)
 
 
 def _months(words: CalendarWords) -> Resolve:

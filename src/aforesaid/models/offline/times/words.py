@@ -109,7 +109,15 @@ CALENDARS: Final = {
         ambiguous=frozenset({"april", "mai", "august"}),
     ),
     "spanish": CalendarWords(
-        days={"anteayer": -2, "ayer": -1, "anoche": -1, "hoy": 0, "pasado manana": 2, r"(?<!la )manana": 1},
+        days={
+            "anteayer": -2,
+            "ayer": -1,
+            "anoche": -1,
+            "hoy": 0,
+            "esta (?:tarde|noche|manana)": 0,
+            "pasado manana": 2,
+            r"(?<!la )manana": 1,
+        },
         weekdays=("lunes", "martes", "miercoles", "jueves", "viernes", "sabado", "domingo"),
         months=("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre")
         + ("octubre", "noviembre", "diciembre"),
@@ -128,7 +136,14 @@ CALENDARS: Final = {
         ambiguous=frozenset({"abril", "mayo", "julio"}),
     ),
     "french": CalendarWords(
-        days={"avant-hier": -2, "hier": -1, "aujourd'hui": 0, "ce soir": 0, "apres-demain": 2, "demain": 1},
+        days={
+            "avant-hier": -2,
+            "hier": -1,
+            "aujourd'hui": 0,
+            "ce (?:soir|matin)|cet apres-midi": 0,
+            "apres-demain": 2,
+            "demain": 1,
+        },
         weekdays=("lundi", "mardi", "mercredi", "jeudi", "vendredi", "samedi", "dimanche"),
         months=("janvier", "fevrier", "mars", "avril", "mai", "juin", "juillet", "aout", "septembre")
         + ("octobre", "novembre", "decembre"),
@@ -150,7 +165,14 @@ CALENDARS: Final = {
         ambiguous=frozenset({"mars", "avril", "mai"}),
     ),
     "italian": CalendarWords(
-        days={"l'altro ieri": -2, "ieri": -1, "oggi": 0, "stasera": 0, "dopodomani": 2, "domani": 1},
+        days={
+            "l'altro ieri": -2,
+            "ieri": -1,
+            "oggi": 0,
+            "stasera|stamattina|stanotte": 0,
+            "dopodomani": 2,
+            "domani": 1,
+        },
         weekdays=("lunedi", "martedi", "mercoledi", "giovedi", "venerdi", "sabato", "domenica"),
         months=("gennaio", "febbraio", "marzo", "aprile", "maggio", "giugno", "luglio", "agosto", "settembre")
         + ("ottobre", "novembre", "dicembre"),
@@ -188,7 +210,8 @@ CALENDARS: Final = {
         ambiguous=frozenset({"janeiro", "marco", "abril", "maio"}),
     ),
     "dutch": CalendarWords(
-        days={"eergisteren": -2, "gisteren": -1, "vandaag": 0, "vanavond": 0, "overmorgen": 2, "morgen": 1},
+        days={"eergisteren": -2, "gisteren": -1, "vandaag": 0, "van(?:avond|middag|ochtend|nacht)": 0}
+        | {"overmorgen": 2, "morgen(?:ochtend|middag|avond|vroeg)?": 1},
         weekdays=("maandag", "dinsdag", "woensdag", "donderdag", "vrijdag", "zaterdag", "zondag"),
         months=("januari", "februari", "maart", "april", "mei", "juni", "juli", "augustus", "september")
         + ("oktober", "november", "december"),
@@ -273,8 +296,8 @@ def plain_calendar_words() -> frozenset[str]:
 AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
 
 EAST_ASIAN_DAYS: Final = {
-    "大后天": 3, "明後日": 2, "あさって": 2, "后天": 2, "明天": 1, "明日": 1, "今天": 0, "今日": 0, "今晚": 0,
-    "今晩": 0, "一昨日": -2, "おととい": -2, "昨天": -1, "昨晚": -1, "昨日": -1, "昨夜": -1, "前天": -2,
+    "大后天": 3, "明後日": 2, "あさって": 2, "后天": 2, "明天": 1, "明日": 1, "明晚": 1, "今天": 0, "今日": 0,
+    "今晚": 0, "今晩": 0, "一昨日": -2, "おととい": -2, "昨天": -1, "昨晚": -1, "昨日": -1, "昨夜": -1, "前天": -2,
 }  # fmt: skip
 CHINESE_WEEKDAYS: Final = "一二三四五六日"
 JAPANESE_WEEKDAYS: Final = "月火水木金土日"

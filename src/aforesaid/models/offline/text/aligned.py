@@ -1,0 +1,17 @@
+"""Folding that keeps every character where it is, so that a match in the folded text can be cut out of the original."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from aforesaid.store.terms import fold
+
+
+def fold_aligned(text: str) -> str:
+    """Fold a text character by character: the result has as many characters as the text. "ß" becomes "s"."""
+    return "".join(map(_folded, text))
+
+
+@lru_cache(maxsize=65_536)
+def _folded(character: str) -> str:
+    return "'" if character == "’" else (fold(character) or character)[:1]

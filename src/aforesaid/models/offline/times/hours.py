@@ -1,0 +1,239 @@
+"""Hours without "am" or "pm" ("at 7", "um 7", "a las 7") and parts of a day ("tomorrow evening"), by language."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from functools import cache
+from typing import Final, Literal, NamedTuple
+
+from aforesaid.models.offline.text.lists import word_list
+
+PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
+
+STARTS: Final[dict[PartOfDay, time]] = {
+    "morning": time(9),
+    "noon": time(12),
+    "afternoon": time(15),
+    "evening": time(19),
+    "night": time(21),
+}
+"""The hour meant by a part of a day where no hour is named."""
+_ENDS: Final[dict[PartOfDay, int]] = {"morning": 12, "noon": 15, "afternoon": 18, "evening": 24, "night": 28}
+"""The hour at which a part of a day is over, counted from the midnight before it."""
+_NOON: Final = 12
+_EARLIEST_MORNING: Final = 6
+"""A bare hour from 1 to 5 is meant for the afternoon: few people want to be reminded in the night."""
+_LATEST_NIGHT: Final = 5
+_DAY: Final = timedelta(days=1)
+_QUARTER: Final = timedelta(minutes=15)
+_SOON: Final = timedelta(hours=1)
+
+_H: Final = r"(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?(?![\d:]|[./]\d| ?%)"
+_EITHER: Final = r"(?:(?P<word>H)|(?P<h>\d{1,2}))"
+_NO_HOURS: Final = "percent|minutes?|hours?|days?|weeks?|months?|years?|people|times|euros?|dollars?|pounds?|km|miles?"
+"""A number before one of these words is no hour."""
+_OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
+    "english": (
+        rf"(?<!\w)(?:at|by|around) {_H}(?: o'?clock)?(?! ?(?:a\.?m|p\.?m)\b)(?! (?:{_NO_HOURS})\b)",
+        r"(?<![\d:.])(?P<h>\d{1,2})(?::(?P<m>\d{2})| o'?clock)(?![\d:])",
+        r"(?<!\w)(?:at|by|around) (?:(?P<past>half|quarter) past |(?P<to>quarter) to )?(?P<word>H)(?: o'?clock)?(?!\w)",
+        r"(?<!\w)(?:(?P<past>half|quarter) past|(?P<to>quarter) to) (?P<h>\d{1,2})(?!\d)",
+    ),
+    "german": (
+        rf"(?<!\w)(?:um|gegen|ab) {_H}",
+        rf"(?<!\w)(?:um|gegen|ab) (?:(?P<before>halb) |(?P<past>viertel) nach |(?P<to>viertel) vor )?{_EITHER}(?: uhr)?(?!\w)",
+    ),
+    "dutch": (
+        rf"(?<!\w)om {_H}",
+        rf"(?<!\w)om (?:(?P<before>half) |(?P<past>kwart) over |(?P<to>kwart) voor )?{_EITHER}(?!\w)",
+    ),
+    "spanish": (rf"(?<!\w)a las? {_H}",),
+    "french": (rf"(?<!\w)(?:a|vers) {_H}(?! ?h)",),
+    "italian": (rf"(?<!\w)(?:alle|all'|verso le) ?{_H}",),
+    "portuguese": (rf"(?<!\w)as {_H}",),
+    "russian": (rf"(?<!\w)в {_H}(?: час(?:а|ов)?)?(?! ?(?:утра|дня|вечера|ночи|минут|дне))",),
+    "chinese": (r"(?P<h>\d{1,2}|[一二两三四五六七八九十]{1,2})[点點](?P<m>\d{1,2}|半)?分?(?!钟?[后後])",),
+    "japanese": (r"(?P<h>\d{1,2}|[一二三四五六七八九十]{1,2})[時](?P<m>\d{1,2}|半)?分?(?!間)",),
+}
+_HOUR_WORDS: Final[dict[str, list[str]]] = {
+    "english": word_list("one two three four five six seven eight nine ten eleven twelve"),
+    "german": word_list("eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf"),
+    "dutch": word_list("een twee drie vier vijf zes zeven acht negen tien elf twaalf"),
+}
+_PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
+    "english": {
+        "morning": "morning",
+        "noon": "noon|midday|lunchtime",
+        "afternoon": "afternoon",
+        "evening": "evening",
+        "night": "tonight|night",
+    },
+    "german": {
+        "morning": "fruh|vormittags?|(?:am|heute|jeden) morgen|morgens",
+        "noon": "mittags?",
+        "afternoon": "nachmittags?",
+        "evening": "abends?",
+        "night": "nachts?",
+    },
+    "spanish": {
+        "morning": "(?:por|de|en|esta) la manana|esta manana",
+        "noon": "mediodia",
+        "afternoon": "tarde",
+        "night": "noche",
+    },
+    "french": {
+        "morning": "matin",
+        "noon": "midi",
+        "afternoon": "apres-midi",
+        "evening": "soir|soiree",
+        "night": "nuit",
+    },
+    "italian": {
+        "morning": "mattina|stamattina|mattino",
+        "noon": "mezzogiorno",
+        "afternoon": "pomeriggio",
+        "evening": "sera|stasera",
+        "night": "notte|stanotte",
+    },
+    "portuguese": {"morning": "manha", "noon": "meio-dia", "afternoon": "tarde", "evening": "noite"},
+    "dutch": {
+        "morning": "(?:van|morgen)?ochtend|morgenvroeg",
+        "afternoon": "(?:van|morgen)?middag",
+        "evening": "(?:van|morgen)?avond",
+        "night": "(?:van)?nacht",
+    },
+    "russian": {"morning": "утром|утра", "afternoon": "днем", "evening": "вечером|вечера", "night": "ночью"},
+    "chinese": {"morning": "早上|上午", "noon": "中午", "afternoon": "下午", "evening": "晚上|今晚|明晚"},
+    "japanese": {"morning": "朝|午前", "noon": "正午|昼", "afternoon": "午後", "evening": "夕方|今晩|夜"},
+}
+_UNSPACED: Final = frozenset({"chinese", "japanese"})
+
+
+class OpenHour(NamedTuple):
+    """An hour that leaves open which half of the day is meant."""
+
+    start: int
+    end: int
+    groups: dict[str, str | None]
+
+
+class NamedPart(NamedTuple):
+    """A part of a day, and where it is named."""
+
+    start: int
+    end: int
+    part: PartOfDay
+
+
+def open_hours(text: str, language: str) -> list[OpenHour]:
+    """Return the bare hours in a folded text, in order; of two that overlap, the first."""
+    found: list[OpenHour] = []
+    for pattern in _hour_patterns(language):
+        for match in pattern.finditer(text):
+            if all(match.end() <= other.start or match.start() >= other.end for other in found):
+                found.append(OpenHour(match.start(), match.end(), match.groupdict()))
+    return sorted(found, key=lambda hour: hour.start)
+
+
+def parts_of_day(text: str, language: str) -> list[NamedPart]:
+    """Return the parts of a day that a folded text names, in order."""
+    found = [
+        NamedPart(match.start(), match.end(), part)
+        for part, pattern in _part_patterns(language)
+        for match in pattern.finditer(text)
+    ]
+    return sorted(found)
+
+
+def clock_of(hour: OpenHour, language: str, number: int) -> time | None:
+    """Return a bare hour as a clock shows it, from 0:00 to 23:59; None where there is none like it.
+
+    `number` is the hour where it is written in digits.
+    """
+    groups = hour.groups
+    if groups.get("word"):
+        number = _HOUR_WORDS[language].index(groups["word"] or "") + 1
+    written = groups.get("m")
+    minute = 30 if written == "半" else int(written or 0)
+    if groups.get("past"):
+        minute = 30 if groups["past"] == "half" else 15
+    elif groups.get("to"):
+        number, minute = number - 1, 45
+    elif groups.get("before"):
+        number, minute = number - 1, 30
+    return time(number % 24, minute) if 0 <= number <= 24 and minute < 60 else None  # noqa: PLR2004 - of a clock
+
+
+def likely(clock: time, part: PartOfDay | None) -> tuple[time, int, bool]:
+    """Return the time of day that a bare hour probably means, how many days later it is, and whether that is a guess.
+
+    "7" with "evening" is 19:00; "2" with "night" is 2:00 on the next day. Without a part of the day 6 to 11 are in the
+    morning and 1 to 5 in the afternoon.
+    """
+    if clock.hour > _NOON or clock.hour == 0:
+        return clock, 0, False
+    if part == "night" and (clock.hour <= _LATEST_NIGHT or clock.hour == _NOON):
+        return clock.replace(hour=clock.hour % _NOON), 1, False
+    if part in {"afternoon", "evening", "night"} and clock.hour < _NOON:
+        return clock.replace(hour=clock.hour + _NOON), 0, False
+    if part is not None or clock.hour == _NOON:
+        return clock, 0, False
+    return (clock if clock.hour >= _EARLIEST_MORNING else clock.replace(hour=clock.hour + _NOON)), 0, True
+
+
+def next_one(clock: time, said: datetime) -> datetime | None:
+    """Return the next time after `said` that a clock of twelve hours shows a bare hour, not between 0:00 and 6:00."""
+    hours = [clock.hour] if clock.hour > _NOON or clock.hour == 0 else [clock.hour % _NOON, clock.hour % _NOON + _NOON]
+    for later in (0, 1):
+        for hour in hours:
+            if hour < _EARLIEST_MORNING and len(hours) > 1:
+                continue
+            try:
+                moment = on(said.date() + later * _DAY, clock.replace(hour=hour), said.tzinfo)
+            except OverflowError:
+                return None
+            if moment.timestamp() > said.timestamp():
+                return moment
+    return None
+
+
+def within(part: PartOfDay, day: date, said: datetime) -> datetime:
+    """Return when a part of a day is: at its usual hour, or an hour from now where that is over and the part is not."""
+    usual = on(day, STARTS[part], said.tzinfo)
+    if usual.timestamp() > said.timestamp():
+        return usual
+    soon = in_an_hour(said)
+    end = on(day, time(), said.tzinfo).timestamp() + _ENDS[part] * 3600
+    return soon if soon.timestamp() <= end else usual
+
+
+def in_an_hour(said: datetime) -> datetime:
+    """Return the next full quarter of an hour that is at least an hour away."""
+    # Counted in UTC: on the days when the clocks change, an hour of the clock is not an hour.
+    soon = (said.astimezone(UTC) + _SOON).astimezone(said.tzinfo)
+    past = timedelta(minutes=soon.minute % 15, seconds=soon.second, microseconds=soon.microsecond)
+    return soon - past + (_QUARTER if past else timedelta())
+
+
+def on(day: date, clock: time, zone: tzinfo | None) -> datetime:
+    """Return a time of a day. One that the clocks skip in spring is as much later as they are put forward."""
+    moment = datetime.combine(day, clock, zone)
+    try:
+        return datetime.fromtimestamp(moment.timestamp(), zone) if zone is not None else moment
+    except (OverflowError, ValueError):  # the first and the last day of the calendar
+        return moment
+
+
+@cache
+def _hour_patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    words = "|".join(_HOUR_WORDS.get(language, ()))
+    patterns = _OPEN_HOURS.get(language, _OPEN_HOURS["english"])
+    return tuple(re.compile(pattern.replace("(?P<word>H)", f"(?P<word>{words})")) for pattern in patterns)
+
+
+@cache
+def _part_patterns(language: str) -> tuple[tuple[PartOfDay, re.Pattern[str]], ...]:
+    edge = "" if language in _UNSPACED else r"(?<!\w)(?:{})(?!\w)"
+    parts = _PARTS.get(language, _PARTS["english"])
+    return tuple((part, re.compile(edge.format(words) if edge else words)) for part, words in parts.items())
