@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import httpx2
 import pytest
@@ -197,6 +198,26 @@ async def test_bad_input_is_refused_and_nothing_is_stored(server: Running) -> No
         fine = await browser.post("/memories/add", data=good | {"csrf": csrf})
     assert fine.status_code == 303
     assert (await server.memory.memories())[0].text == "a good one"
+
+
+@pytest.mark.defect("P8")
+async def test_the_form_of_a_memory_moves_a_reminder(server: Running) -> None:
+    ann = server.memory.user("ann")
+    await ann.set("time_zone", "Europe/Berlin")
+    reminder = await ann.note("reminder", "Call mum on December 1, 2126 at 10am")
+    path = f"/memories/{reminder.id}"
+    form = {"category": "reminder", "importance": "5", "text": reminder.text}
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        shown = (await browser.get(path, params={"edit": "true"})).text
+        assert 'name="when" value="2126-12-01 10:00"' in shown
+        assert "Europe/Berlin" in shown
+        moved = form | {"when": "2126-12-02 10:00", "csrf": csrf}
+        assert (await browser.post(path, data=moved)).status_code == 303
+        assert (await ann.read_memory(reminder.id)).remind_at == datetime(2126, 12, 2, 9, 0, tzinfo=UTC)
+        # The time is left as it is shown, and the text names another one.
+        edited = moved | {"text": "Call mum on December 3, 2126 at 10am"}
+        assert (await browser.post(path, data=edited)).status_code == 303
+        assert (await ann.read_memory(reminder.id)).remind_at == datetime(2126, 12, 3, 9, 0, tzinfo=UTC)
 
 
 IMPOSSIBLE = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, NamedTuple
 
 from aforesaid.domain.memory import Event
@@ -30,7 +30,9 @@ def timing(
     A memory expires `keep_days[category]` days after its event, or after it was said where it has none. A task without
     a date never expires: nobody said until when it has to be done.
     """
-    remind = _reminder(event, said.astimezone(zone)) if category == "reminder" and event is not None else None
+    remind = None
+    if category == "reminder" and event is not None:
+        remind = _reminder(event, said.astimezone(zone)).astimezone(UTC)
     days = keep_days.get(category)
     if days is None or (category == "task" and event is None):
         return Timing(remind, None)

@@ -239,10 +239,13 @@ class Tools(AgentAccess):
         category: Category | None = None,
         importance: Importance | None = None,
         tags: list[str] | None = None,
+        when: Annotated[str | None, Field(description="When it happens or reminds: 'tomorrow at 9'.")] = None,
     ) -> MemoryShape:
         """Correct a memory. What is not given stays as it is; what it was before is kept."""
         person = await self._whose(ctx, id)
-        edited = await person.edit_memory(id, text=content, category=category, importance=importance, tags=tags)
+        edited = await person.edit_memory(
+            id, text=content, category=category, importance=importance, tags=tags, when=when
+        )
         return MemoryShape.of(edited)
 
     @errors_told

@@ -42,7 +42,7 @@ _OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "german": (
         rf"(?<!\w)(?:um|gegen|ab) {_H}",
-        rf"(?<!\w)(?:um|gegen|ab) (?:(?P<before>halb) |(?P<past>viertel) nach |(?P<to>viertel) vor )?{_EITHER}(?: uhr)?(?!\w)",
+        rf"(?<!\w)um (?:(?P<before>halb) |(?P<past>viertel) nach |(?P<to>viertel) vor )?{_EITHER}(?: uhr)?(?!\w)",
     ),
     "dutch": (
         rf"(?<!\w)om {_H}",
