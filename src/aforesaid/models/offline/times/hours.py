@@ -53,6 +53,7 @@ _OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
     "italian": (rf"(?<!\w)(?:alle|all'|verso le) ?{_H}",),
     "portuguese": (rf"(?<!\w)as {_H}",),
     "russian": (rf"(?<!\w)в {_H}(?: час(?:а|ов)?)?(?! ?(?:утра|дня|вечера|ночи|минут|дне))",),
+    "arabic": (rf"(?<!\w)(?:ال)?ساع[ةه] {_H}",),
     "chinese": (r"(?P<h>\d{1,2}|[一二两三四五六七八九十]{1,2})[点點](?P<m>\d{1,2}|半)?分?(?!钟?[后後])",),
     "japanese": (r"(?P<h>\d{1,2}|[一二三四五六七八九十]{1,2})[時](?P<m>\d{1,2}|半)?分?(?!間)",),
 }
@@ -104,6 +105,7 @@ _PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
         "night": "(?:van)?nacht",
     },
     "russian": {"morning": "утром|утра", "afternoon": "днем", "evening": "вечером|вечера", "night": "ночью"},
+    "arabic": {"morning": "صباحا|الصباح", "noon": "ظهرا|الظهر", "evening": "مساء|المساء|الليلة", "night": "ليلا"},
     "chinese": {"morning": "早上|上午", "noon": "中午", "afternoon": "下午", "evening": "晚上|今晚|明晚"},
     "japanese": {"morning": "朝|午前", "noon": "正午|昼", "afternoon": "午後", "evening": "夕方|今晩|夜"},
 }
