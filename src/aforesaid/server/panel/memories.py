@@ -202,12 +202,12 @@ async def delivered(chosen: Chosen, number: int) -> Response:
 async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     """Show one memory: as it is, or as a form to correct it."""
     memory, person = await _one(view, number)
-    form = {"when": await _when(person, memory), "zone": await person.time_zone()} if edit else {}
+    when, zone = await _when(person, memory), await person.time_zone()
     if view.partly:
-        return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, **form)
+        return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, when=when, zone=zone)
     history = await person.memory_history(number)
     sources = await _sources(person, memory)
-    return view.page("memory.html", memory=memory, edit=edit, history=history, sources=sources, **form)
+    return view.page("memory.html", memory=memory, edit=edit, history=history, sources=sources, when=when, zone=zone)
 
 
 @router.post("/memories/{number}")
