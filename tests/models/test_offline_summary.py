@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -33,6 +34,12 @@ CHAT = (
         "Ann", "No dogs are allowed in my new flat, so Rex stays with my mother until June.", MAY + timedelta(days=1)
     ),
     Spoken("Bob", "Good luck! See you soon.", MAY + timedelta(days=1)),
+)
+
+
+CONFESSIONS = (
+    Spoken("Ann", "I moved to Berlin last week.", MAY),
+    Spoken("Bob", "I sold my red bicycle to Carla.", MAY),
 )
 
 
@@ -179,13 +186,45 @@ class TestRolling:
         assert "boat number 133" in lines[-1]
 
 
+@pytest.mark.defect("K7")
+@pytest.mark.parametrize("people", [("Ann", "Bob"), ("Ann", "Bob: the builder", "Zoë (she)"), ("田中", "Иван")])
+def test_every_line_keeps_its_speaker_and_date_at_every_level(people: tuple[str, ...]) -> None:
+    said = [
+        f"I bought {number} boats in Oslo. I sold {number + 1} horses in Rome, {number} ducks too."
+        for number in range(90)
+    ]
+    turns = [
+        Spoken(people[number % len(people)], text, MAY + timedelta(hours=5 * number))
+        for number, text in enumerate(said)
+    ]
+    parts = [
+        Summarised(summarise(turns[start : start + 10], 500), turns[start].at) for start in range(0, len(turns), 10)
+    ]
+    names = "|".join(re.escape(" ".join(name.replace(":", " ").split())) for name in people)
+    while len(parts) > 1:
+        pairs = [parts[start : start + 3] for start in range(0, len(parts), 3)]
+        parts = [Summarised(summarise_summaries(pair, 700), pair[0].first) for pair in pairs]
+        for line in "\n".join(part.text for part in parts).splitlines():
+            assert re.match(rf"({names}) \(\d{{4}}-\d\d-\d\d\): ", line), line
+
+
+@pytest.mark.defect("K7")
+def test_two_people_never_become_one_i() -> None:
+    rolled = roll(summarise(CONFESSIONS, 200), CONFESSIONS, 200)
+    folded = summarise_summaries([Summarised(summarise(CONFESSIONS, 300), MAY)] * 2, 300)
+    unlabelled = summarise_summaries([Summarised("I moved to Berlin.\nI sold my red bicycle.", MAY)], 300)
+    for text in (rolled, folded, unlabelled):
+        assert not [line for line in text.splitlines() if "Berlin" in line and "bicycle" in line]
+    assert "Bob (2026-05-08): I sold my red bicycle to Carla." in folded
+
+
 def test_summaries_are_folded_with_their_speakers_and_periods() -> None:
     parts = [
         Summarised("Ann (2026-05-08): I moved to Berlin.\nBob: My flight to Oslo leaves at 7:30.", MAY),
         Summarised("The two planned a trip to Lisbon.", MAY + timedelta(days=7)),
     ]
     assert summarise_summaries(parts, 500) == (
-        "Ann (2026-05-08): I moved to Berlin.\nBob: My flight to Oslo leaves at 7:30.\n"
+        "Ann (2026-05-08): I moved to Berlin.\nBob (2026-05-08): My flight to Oslo leaves at 7:30.\n"
         "(2026-05-15): The two planned a trip to Lisbon."
     )
     assert len(summarise_summaries(parts, 60)) <= 60

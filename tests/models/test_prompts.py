@@ -40,7 +40,7 @@ from aforesaid.models.prompts.prompt import read_prompt
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
     "summarize/1": "1d87345e03ed618f",
-    "fold/1": "32061b0e1c7e7530",
+    "fold/2": "5cee93c58c9bbb7e",
     "roll/1": "137fece8542e4e40",
     "day/1": "94606b14852f9d77",
     "week/1": "cfe672a322319f95",

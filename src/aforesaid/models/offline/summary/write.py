@@ -20,7 +20,9 @@ Measure = Callable[[str], int]
 _LEAST_NEW: Final = 0.25
 _MOST_NEW: Final = 0.5
 _LABEL: Final = re.compile(r"(?:(?P<speaker>\S.{0,79}?) ?)?\((?P<day>\d{4}-\d{2}-\d{2})\): ")
+"""`Ann (2026-05-08): `, as `render` writes it where the day changes."""
 _NAME: Final = re.compile(r"(?P<speaker>\S.{0,79}?): ")
+"""`Ann: `, as `render` writes it for the other lines of a day."""
 _UNSPACED_END: Final = "。！？｡）」』】"
 _JOINER: Final = "\u200d"
 
@@ -41,15 +43,15 @@ def summarise(turns: Sequence[Spoken], limit: int, measure: Measure = len) -> st
 
     `limit` is in characters, or in what `measure` counts, such as words or tokens; it is never exceeded. The sentences
     are those that were said, in their order, without the interjections at their beginning. Each line names its speaker,
-    and the day where it begins: `Ann (2026-05-08): I moved to Berlin.` The same turns give the same text. It is empty
-    only when nothing was said.
+    and the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give the same text. It
+    is empty only when nothing was said.
     """
-    return _summarise(_of_turns(turns), _checked(limit), measure)
+    return _summarise(_of_turns(turns), _checked(limit), measure, render)
 
 
 def summarise_summaries(parts: Sequence[Summarised], limit: int, measure: Measure = len) -> str:
-    """Return what matters most of several summaries, oldest first. Their sentences keep their speakers and days."""
-    return _summarise(_of_summaries(parts), _checked(limit), measure)
+    """Return what matters most of several summaries, oldest first. Every line has its speaker and its date."""
+    return _summarise(_of_summaries(parts), _checked(limit), measure, _render_folded)
 
 
 def roll(previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
@@ -60,13 +62,13 @@ def roll(previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = 
     """
     fresh = summarise(turns, _checked(limit), measure)
     if not previous.strip() or not fresh:
-        return fresh or _summarise(_of_summaries([Summarised(previous)]), limit, measure)
+        return fresh or summarise_summaries([Summarised(previous)], limit, measure)
     joined = f"{previous.strip()}\n{fresh}"
     if measure(joined) <= limit:
         return joined
     share = measure(fresh) / (measure(fresh) + measure(previous))
     room = max(limit - int(limit * min(max(share, _LEAST_NEW), _MOST_NEW)), 1)
-    older = _summarise(_of_summaries([Summarised(previous)]), room, measure)
+    older = summarise_summaries([Summarised(previous)], room, measure)
     rest = limit - measure(f"{older}\n")
     if not older or rest < 1:
         return fresh
@@ -80,16 +82,16 @@ def _checked(limit: int) -> int:
     return limit
 
 
-def _summarise(said: list[Sentence], limit: int, measure: Measure) -> str:
+def _summarise(said: list[Sentence], limit: int, measure: Measure, write: Callable[[Sequence[Sentence]], str]) -> str:
     if not said:
         return ""
-    chosen = choose(said, lambda attempt: measure(render(attempt)) <= limit)
-    return render(chosen) or _cut_to_fit(best(said), limit, measure)
+    chosen = choose(said, lambda attempt: measure(write(attempt)) <= limit)
+    return write(chosen) or _cut_to_fit(best(said), limit, measure)
 
 
 def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
     return [
-        Sentence((number, place), " ".join(turn.speaker.split()), _day(turn.at), text, turn.role == "assistant")
+        Sentence((number, place), _name(turn.speaker), _day(turn.at), text, turn.role == "assistant")
         for number, turn in enumerate(turns)
         for place, text in enumerate(sentences(turn.text))
     ]
@@ -104,20 +106,33 @@ def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
     ]
 
 
+def _name(speaker: str) -> str:
+    """Return a name that `_lines` reads back as it was written: on one line, without the colon that ends a label."""
+    return " ".join(speaker.replace(":", " ").split())
+
+
 def _lines(part: Summarised) -> Iterator[_Line]:
-    """Take a summary apart. Lines that name nobody belong to nobody, on the day on which the time of it begins."""
+    """Split a summary into lines with their speakers and days.
+
+    A text whose first line is labelled with a name and a day was written by `render`: there, every line begins with a
+    name. In other texts, such as a model's, only a line with a day or with a name that has one counts as labelled; the
+    rest has no speaker, and the day on which the summary begins.
+    """
     day = _day(part.first)
-    known: set[str] = set()
-    for written in part.text.splitlines():
-        speaker = ""
-        match = _LABEL.match(written)
-        if match is not None:
-            day, speaker = _written_day(match["day"]) or day, match["speaker"] or ""
-            known.add(speaker)
-        elif (match := _NAME.match(written)) is not None and match["speaker"] in known:
-            speaker = match["speaker"]
+    lines = part.text.splitlines()
+    labels = [_LABEL.match(line) for line in lines]
+    first = labels[0] if labels else None
+    rendered = first is not None and first["speaker"] is not None
+    known = {label["speaker"] for label in labels if label is not None}
+    for written, label in zip(lines, labels, strict=True):
+        match, speaker = label, ""
+        if label is not None:
+            day, speaker = _written_day(label["day"]) or day, label["speaker"] or ""
         else:
-            match = None
+            match = _NAME.match(written)
+            if match is not None and not (rendered or match["speaker"] in known):
+                match = None
+            speaker = match["speaker"] if match is not None else ""
         yield _Line(speaker, day, written[match.end() :] if match else written)
 
 
@@ -132,17 +147,30 @@ def _written_day(text: str) -> date | None:
         return None
 
 
-def render(chosen: Sequence[Sentence]) -> str:
-    """Write sentences down: a line for each speaker, the day where it changes."""
+def render(chosen: Sequence[Sentence], *, every_date: bool = False) -> str:
+    """Write sentences as lines, one for each speaker in turn, with the date where it changes or on every line.
+
+    Sentences without a known speaker share a line only if they shared one before: they may be of two people.
+    """
     lines: list[tuple[str, list[str]]] = []
-    speaker: str | None = None
-    day: date | None = None
+    before: Sentence | None = None
     for sentence in chosen:
-        if not lines or sentence.speaker != speaker or sentence.day != day:
-            lines.append((_label(sentence, dated=sentence.day != day), []))
-            speaker, day = sentence.speaker, sentence.day
+        if before is None or not _share_line(before, sentence):
+            dated = every_date or before is None or sentence.day != before.day
+            lines.append((_label(sentence, dated=dated), []))
         lines[-1][1].append(sentence.text)
+        before = sentence
     return "\n".join(label + _join(texts) for label, texts in lines)
+
+
+def _render_folded(chosen: Sequence[Sentence]) -> str:
+    return render(chosen, every_date=True)
+
+
+def _share_line(one: Sentence, other: Sentence) -> bool:
+    if (one.speaker, one.day) != (other.speaker, other.day):
+        return False
+    return bool(one.speaker) or one.place[0] == other.place[0]
 
 
 def _label(sentence: Sentence, *, dated: bool) -> str:
