@@ -17,6 +17,7 @@ from aforesaid.store import Store
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
+    from aforesaid.background import BackgroundLoops
     from aforesaid.facts import (
         Curator,
         Extractor,
@@ -37,8 +38,16 @@ class Knowledge:
     """What works on what is known, for all users of a store. Its rules are many, and loaded when they are needed."""
 
     def __init__(
-        self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None, metrics: Metrics
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None,
+        embedder: Embedder | None,
+        metrics: Metrics,
+        loops: BackgroundLoops | None = None,
     ) -> None:
+        """Work on a store. Without `loops`, nothing is done in the background."""
+        self._loops = loops
         self.store = store
         self.profile = profile
         self._chat = chat
@@ -64,7 +73,7 @@ class Knowledge:
         """Putting it into words."""
         from aforesaid.facts import Portraitist  # noqa: PLC0415
 
-        return Portraitist(self.store, self.profile, self._chat, self.metrics)
+        return Portraitist(self.store, self.profile, self._chat, self.metrics, self._loops)
 
     @cached_property
     def observer(self) -> Observer:
@@ -76,7 +85,7 @@ class Knowledge:
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
-        """Return the portrait that is at hand: no model is asked, and what is passed is not read again."""
+        """Return the portrait without asking a model. What is passed is not read again."""
         return await self.portraitist.at_hand(scope, memories, summaries)
 
     async def habits(self, scope: Scope) -> str:

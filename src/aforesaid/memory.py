@@ -142,9 +142,10 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     ) -> None:
         """Use `connect` or `open`. `clock` is what decides which day it is."""
         counted = Metrics() if metrics is None else metrics
-        AllMemories.__init__(self, Knowledge(store, profile, chat, embedder, counted))
-        self._digests = Digests(store, profile, chat, embedder, settings, clock, counted)
         known, loops = settings or Settings(), BackgroundLoops()
+        knowledge = Knowledge(store, profile, chat, embedder, counted, loops if known.background else None)
+        AllMemories.__init__(self, knowledge)
+        self._digests = Digests(store, profile, chat, embedder, settings, clock, counted)
         cleaning = Cleaning(store, known.retention, self._digests.load, counted, clock, loops)
         upkeep = Upkeep(
             [

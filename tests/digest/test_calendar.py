@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -10,11 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules, bounds, day_of, decide, history_days
+from aforesaid.digest.leases import Leases
 from aforesaid.digest.plan import MakeDay
 from aforesaid.domain.checks import microseconds
+from aforesaid.domain.retention import PutMark
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import SourcesChanged
 from aforesaid.memory import Memory
+from aforesaid.models.chat import Answer, Said
+from aforesaid.settings import Operation, Settings
+from aforesaid.store import Store
 from aforesaid.telemetry import OWN, Key
-from digesting import MovingClock, Scribe, remembering
+from digesting import MovingClock, Scribe, Shape, remembering
 
 HOUR = 3_600_000_000
 RULES = CalendarRules()
@@ -286,3 +296,108 @@ async def test_whoever_switched_memory_off_is_in_nobodys_day(location: str) -> N
         await memory.upkeep()
         assert await memory.user("bob", space="guild").summaries(active=None) == []
         assert (await memory.verify()).ok
+
+
+class SlowScribe(Scribe):
+    """A model that is still writing when the next one asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.going_on = asyncio.Event()
+        self.begun = asyncio.Event()
+
+    async def structure(
+        self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
+    ) -> Answer[Shape]:
+        self.answers.append(answer(p1="Somebody was stressed."))
+        self.begun.set()
+        made = await super().structure(operation, messages, shape, scope=scope)
+        await self.going_on.wait()
+        return made
+
+
+async def a_week_of_three(memory: Memory, clock: MovingClock) -> None:
+    for number in range(1, 8):
+        clock.time = datetime(2026, 3, number, 9, tzinfo=UTC)
+        await channel(memory, clock, *((user, "I am so stressed.") for user in ("ann", "bob", "cid")))
+    clock.time = datetime(2026, 3, 7, 20, tzinfo=UTC)
+
+
+@pytest.mark.defect("B8")
+@pytest.mark.req("G7")
+@pytest.mark.parametrize("beside_upkeep", [False, True])
+async def test_each_day_is_summarised_once_however_many_ask_at_the_same_time(
+    location: str, *, beside_upkeep: bool
+) -> None:
+    clock, scribe = MovingClock(), SlowScribe()
+    settings = Settings(background=False)
+    async with remembering(location, "community", chat=scribe, clock=clock, settings=settings) as memory:
+        await a_week_of_three(memory, clock)
+        asking = [asyncio.create_task(memory.user(user, space="guild").portrait()) for user in ("ann", "bob", "cid")]
+        if beside_upkeep:
+            asking.append(asyncio.create_task(memory.upkeep()))  # type: ignore[arg-type]
+        await scribe.begun.wait()
+        for _ in range(50):
+            await asyncio.sleep(0)  # everybody gets as far as they can while the first day is being written
+        scribe.going_on.set()
+        await asyncio.gather(*asking)
+        assert sorted(days_of(scribe)) == [f"2026-03-0{number}" for number in range(1, 8)]
+
+
+@pytest.mark.defect("B8")
+@pytest.mark.req("G7")
+async def test_two_processes_on_one_store_summarise_a_day_once(tmp_path: Path) -> None:
+    location, clock = str(tmp_path / "memory.db"), MovingClock()
+    one, two = SlowScribe(), SlowScribe()
+    settings = Settings(background=False)
+    async with (
+        remembering(location, "community", chat=one, clock=clock, settings=settings) as first,
+        remembering(location, "community", chat=two, clock=clock, settings=settings) as second,
+    ):
+        await channel(first, clock, ("ann", "I am so stressed."), ("bob", "Me too."))
+        making = asyncio.create_task(first.user("ann", space="guild").day())
+        await one.begun.wait()
+        waiting = asyncio.create_task(second.user("bob", space="guild").day())
+        two.going_on.set()
+        while not (await second.store.marks()):
+            await asyncio.sleep(0)
+        one.going_on.set()
+        assert await making is not None
+        assert await waiting is not None, "the first summary of a day is waited for"
+        assert (days_of(one), days_of(two)) == (["2026-03-01"], [])
+        # An hour later the older one is used while another process makes the newer one.
+        clock.forward(hours=2)
+        await channel(first, clock, ("ann", "It is over."))
+        one.going_on.clear()
+        one.begun.clear()
+        making = asyncio.create_task(first.user("ann", space="guild").day())
+        await one.begun.wait()
+        older = await second.user("bob", space="guild").day()
+        one.going_on.set()
+        await making
+        assert older is not None
+        assert days_of(two) == []
+
+
+@pytest.mark.req("G7")
+async def test_a_lease_that_a_dead_process_left_behind_ends_by_itself(store: Store) -> None:
+    dead, living = Leases(store), Leases(store)
+    async with dead.hold("day", "guild", "2026-03-01") as taken:
+        assert taken
+        async with living.hold("day", "guild", "2026-03-01") as also:
+            assert not also
+        (name,) = await store.marks()
+        await store.apply([PutMark(name, '{"owner": "dead", "until": 1}')])
+        async with living.hold("day", "guild", "2026-03-01") as after_its_end:
+            assert after_its_end
+    assert await store.marks() == {}
+
+
+async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> None:
+    await store.apply([PutMark("place", "one", only_if=None)])
+    with pytest.raises(SourcesChanged):
+        await store.apply([PutMark("place", "two", only_if=None)])
+    with pytest.raises(SourcesChanged):
+        await store.apply([PutMark("place", None, only_if="two")])
+    await store.apply([PutMark("place", "two", only_if="one")])
+    assert await store.marks() == {"place": "two"}

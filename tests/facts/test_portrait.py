@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import ViewDraft
 from aforesaid.domain.summary_change import AddView
+from aforesaid.errors import ModelError
 from aforesaid.facts import as_xml
 from aforesaid.facts.people import person_called
 from aforesaid.memory import Memory
@@ -21,6 +23,8 @@ from aforesaid.testing import Request, ScriptedModel, faults
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
 
 ANN = Scope.of("ann", space="900")
+REPLY = {"order": ["system", "portrait", "recent", "current"], "layout": "portrait"}
+"""What a reply of the community bot is made of."""
 FACTS = "Software engineer at TechCorp, lives in Berlin, enjoys hiking"
 TODAY = "User mentioned new project starting, seems excited but slightly anxious about timeline"
 HISTORY = (
@@ -225,12 +229,61 @@ async def test_the_days_are_summarised_when_the_portrait_is_asked_for_and_never_
         assert len(scripted.requests) == paid
 
 
+@pytest.mark.defect("B2")
+@pytest.mark.req("G3", "B10")
+@pytest.mark.parametrize("with_model", [False, True])
+async def test_a_context_always_has_facts_today_and_the_week(*, with_model: bool) -> None:
+    scripted = model({"remember": [{"facts": f"{FACTS}."}], "portrait": [MERGED]})
+    async with scripted, connect(scripted=scripted if with_model else None, extract=False, context=REPLY) as memory:
+        await a_week(memory)
+        context = await memory.user("ann", space="900").context("How am I?")
+        assert f"{FACTS}." in context.text
+        assert f"Today: {TODAY}" in context.text
+        assert f"The days before: {HISTORY}" in context.text
+        assert asked(scripted, "portrait") == [], "nobody waits for a model"
+
+
+@pytest.mark.defect("B2")
+@pytest.mark.req("G3")
+async def test_the_merge_is_made_again_in_the_background_once_however_many_contexts_want_it() -> None:
+    scripted = model(
+        {"remember": [{"facts": "Ann likes tea."}, {"facts": "Ann likes jazz."}], "portrait": ["1.", "2."]}
+    )
+    async with scripted, connect(scripted=scripted, extract=False, context=REPLY) as memory:
+        await a_week(memory, facts="Ann likes tea")
+        ann = memory.user("ann", space="900")
+        for merged, fact in (("1.", "Ann likes tea."), ("2.", "Ann likes jazz.")):
+            contexts = await asyncio.gather(*(ann.context("How am I?") for _ in range(5)))
+            assert all(fact in context.text and TODAY in context.text for context in contexts)
+            while merged not in (await ann.context("How am I?")).text:
+                await asyncio.sleep(0.02)
+            if merged == "1.":
+                await ann.remember("Ann likes jazz")
+        assert len(asked(scripted, "portrait")) == 2
+
+
+@pytest.mark.req("B10", "G3")
+async def test_a_model_that_cannot_merge_is_asked_three_times_and_then_left_alone() -> None:
+    scripted = model({"remember": [{"facts": "Ann likes tea."}], "portrait": lambda _: ""})
+    async with scripted, connect(scripted=scripted, extract=False, context=REPLY) as memory:
+        await a_week(memory, facts="Ann likes tea")
+        portraitist = memory._knowledge.portraitist
+        for _ in range(3):
+            assert HISTORY in (await portraitist.at_hand(ANN) or "")
+            with pytest.raises(ModelError, match="could not be merged"):
+                await portraitist._merge_stale()
+        await portraitist.at_hand(ANN)
+        await portraitist._merge_stale()
+        assert len(asked(scripted, "portrait")) == 3
+        await memory.loops.close()
+
+
 async def test_what_is_at_hand_costs_nothing() -> None:
     scripted = model({"remember": [{"facts": "Ann likes tea."}], "portrait": ["Merged."]})
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
         portraitist = memory._knowledge.portraitist
-        assert await portraitist.at_hand(ANN) == "Ann likes tea."
+        assert (await portraitist.at_hand(ANN) or "").startswith("Ann likes tea.")
         assert asked(scripted, "portrait") == []
         await memory.user("ann", space="900").portrait()
         assert await portraitist.at_hand(ANN) == "Merged."

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from aforesaid.digest.leases import Leases
 from aforesaid.digest.quality import measure
 from aforesaid.digest.tree import TreeRules
 from aforesaid.digest.writing import Writer, Written
@@ -22,6 +23,7 @@ from aforesaid.domain.summary_change import AddView
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
+from aforesaid.tasks import SingleFlight
 
 if TYPE_CHECKING:
     from aforesaid.store import Store
@@ -44,6 +46,9 @@ class Executor:
         self.writer = writer
         self.profile = profile
         self.clock = clock
+        self.leases = Leases(store)
+        self.flights: SingleFlight[Any] = SingleFlight()
+        """Summaries that are being made by this process: who asks for the same one waits for it."""
         self._embedder = embedder
 
     @property

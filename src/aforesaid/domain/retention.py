@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from types import EllipsisType
 from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, SourcesChanged
 
 Discardable: TypeAlias = Literal["messages", "summaries", "memories", "versions", "derived", "audit", "spending"]
 """What can be removed for good by its age.
@@ -50,16 +51,25 @@ class Discarded:
 
 @dataclass(frozen=True, slots=True)
 class PutMark:
-    """Keep in mind something about the store itself, under a name. None takes it away."""
+    """Store a value about the store itself under a name; None deletes it.
+
+    With `only_if`, raises SourcesChanged unless the stored value is that one (None: there is none).
+    """
 
     name: str
     value: str | None
+    only_if: str | EllipsisType | None = ...
 
     def __post_init__(self) -> None:
         """Refuse what cannot be stored."""
         checks.identifier(self.name, "the mark's name")
         if self.value is not None:
             checks.storable(self.value, "the mark")
+
+    def check(self, current: str | None) -> None:
+        """Raise SourcesChanged if the stored value is not the one that `only_if` names."""
+        if self.only_if is not ... and self.only_if != current:
+            raise SourcesChanged(f"the mark {self.name!r} was changed by somebody else")
 
 
 @dataclass(frozen=True, slots=True)

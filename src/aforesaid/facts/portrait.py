@@ -1,7 +1,8 @@
 """The portrait of a user: facts, today and the days before, merged into one text.
 
-It is worked out when somebody asks, from what is stored, and kept by the hashes of its three sources: as long as they
-stay the same, nobody pays for it again, also after a restart.
+A model merges the three once for each state of them: the text is stored with the hashes of its sources, also across
+restarts. A context never waits for the model. Where the sources changed since the last merge, it shows them one after
+the other, and the merge is made again in the background.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import date, timedelta
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import MemoryRecord, Tombstone
@@ -29,7 +31,7 @@ from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
 from aforesaid.models.prompts.fence import Fenced
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
-from aforesaid.tasks import begin
+from aforesaid.tasks import SingleFlight, begin
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -40,11 +42,16 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.facts")
 
 KIND: Final = "portrait"
-_KEPT: Final = 512
-"""So many portraits are kept in memory in front of the stored ones."""
+_CACHED: Final = 512
+"""Portraits cached in front of the stored ones."""
 _MOST_MEMORIES: Final = 40
 _SLACK: Final = 2
-"""A text that is so many times longer than was asked for is not taken."""
+"""A model's text is refused when it is longer than the requested length times this."""
+_DEBOUNCE_SECONDS: Final = 1.0
+_MOST_STALE: Final = 1_000
+"""Users whose portraits wait to be merged; the oldest requests beyond it are dropped, and come again."""
+_TRIES: Final = 3
+"""After so many failed merges of the same sources, they are not merged again before they change."""
 
 Key = tuple[str, str, str, str, str]
 """Space, user, and the hashes of facts, today and history."""
@@ -67,17 +74,41 @@ class Sources(NamedTuple):
         """The first that there is: facts, else today, else history."""
         return next((text for text in self if text), None)
 
+    @property
+    def joined(self) -> str | None:
+        """All that there are, in the same order: what is observed is marked as such."""
+        if sum(map(bool, self)) <= 1:
+            return self.first
+        today, history = self.today and f"Today: {self.today}", self.history and f"The days before: {self.history}"
+        return "\n".join(filter(None, (self.facts, today, history)))
+
 
 class Portraitist:
-    """Puts into words what is known about users."""
+    """Merges what is known about users into portraits."""
 
-    def __init__(self, store: Store, profile: Profile, chat: Chat | None, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None,
+        metrics: Metrics,
+        loops: BackgroundLoops | None = None,
+    ) -> None:
+        """Merge with `chat`. Without `loops`, nothing is merged in the background."""
         self._store = store
         self._profile = profile
         self._chat = chat
         self._teller = Teller(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
         self._metrics = metrics
+        self._flights: SingleFlight[str | None] = SingleFlight()
+        self._stale: dict[tuple[str, str], Scope] = {}
+        """Users whose sources changed since the last merge."""
+        self._failures: dict[tuple[str, str], tuple[Key, int]] = {}
+        """How often in a row the merge of the same sources failed."""
+        self._loop = BackgroundLoop("portraits", self._merge_stale, debounce_seconds=_DEBOUNCE_SECONDS, log=_log)
+        self._in_background = loops is not None
+        (loops or BackgroundLoops()).add(self._loop)
 
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
         """Return all that should be known about a user before talking with them; None where nothing is known.
@@ -87,23 +118,21 @@ class Portraitist:
         sources = await self.sources(scope)
         if sources.first is None:
             return None
-        if sum(map(bool, sources)) == 1 or self._chat is None or not self._chat.has("merge"):
+        chat = self._chat
+        if sum(map(bool, sources)) == 1 or chat is None or not chat.has("merge"):
             return sources.first
         key: Key = (scope.space, scope.user, *sources.hashes)
-        kept = await self._kept(scope, key)
-        if kept is not None:
-            return kept
-        person = await self._teller.person(scope, name)
-        text = await self._merge(self._chat, scope, sources, person)
-        if text is None:
-            return sources.first
-        self._remember(key, text)
-        await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
-        return text
+        stored = await self._stored(scope, key)
+        if stored is not None:
+            return stored
+        # Also when many ask at once, beside the background: one call.
+        return await self._flights.run(key, lambda: self._merge_and_store(chat, scope, sources, name)) or sources.first
 
     def forget_all(self) -> None:
-        """Drop what is at hand: somebody was erased."""
+        """Empty the cache: a user was erased."""
         self._cache = None
+        self._stale.clear()
+        self._failures.clear()
 
     async def at_hand(
         self,
@@ -111,14 +140,50 @@ class Portraitist:
         memories: Awaitable[list[MemoryRecord]] | None = None,
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> str | None:
-        """Return the portrait without asking a model: the kept one, if nothing changed since, else the first source.
+        """Return the portrait without asking a model: the stored merge, or else its sources one after the other.
 
-        Active memories and summaries that are being read already can be passed.
+        If they changed since the merge, it is made again in the background. Active memories and summaries that are
+        being read already can be passed.
         """
         sources = await self.sources(scope, memories, summaries)
-        if sources.first is None or sum(map(bool, sources)) == 1:
+        if sum(map(bool, sources)) <= 1:
             return sources.first
-        return await self._kept(scope, (scope.space, scope.user, *sources.hashes)) or sources.first
+        stored = await self._stored(scope, (scope.space, scope.user, *sources.hashes))
+        if stored is None:
+            self._merge_later(scope)
+        return stored or sources.joined
+
+    def _merge_later(self, scope: Scope) -> None:
+        if self._in_background and self._chat is not None and self._chat.has("merge"):
+            self._stale.setdefault((scope.space, scope.user), scope)
+            if len(self._stale) > _MOST_STALE:
+                del self._stale[next(iter(self._stale))]
+            self._loop.wake()
+
+    async def _merge_stale(self) -> None:
+        """Merge the portraits whose sources changed. Raises ModelError, to be tried again later, when one fails."""
+        while self._stale:
+            whose, scope = next(iter(self._stale.items()))
+            sources = await self.sources(scope)
+            key: Key = (*whose, *sources.hashes)
+            failed, failures = self._failures.get(whose, (key, 0))
+            if failed == key and failures >= _TRIES:
+                del self._stale[whose]
+                continue
+            if sum(map(bool, sources)) <= 1 or await self.portrait(scope) != sources.first:
+                self._stale.pop(whose, None)
+                self._failures.pop(whose, None)
+                continue
+            self._failures[whose] = (key, failures + 1 if failed == key else 1)
+            raise ModelError(f"the portrait of {scope.user!r} could not be merged")
+
+    async def _merge_and_store(self, chat: Chat, scope: Scope, sources: Sources, name: str | None) -> str | None:
+        key: Key = (scope.space, scope.user, *sources.hashes)
+        text = await self._merge(chat, scope, sources, await self._teller.person(scope, name))
+        if text is not None:
+            self._front[key] = text
+            await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
+        return text
 
     async def sources(
         self,
@@ -149,13 +214,13 @@ class Portraitist:
         zone = await zone_of(self._store, self._profile, scope)
         return observations(found, moment(now()).astimezone(zone).date(), self._profile.summary_days)
 
-    async def _kept(self, scope: Scope, key: Key) -> str | None:
+    async def _stored(self, scope: Scope, key: Key) -> str | None:
         text = self._front.get(key)
         if text is None:
             stored = await self._store.derived(scope, KIND)
             if stored is not None and stored.key == _stored_key(key):
                 text = str(json.loads(stored.value))
-                self._remember(key, text)
+                self._front[key] = text
         if text is not None:
             self._metrics.cache_hit("portrait")
         return text
@@ -182,11 +247,8 @@ class Portraitist:
         if self._cache is None:
             from cachetools import LRUCache  # noqa: PLC0415 - loaded with the first portrait
 
-            self._cache = LRUCache(_KEPT)
+            self._cache = LRUCache(_CACHED)
         return self._cache
-
-    def _remember(self, key: Key, text: str) -> None:
-        self._front[key] = text
 
 
 def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:

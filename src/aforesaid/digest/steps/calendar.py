@@ -24,7 +24,11 @@ from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 
 _CHARACTERS: Final = 60_000
-"""So much text of a day fits into one call; a day that is longer takes several."""
+"""Characters of a day that fit into one call; a longer day takes several calls."""
+_PATIENCE_SECONDS: Final = 60.0
+"""How long the first summary of a day is waited for that another process makes."""
+_LOOK_AGAIN: Final = 10_000_000
+"""After so many microseconds a day is looked at again that another process was about to summarise."""
 
 
 class _Day(NamedTuple):
@@ -56,12 +60,20 @@ class CalendarSteps:
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
         """Summarise a day, if it is time; once it is over, also the days before for those who were there."""
         del asked  # nobody can have today summarised more than once an hour
-        space, now = entry.subject.space, self._executor.clock()
+        step: Step = await self._executor.flights.run(entry.subject, lambda: self._step(entry.subject))
+        return step
+
+    async def _step(self, subject: Subject) -> Step:
+        # Read here, not before: a step that has just ended may have done it.
+        entry = await self._executor.store.planned(subject)
+        if entry is None:
+            return Step()
+        space, now = subject.space, self._executor.clock()
         when = _Day(space, entry.subject.date, *calendar.bounds(entry.subject.date, self._executor.profile.zone(space)))
         ledger = CalendarLedger(when.until, now, entry.last_seq, entry.done_seq, entry.done_at)
         decision = calendar.decide(ledger, self.rules)
         if decision.plan is not None:
-            return await self._make_day(entry, when)
+            return await self._make_day_once(entry, when)
         if when.day == self.today(space) - timedelta(days=1):
             return await self._make_weeks(when)
         return Step(look_again_at=decision.look_again_at)
@@ -71,8 +83,30 @@ class CalendarSteps:
         days = self.history_days(self.today(scope.space))
         if not days:
             return None
-        made = await self._executor.store.summaries(scope, kind="week", day=days[-1])
-        return made[0] if made else await self._make_week(scope, days)
+        return (await self._week(scope, days))[0]
+
+    async def _week(self, scope: Scope, days: Sequence[date]) -> tuple[Summary | None, bool]:
+        """Return the summary of some days of a user, and whether it was made now."""
+
+        async def find_or_make() -> tuple[Summary | None, bool]:
+            stored = await self._executor.store.summaries(scope, kind="week", day=days[-1])
+            return (stored[0], False) if stored else (await self._make_week(scope, days), True)
+
+        key = ("week", scope.space, scope.user, days[-1])
+        found: tuple[Summary | None, bool] = await self._executor.flights.run(key, find_or_make)
+        return found
+
+    async def _make_day_once(self, entry: Entry, when: _Day) -> Step:
+        """Summarise a day, unless another process does so now: then use the older summary, or wait for the first."""
+        leases, lease = self._executor.leases, ("day", when.space, entry.subject.day)
+        async with leases.hold(*lease) as taken:
+            if taken:
+                current = await self._executor.store.planned(entry.subject)
+                # Another process may have made it just before the lease was taken.
+                return Step() if current != entry else await self._make_day(entry, when)
+        if entry.done_at is None:
+            await leases.wait_until_free(*lease, seconds=_PATIENCE_SECONDS)
+        return Step(look_again_at=self._executor.clock() + _LOOK_AGAIN)
 
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()
@@ -130,10 +164,9 @@ class CalendarSteps:
         messages = await self._executor.store.said_between(when.space, when.since, when.until)
         for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
             scope = Scope(when.space, user, direct_thread(user))
-            if not await self._executor.store.summaries(scope, kind="week", day=when.day):
-                made = await self._make_week(scope, days)
-                if made is not None:
-                    return Step((made,))
+            week, made = await self._week(scope, days)
+            if week is not None and made:
+                return Step((week,))
         return Step()
 
     async def _make_week(self, scope: Scope, days: Sequence[date]) -> Summary | None:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 def put_mark(state: State, change: PutMark) -> None:
-    """Keep something in mind, or take it away."""
+    """Store or delete a mark."""
+    change.check(state.marks.get(change.name))
     if change.value is None:
         state.marks.pop(change.name, None)
     else:

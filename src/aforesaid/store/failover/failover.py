@@ -372,7 +372,9 @@ class Failover:
 
 def _can_wait(changes: Sequence[Change]) -> bool:
     """Tell whether a change set says something new, and builds on nothing that is stored."""
-    return all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | NoteAccess) for change in changes)
+    conditional = any(isinstance(change, PutMark) and change.only_if is not ... for change in changes)
+    independent = all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | NoteAccess) for change in changes)
+    return independent and not conditional
 
 
 def _recognisable(change: Change) -> Change:

@@ -125,8 +125,10 @@ async def marks(queries: Queries) -> dict[str, str]:
     return dict(await queries.rows(_MARKS))
 
 
-def put_mark(unit: Unit, step: PutMark) -> None:
-    """Keep something in mind, or take it away."""
+async def put_mark(unit: Unit, step: PutMark) -> None:
+    """Store or delete a mark."""
+    if step.only_if is not ...:
+        step.check(await unit.value("SELECT value FROM mark WHERE space = '' AND name = $1", step.name))
     if step.value is None:
         unit.later("DELETE FROM mark WHERE space = '' AND name = $1", step.name)
     else:

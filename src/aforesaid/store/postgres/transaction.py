@@ -138,7 +138,7 @@ async def _step(unit: Unit, step: Step) -> Result:  # noqa: C901, PLR0912 - a ca
         case retention.Discarding():
             return await retention.discard(unit, step)
         case PutMark():
-            retention.put_mark(unit, step)
+            await retention.put_mark(unit, step)
         case Archive():
             return await archive.store_summary(unit, step)
         case RollBack():

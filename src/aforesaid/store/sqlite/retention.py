@@ -137,7 +137,9 @@ def marks(connection: apsw.Connection) -> dict[str, str]:
 
 
 def put_mark(unit: Unit, step: PutMark) -> None:
-    """Keep something in mind, or take it away."""
+    """Store or delete a mark."""
+    if step.only_if is not ...:
+        step.check(unit.connection.execute("SELECT value FROM mark WHERE name = ?", (step.name,)).get)
     if step.value is None:
         unit.connection.execute("DELETE FROM mark WHERE name = ?", (step.name,))
     else:
