@@ -24,6 +24,7 @@ from aforesaid.store import Store, open_store, restore_store
 from aforesaid.store.accounts import AccountFolders
 from aforesaid.store.ephemeral.state import TABLES
 from aforesaid.store.journalled import JournalledStore, tables
+from aforesaid.store.journalled.journal import SECTOR
 from aforesaid.store.journalled.lines import sealed
 from aforesaid.store.jsonfile import JsonFile
 from faulty import CountingDisk
@@ -307,3 +308,27 @@ async def test_a_backup_is_opened_and_restored(place: str, tmp_path: Path) -> No
     assert aside.exists()
     async with opened(place) as store:
         assert await everything(store) == before
+
+
+@pytest.mark.defect("D5")
+async def test_a_group_whose_first_sector_was_never_written_is_cut_off(place: str, tmp_path: Path) -> None:
+    store = await JournalledStore.open(layout_of(place))
+    await add(store, ANN, "acknowledged")
+    (journal,) = tmp_path.rglob("*.journal-*")
+    before = journal.read_bytes()
+    assert len(before) % SECTOR, "the next group begins in the middle of a sector"
+    await add(store, ANN, "never acknowledged " * 60)
+    after = journal.read_bytes()
+    torn = len(before) + SECTOR - len(before) % SECTOR
+    assert len(after) > torn
+    copy = tmp_path / "copy"
+    shutil.copytree(Path(place.partition(":")[2]).parent, copy, ignore=shutil.ignore_patterns("copy"))
+    await store.close()
+    (journal,) = copy.rglob("*.journal-*")
+    journal.write_bytes(before + bytes(torn - len(before)) + after[torn:])
+    kind, _, path = place.partition(":")
+    async with opened(f"{kind}:{copy / Path(path).name}") as store:
+        assert [message.text for message in await store.messages(ANN)] == ["acknowledged"]
+        await add(store, ANN, "and on")
+    async with opened(f"{kind}:{copy / Path(path).name}") as store:
+        assert [message.text for message in await store.messages(ANN)] == ["acknowledged", "and on"]

@@ -184,11 +184,16 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def _torn(data: bytes, start: int, line: bytes, *, ended: bool) -> bool:
-    """Tell whether a line looks like what a crash leaves: it stops, or whole sectors of it were never written."""
+    """Tell whether a line looks like what a crash leaves: it stops, or sectors of it were never written.
+
+    A sector that was never written is all zeros, or zeros from where the line begins: what stands before it in the
+    sector was written earlier.
+    """
     if not ended:
         return True
     for zeros in _ZEROS.finditer(data, start, start + len(line)):
-        if zeros.start() % SECTOR == 0 and (zeros.end() % SECTOR == 0 or zeros.end() == len(data)):
+        begins = zeros.start() % SECTOR == 0 or zeros.start() == start
+        if begins and (zeros.end() % SECTOR == 0 or zeros.end() == len(data)):
             return True
     return False
 
