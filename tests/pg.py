@@ -12,6 +12,8 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -117,6 +119,21 @@ class Server:
         # The others notice by themselves, within a moment; only then can it be started again.
         while self._has_children():
             time.sleep(0.01)
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """Stop all of its processes without ending them, as a machine that hangs does."""
+        processes = [
+            int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and _works_in(path, self.data)
+        ]
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in processes:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGCONT)
 
     def remove(self) -> None:
         """Stop it, and remove all that it wrote."""

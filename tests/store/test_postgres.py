@@ -273,3 +273,25 @@ async def test_a_commit_whose_answer_was_lost_is_not_made_twice(store: PostgresS
     assert receipt.message.text == "once"
     assert [message.seq for message in await store.messages(ANN)] == [1]
     assert (await store.verify()).ok
+
+
+@pytest.mark.defect("D6")
+async def test_calls_that_meet_a_database_that_hangs_give_up_by_themselves() -> None:
+    shared_server()  # leaves the test out where no server can be had
+    server = Server()
+    store = await PostgresStore.open(server.create("hanging"), Options(patience=1.0, statement_seconds=1.0))
+    await add(store, ANN, "before")
+    with server.hung():
+        async with asyncio.timeout(30):  # without a limit of their own, both would wait for ever
+            reading = asyncio.create_task(store.messages(ANN))
+            writing = asyncio.create_task(add(store, ANN, "while it hangs"))
+            for waiting in (reading, writing):
+                with pytest.raises(StoreUnavailable):
+                    await waiting
+    while (await store.health()).status == "failing":
+        await asyncio.gather(add(store, ANN, "afterwards"), return_exceptions=True)
+        await asyncio.sleep(0.05)
+    texts = [message.text for message in await store.messages(ANN)]
+    assert (texts[0], texts[-1]) == ("before", "afterwards")
+    await store.close()
+    server.remove()

@@ -26,6 +26,7 @@ from aforesaid.errors import (
     TooLarge,
 )
 from aforesaid.store.postgres.arrays import ListDumper
+from aforesaid.store.postgres.deadline import cut_after
 
 if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
@@ -38,13 +39,15 @@ class Options:
     """How the database is used."""
 
     connections: int = 12
-    """At most so many are open at a time, by this store."""
+    """Maximum connections that this store has open at a time."""
     transactions: int = 4
-    """So many transactions may write at a time. What is written to one space is always written in order."""
+    """Maximum transactions that write at a time. Writes to one space always keep their order."""
     patience: float = 30.0
-    """So many seconds a call waits for a database that has gone away, before it gives up."""
+    """Seconds that a call waits for a database that cannot be reached or does not answer, before it gives up."""
     statement_seconds: float = 60.0
+    """Seconds that the server may work on one statement, and that a write waits for an answer."""
     lock_seconds: float = 30.0
+    """Seconds that a statement waits for a lock."""
 
 
 class Pool:
@@ -67,14 +70,18 @@ class Pool:
         return shown(self._dsn)
 
     @asynccontextmanager
-    async def connection(self, *, vectors: bool = True) -> AsyncIterator[Connection]:
-        """Lend a connection that is in no transaction. One that was left inside of one is thrown away."""
+    async def connection(self, seconds: float | None = None, *, vectors: bool = True) -> AsyncIterator[Connection]:
+        """Lend a connection that is in no transaction. One that is returned inside of one is closed.
+
+        After `seconds` the connection is cut, and whatever waits for it fails.
+        """
         self._check_open()
         async with self._free:
             held = await self._take(vectors=vectors)
             generation = self._generation
             try:
-                yield held
+                with cut_after(held, seconds):
+                    yield held
             except psycopg.OperationalError:
                 # Others are likely to have lost their connections too: none of them is tried again.
                 if held.broken or held.closed:
@@ -113,19 +120,23 @@ class Pool:
         self.open += 1
         held.adapters.register_dumper(list, ListDumper)
         try:
-            await held.execute(
-                "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
-                "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false), "
-                # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
-                "set_config('plan_cache_mode', 'force_custom_plan', false)",
-                (milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)),
-            )
-            if vectors:
-                await self._register(held)
+            with cut_after(held, _CONNECT_SECONDS):
+                await self._set_up(held, vectors=vectors)
         except BaseException:
             await self._drop(held)
             raise
         return held
+
+    async def _set_up(self, held: Connection, *, vectors: bool) -> None:
+        await held.execute(
+            "SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false), "
+            "set_config('idle_in_transaction_session_timeout', $1, false), set_config('TimeZone', 'UTC', false), "
+            # A plan for anybody is a bad plan for somebody: one user has ten messages, another a million.
+            "set_config('plan_cache_mode', 'force_custom_plan', false)",
+            (milliseconds(self._options.statement_seconds), milliseconds(self._options.lock_seconds)),
+        )
+        if vectors:
+            await self._register(held)
 
     async def _register(self, held: Connection) -> None:
         """Teach a connection the types of vectors. What they are called inside the database is asked once."""

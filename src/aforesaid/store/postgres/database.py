@@ -22,7 +22,9 @@ T = TypeVar("T")
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 0.5
 _REPEATS: Final = 5
-"""So often a transaction is repeated that the database took back because of others."""
+"""How often a transaction is repeated that the database rolled back because of others."""
+_PROBE_SECONDS: Final = 2.0
+"""The least time that an attempt gets, such as the first one after the breaker opened."""
 
 _COMMITTED: Final = "SELECT batch FROM writer WHERE space = $1 AND writer = $2"
 _MARK: Final = """
@@ -40,15 +42,17 @@ class Database:
         self.pool = Pool(dsn, options)
         self.breaker = Breaker(self.pool.shown)
         self._patience = options.patience
+        self._answer_seconds = options.statement_seconds + 1.0
+        """One more than the server's own limit, which has the better message."""
         self._name = uuid.uuid4().hex
         self._batches = 0
         self._marked = False
 
     async def rows(self, space: str | None, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
-        """Ask one thing, in one journey to the database."""
+        """Ask one thing, in one round trip."""
 
-        async def ask() -> list[Row]:
-            async with self.pool.connection() as connection:
+        async def ask(seconds: float) -> list[Row]:
+            async with self.pool.connection(seconds) as connection:
                 queries = Queries(connection, opening(SNAPSHOT, space))
                 try:
                     found, _ = await queries.together((query, values), ("COMMIT", ()))
@@ -62,8 +66,8 @@ class Database:
     async def read(self, space: str | None, work: Callable[[Queries], Awaitable[T]]) -> T:
         """Run several reads that all see the same moment."""
 
-        async def attempt() -> T:
-            async with self.pool.connection() as connection:
+        async def attempt(seconds: float) -> T:
+            async with self.pool.connection(seconds) as connection:
                 queries = Queries(connection, opening(SNAPSHOT, space))
                 try:
                     result = await work(queries)
@@ -100,9 +104,10 @@ class Database:
         batch = self._batches
         made: list[T] = []
 
-        async def attempt() -> T:
+        async def attempt(_: float) -> T:
             async with self.pool.connection() as connection:
-                queries = Queries(connection, opening(WRITING, ordered[0] if len(ordered) == 1 else None))
+                begin = opening(WRITING, ordered[0] if len(ordered) == 1 else None)
+                queries = Queries(connection, begin, self._answer_seconds)
                 unit = Unit(queries, ordered)
                 try:
                     if made:
@@ -141,18 +146,18 @@ class Database:
 
     async def _simply(self, query: str, *values: Any) -> None:  # noqa: ANN401
         async with self.pool.connection() as connection:
-            queries = Queries(connection, opening(WRITING, None))
+            queries = Queries(connection, opening(WRITING, None), self._answer_seconds)
             queries.later(query, *values)
             await queries.finish(keep=True)
 
-    async def _persist(self, doing: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Try until it works, the database says no, or patience is at its end."""
+    async def _persist(self, doing: str, attempt: Callable[[float], Awaitable[T]]) -> T:
+        """Try until it works, the database refuses, or the time is over. Each attempt gets the seconds that are left."""
         probe = self.breaker.admit()
         give_up = time.monotonic() + (0.0 if probe else self._patience)
         pause, repeats = _FIRST_PAUSE, 0
         while True:
             try:
-                result = await attempt()
+                result = await attempt(max(give_up - time.monotonic(), _PROBE_SECONDS))
             except AforesaidError:
                 self.breaker.answered()
                 raise

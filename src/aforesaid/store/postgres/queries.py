@@ -1,4 +1,4 @@
-"""Asking the database within one transaction, with as few journeys to it as possible."""
+"""Asking the database within one transaction, with as few round trips as possible."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.errors import StoreDamaged
+from aforesaid.store.postgres.deadline import cut_after
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,16 +34,22 @@ def columns(table: Sequence[Sequence[Any]]) -> tuple[list[Any], ...]:
 class Queries:
     """One transaction. What needs no answer waits, and travels together with the next question."""
 
-    def __init__(self, connection: Connection, first: list[Statement]) -> None:
+    def __init__(self, connection: Connection, first: list[Statement], answer_seconds: float | None = None) -> None:
+        """Cut the connection when the database does not answer a round trip within `answer_seconds`."""
         self._connection = connection
         self._waiting = first
+        self._answer_seconds = answer_seconds
 
     def later(self, query: str, *values: Any) -> None:  # noqa: ANN401 - whatever the query binds
         """Let something be done before the next question is asked, or at the end."""
         self._waiting.append((query, values))
 
     async def together(self, *statements: Statement) -> list[list[Row]]:
-        """Ask several things in one journey."""
+        """Ask several things in one round trip."""
+        with cut_after(self._connection, self._answer_seconds):
+            return await self._together(statements)
+
+    async def _together(self, statements: Sequence[Statement]) -> list[list[Row]]:
         if len(statements) == 1 and not self._waiting:
             query, values = statements[0]
             return [await _rows(await self._connection.execute(query, values or None, binary=True))]
