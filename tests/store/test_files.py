@@ -327,8 +327,8 @@ async def test_a_group_whose_first_sector_was_never_written_is_cut_off(place: st
     (journal,) = copy.rglob("*.journal-*")
     journal.write_bytes(before + bytes(torn - len(before)) + after[torn:])
     kind, _, path = place.partition(":")
-    async with opened(f"{kind}:{copy / Path(path).name}") as store:
-        assert [message.text for message in await store.messages(ANN)] == ["acknowledged"]
-        await add(store, ANN, "and on")
-    async with opened(f"{kind}:{copy / Path(path).name}") as store:
-        assert [message.text for message in await store.messages(ANN)] == ["acknowledged", "and on"]
+    async with opened(f"{kind}:{copy / Path(path).name}") as healed:
+        assert [message.text for message in await healed.messages(ANN)] == ["acknowledged"]
+        await add(healed, ANN, "and on")
+    async with opened(f"{kind}:{copy / Path(path).name}") as healed:
+        assert [message.text for message in await healed.messages(ANN)] == ["acknowledged", "and on"]
