@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run once by the database's image: a role that is no superuser, so that row-level security holds for it.
+# The database image runs this once. The role is not a superuser, so row-level security applies to it.
 set -eu
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" <<SQL
 CREATE ROLE aforesaid LOGIN PASSWORD '$AFORESAID_PASSWORD';

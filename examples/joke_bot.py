@@ -1,4 +1,4 @@
-"""A joke for somebody, made with what is known about them: the portrait goes into the prompt.
+"""A joke about a user, from their portrait: the portrait goes into the prompt.
 
 Run: OPENAI_API_KEY=… python examples/joke_bot.py
 """
@@ -16,7 +16,7 @@ with aforesaid.open("jokes.db", profile="community") as memory:
     ann.remember("I manage stress with exercise", name="Ann")
 
     portrait = ann.portrait(name="Ann")
-    print(f"What is known: {portrait}")
+    print(f"Portrait: {portrait}")
     reply = OpenAI().chat.completions.create(
         model=os.environ.get("MODEL", "gpt-4o-mini"),
         messages=[

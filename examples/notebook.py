@@ -1,9 +1,9 @@
-"""A first look at a memory, cell by cell: editors that know `# %%` run one at a time. No model is needed.
+"""A first look, cell by cell: editors that support `# %%` run one cell at a time. No model is needed.
 
 Run: python examples/notebook.py
 """
 
-# %% Open a memory, and tell it something
+# %% Open a memory and store messages
 import aforesaid
 
 memory = aforesaid.open("notebook.db")
@@ -12,19 +12,19 @@ for said in ("I moved to Berlin last week.", "My sister Zoe visits on Friday.", 
     ann.add("user", said)
     ann.add("assistant", "Noted.")
 
-# %% Find something again, and see why it was found
+# %% Search, and see why each hit was found
 for hit in ann.search("where do I live", limit=3):
     print(hit.text, "|", hit.explain())
 
-# %% Let it learn and summarise
+# %% Extract memories and summarise
 print(memory.upkeep())
 for known in ann.memories():
     print(known.category, known.importance, known.text)
 
-# %% See what a model would be sent
+# %% Preview a context
 print(ann.context("Who visits me?", budget=1000).explain())
 
-# %% Correct it
+# %% Correct memories
 ann.remember("I prefer coffee over tea")
 ann.forget("my sister's visit")
 print(ann.portrait())

@@ -1,4 +1,4 @@
-"""The OpenAI library with a memory in front of it: what to send comes from `context`, what is said goes into `add`.
+"""The OpenAI SDK with memory: `context` builds the request, `add` stores the messages.
 
 Run: OPENAI_API_KEY=… python examples/openai_sdk.py
 """

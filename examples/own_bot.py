@@ -1,4 +1,4 @@
-"""A bot with memory in twenty lines. Type to it; it remembers, also tomorrow.
+"""A bot with memory in twenty lines. It remembers what you type, also after a restart. Ctrl+D ends it.
 
 Run: OPENAI_API_KEY=… AFORESAID_MODEL=openai:gpt-4o-mini python examples/own_bot.py
 """
@@ -9,10 +9,17 @@ import aforesaid
 from aforesaid.assistant import Assistant
 
 
+def read_line() -> str:
+    try:
+        return input("> ").strip()
+    except EOFError:  # Ctrl+D
+        return ""
+
+
 async def main() -> None:
     async with aforesaid.connect("own-bot.db") as memory:
         me, assistant = memory.user("me"), Assistant(memory, system="You are Rex, a cheerful bot.")
-        while text := (await asyncio.to_thread(input, "> ")).strip():
+        while text := await asyncio.to_thread(read_line):
             command = await assistant.command(me, text)
             if command is not None:
                 print(command.text)

@@ -43,5 +43,26 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     assert EXPECTED[name] in ran.stdout
 
 
+@pytest.mark.defect("N6")
+def test_own_bot_ends_cleanly_at_the_end_of_its_input(tmp_path: Path) -> None:
+    with ScriptedModel(_repeat) as model:
+        ran = subprocess.run(
+            [sys.executable, str(EXAMPLES / "own_bot.py")],
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "OPENAI_BASE_URL": model.base_url,
+                "OPENAI_API_KEY": "none",
+                "AFORESAID_MODELS__CHAT__CHAIN": "openai:scripted",
+            },
+            input="I live in Bern.\n",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "You said: I live in Bern." in ran.stdout
+
+
 def _repeat(request: Request) -> str:
     return f"You said: {request.asked}"

@@ -1,4 +1,4 @@
-"""The unit files that are offered are what systemd understands, and start commands that there are."""
+"""The files in deploy/ are valid, start existing commands, and restart only when that can help."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
 from aforesaid.cli import app
@@ -43,6 +44,22 @@ def test_what_is_started_is_a_command(unit: Path) -> None:
         words = [word.replace("%i", instance) for word in command(unit)]
         ran = CliRunner().invoke(app, [*words, "--help"])
         assert ran.exit_code == 0, ran.output
+
+
+@pytest.mark.defect("N6")
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_a_unit_has_a_state_folder_and_does_not_restart_after_wrong_use(unit: Path) -> None:
+    lines = unit.read_text(encoding="utf-8").splitlines()
+    assert "RestartPreventExitStatus=2" in lines
+    assert "StateDirectory=aforesaid" in lines
+
+
+@pytest.mark.defect("N6")
+def test_containers_restart_and_the_server_has_a_health_check() -> None:
+    services = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text(encoding="utf-8"))["services"]
+    assert {name: service["restart"] for name, service in services.items()} == dict.fromkeys(services, "unless-stopped")
+    assert "healthcheck" in services["database"]
+    assert "/readyz" in services["server"]["healthcheck"]["test"][-1]
 
 
 def test_the_page_shows_the_unit_as_it_is() -> None:

@@ -53,7 +53,7 @@ def test_it_starts_with_a_link_and_stops_when_told(tmp_path: Path, number: signa
         process.send_signal(number)
         out, log = process.communicate(timeout=60)
     assert process.returncode == 0, log
-    assert "everything that was acknowledged is stored" in out
+    assert "every acknowledged message is stored" in out
     token = link.partition("token=")[2]
     assert len(token) > 30
     assert token not in log
