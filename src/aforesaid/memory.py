@@ -27,6 +27,7 @@ from aforesaid.profiles import Profile, load_profile
 from aforesaid.recall import Recall
 from aforesaid.settings import Settings, as_settings
 from aforesaid.store import Store
+from aforesaid.store.announcing import Announcements, announcing
 from aforesaid.store.failover import open_with_failover
 from aforesaid.summaries import Digests, UserSummaries
 from aforesaid.telemetry import Metrics, timed
@@ -142,6 +143,8 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     ) -> None:
         """Use `connect` or `open`. `clock` is what decides which day it is."""
         counted = Metrics() if metrics is None else metrics
+        self.changes = Announcements()
+        store = announcing(store, self.changes)
         known, loops = settings or Settings(), BackgroundLoops()
         knowledge = Knowledge(store, profile, chat, embedder, counted, loops if known.background else None)
         AllMemories.__init__(self, knowledge)

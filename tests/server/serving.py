@@ -126,7 +126,7 @@ def live(
                 await asyncio.sleep(0.01)
             ready.set_result(Live(f"http://127.0.0.1:{port}", here, loop))
             await asyncio.to_thread(finished.wait)
-            here.stopping.set()
+            here.stop_streams()
             server.should_exit = True
             await task
 

@@ -69,6 +69,14 @@ def authenticate(request: Request, state: AppState) -> Credential:
     raise _unauthorized("A key is needed: Authorization: Bearer …")
 
 
+def is_still_valid(request: Request, state: AppState) -> bool:
+    """Tell whether the credential that a request came with still exists and allows the same."""
+    try:
+        return authenticate(request, state) == request.scope[CREDENTIAL]
+    except HTTPException:
+        return False
+
+
 def count_failure(request: Request, state: AppState, token: str) -> None:
     """Count a wrong key against its sender. Raises 429 for one who fails too often.
 

@@ -60,7 +60,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._here.stopping.set()
+        self._here.stop_streams()
         await super().shutdown(sockets)
 
     @contextmanager

@@ -39,6 +39,7 @@ async def sign_in_by_form(
 async def sign_out(request: Request, here: StateDep, _: Reader) -> Response:
     """End the session of this browser."""
     here.sessions.close(request.cookies.get(here.cookie, ""))
+    here.feed.check_credentials()
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(here.cookie)
     return answer

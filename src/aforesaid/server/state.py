@@ -12,6 +12,7 @@ from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential, Keys, Sessions
 from aforesaid.server.auth.keys import hash_of
 from aforesaid.server.auth.sessions import COOKIE
+from aforesaid.server.change_feed import ChangeFeed
 from aforesaid.server.guard.rate import Rates
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
@@ -42,12 +43,14 @@ class AppState:
     """The token of the sign-in link. It is valid as long as the server runs."""
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the server stops: endless answers end then."""
+    feed: ChangeFeed = field(init=False)
     upstream: Upstream = field(init=False)
     remembering: Remembering = field(init=False)
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Prepare the proxy."""
+        """Prepare the proxy and the streams of events."""
+        self.feed = ChangeFeed(self.memory)
         self.upstream = Upstream(self.options.settings)
         self.remembering = Remembering(self.memory, self.options.serving)
 
@@ -57,9 +60,14 @@ class AppState:
         self._finishing.add(task)
         task.add_done_callback(self._finishing.discard)
 
+    def stop_streams(self) -> None:
+        """End endless answers: the server stops."""
+        self.stopping.set()
+        self.feed.close()
+
     async def close(self) -> None:
         """Wait for work that was begun, then close all connections."""
-        self.stopping.set()
+        self.stop_streams()
         await asyncio.gather(*self._finishing, return_exceptions=True)
         await self.upstream.close()
 

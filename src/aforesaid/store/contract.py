@@ -268,6 +268,12 @@ class Store(Protocol):
     async def discardable(self, what: Discardable, before: int) -> int:
         """Return how much the change `Discard` would remove in all, if it were made again and again."""
 
+    async def change_token(self) -> str:
+        """Return a text that is another one once any process has changed something. Cheap: no data is read.
+
+        A store that one process has to itself returns always the same: that process knows what it changes.
+        """
+
     async def marks(self) -> dict[str, str]:
         """Return what is kept in mind about the store itself, by name."""
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Request
 from starlette.responses import StreamingResponse
 
+from aforesaid.domain.report import AuditEntry
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import UserMemory
 from aforesaid.server.api.params import Person
-from aforesaid.server.dependencies import StateDep
+from aforesaid.server.authentication import is_still_valid
+from aforesaid.server.change_feed import Subscription
+from aforesaid.server.dependencies import Reader, StateDep
 from aforesaid.server.shapes import MessageShape
 from aforesaid.server.state import AppState
 from aforesaid.store import Store
 
 router = APIRouter(tags=["events"])
 
-_EVERY_SECONDS: Final = 1.0
-_KEEP_ALIVE: Final = 15
-"""After so many quiet looks a comment is sent, so that nobody on the way takes the connection for dead."""
-_AT_ONCE: Final = 200
+_KEEP_ALIVE_SECONDS: Final = 15.0
+"""After so long without an event a comment is sent, so that proxies do not take the connection for dead."""
+_PAGE: Final = 200
+_LOOKS: Final = (".read", ".search")
+"""How actions of the audit log end that changed nothing."""
 
 
 @router.get(
@@ -32,53 +35,90 @@ _AT_ONCE: Final = 200
     response_class=StreamingResponse,
     responses={
         200: {
-            "description": "`message` for everything that is stored, `change` for everything else that somebody did.",
+            "description": "`message` for every stored message, `change` for every other change.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }
     },
 )
 async def events(
-    here: StateDep,
+    request: Request,
+    state: StateDep,
+    who: Reader,
     person: Person,
     last_event_id: Annotated[
-        str | None, Header(max_length=60, description="Go on after this event, as browsers do by themselves.")
+        str | None, Header(max_length=60, description="Continue after this event, as browsers do by themselves.")
     ] = None,
 ) -> StreamingResponse:
     """Follow a user's memory: messages as they are stored, and memories, facts and summaries as they change.
 
-    Whatever process stored it is followed, also by workers and other servers. An event's id leads on from there.
+    Changes of workers and other servers are followed too. The stream ends when its key is revoked or expires. Who
+    changed something, and who only looked, is told to admins alone.
     """
-    place = await _start(here.memory.store, person) if last_event_id is None else _place(last_event_id)
-    stream = _follow(here, person, *place)
+    await person.record_access("events.read", "events")
+    place = await _end_of_log(state.memory.store, person) if last_event_id is None else _place(last_event_id)
+    follower = _Follower(state, person, *place, admin=who.may("admin"))
+    stream = follower.events(request)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-async def _follow(here: AppState, person: UserMemory, seq: int, entry: int) -> AsyncIterator[bytes]:
-    """Look again and again, from where the caller was."""
-    store = here.memory.store
-    quiet = 0
-    yield b": following\n\n"
-    while not here.stopping.is_set():
-        news = False
-        for message in await store.following(person.scope, seq, _AT_ONCE):
-            seq, news = message.seq, True
-            yield _event("message", f"{seq}.{entry}", MessageShape.model_validate(message).model_dump(mode="json"))
-        for change in await store.audit(person.scope, limit=_AT_ONCE):
-            if change.id > entry:
-                entry, news = change.id, True
-                what = {"action": change.action, "subject": change.subject, "actor": change.actor}
-                yield _event("change", f"{seq}.{entry}", what | {"at": change.at.isoformat()})
-        quiet = 0 if news else quiet + 1
-        if quiet >= _KEEP_ALIVE:
-            quiet = 0
-            yield b": still here\n\n"
-        try:
-            await asyncio.wait_for(here.stopping.wait(), _EVERY_SECONDS)
-        except TimeoutError:
-            continue
+class _Follower:
+    """One stream: where it is in the log and in the audit log, and what it may show."""
+
+    def __init__(self, state: AppState, person: UserMemory, seq: int, entry: int, *, admin: bool) -> None:
+        self._state = state
+        self._person = person
+        self._seq = seq
+        self._entry = entry
+        self._admin = admin
+
+    async def events(self, request: Request) -> AsyncIterator[bytes]:
+        """Return events until the server stops or the credential ends."""
+        scope = self._person.scope
+        with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
+            yield b": following\n\n"
+            async for event in self._until_ended(subscription):
+                yield event
+
+    async def _until_ended(self, subscription: Subscription) -> AsyncIterator[bytes]:
+        more = True  # What was stored since the last event, before the first wait.
+        while not subscription.ended and not self._state.stopping.is_set():
+            if more:
+                found = await self._news()
+                for event in found:
+                    yield event
+                more = len(found) >= _PAGE
+            elif await subscription.wait(_KEEP_ALIVE_SECONDS):
+                more = True
+            else:
+                yield b": still here\n\n"
+
+    async def _news(self) -> Sequence[bytes]:
+        store, scope = self._state.memory.store, self._person.scope
+        messages = await store.following(scope, self._seq, _PAGE)
+        changes = await store.audit(scope, limit=_PAGE)
+        found = []
+        for message in messages:
+            self._seq = message.seq
+            found.append(self._event("message", MessageShape.model_validate(message).model_dump(mode="json")))
+        return [*found, *self._changes(changes)]
+
+    def _changes(self, entries: Sequence[AuditEntry]) -> Iterator[bytes]:
+        for entry in entries:
+            if entry.id <= self._entry:
+                continue
+            self._entry = entry.id
+            shown = {"action": entry.action, "subject": entry.subject, "at": entry.at.isoformat()}
+            if self._admin:
+                yield self._event("change", shown | {"actor": entry.actor})
+            elif not entry.action.endswith(_LOOKS):
+                yield self._event("change", shown)
+
+    def _event(self, name: str, data: dict[str, Any]) -> bytes:
+        number = f"{self._seq}.{self._entry}"
+        return f"id: {number}\nevent: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
-async def _start(store: Store, person: UserMemory) -> tuple[int, int]:
+async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
     """Return where the log and the audit log end now."""
     newest = await store.audit(person.scope, limit=1)
     return (await store.ledger(person.scope)).last_seq, newest[-1].id if newest else 0
@@ -89,7 +129,3 @@ def _place(last: str) -> tuple[int, int]:
     if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
         raise InvalidInput("Last-Event-ID is none that this server gave out")
     return int(seq), int(entry)
-
-
-def _event(name: str, number: str, data: dict[str, Any]) -> bytes:
-    return f"id: {number}\nevent: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()

@@ -63,9 +63,11 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
 async def remove_key(
     who: Admin, here: StateDep, key_id: Annotated[str, Path(min_length=1, max_length=100, examples=["0a1b2c3d"])]
 ) -> KeyShape:
-    """Take a key away. It is refused from now on."""
+    """Revoke a key. It is refused from now on, and its open event streams end."""
     require_all_spaces(who)
-    return _shown(here.keys.remove(key_id))
+    removed = here.keys.remove(key_id)
+    here.feed.check_credentials()
+    return _shown(removed)
 
 
 def _shown(key: Key) -> KeyShape:

@@ -388,6 +388,10 @@ class EphemeralStore(Moving):
         return retention.discardable(self._open, what, before)
 
     @locked
+    async def change_token(self) -> str:
+        """Return always the same text: no other process can change this store."""
+        return ""
+
     async def marks(self) -> dict[str, str]:
         """Return what is kept in mind about the store."""
         return dict(self._open.marks)

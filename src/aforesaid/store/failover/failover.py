@@ -45,6 +45,7 @@ _NEEDS_THE_STORE: Final = frozenset(
         "memories_in",
         "discardable",
         "marks",
+        "change_token",
     )
 )
 """Reads of those who work on what is stored: they wait until it works again."""

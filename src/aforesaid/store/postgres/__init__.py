@@ -360,6 +360,10 @@ class PostgresStore:
         """Return how much could be removed."""
         return await self._read(None, lambda queries: retention.discardable(queries, what, before))
 
+    async def change_token(self) -> str:
+        """Return a text that is another one once any process has committed."""
+        return await self._read(None, reads.change_token)
+
     async def marks(self) -> dict[str, str]:
         """Return what is kept in mind about the store itself."""
         return await self._read(None, retention.marks)

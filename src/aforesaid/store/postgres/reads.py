@@ -277,3 +277,9 @@ async def audit(queries: Queries, scope: Scope, limit: int) -> list[AuditEntry]:
 async def stats(queries: Queries) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
     return Stats(*await queries.one(_TOTALS, EVERYBODY))
+
+
+async def change_token(queries: Queries) -> str:
+    """Return a text that is another one once a transaction of the cluster has written something."""
+    ((found,),) = await queries.rows("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
+    return str(found)

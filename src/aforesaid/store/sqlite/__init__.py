@@ -48,6 +48,7 @@ from aforesaid.store.sqlite import (
     verify,
     views,
 )
+from aforesaid.store.sqlite.change_token import change_token
 from aforesaid.store.sqlite.connection import Options, connect_reader, translated
 from aforesaid.store.sqlite.engine import Engine
 from aforesaid.store.sqlite.sharing import acquire, release
@@ -369,6 +370,10 @@ class SqliteStore:
     async def discardable(self, what: Discardable, before: int) -> int:
         """Return how much is older than a moment."""
         return await self._engine.read(lambda connection: retention.discardable(connection, what, before))
+
+    async def change_token(self) -> str:
+        """Return a text that is another one once any process has committed."""
+        return change_token(self.path)
 
     async def marks(self) -> dict[str, str]:
         """Return what is kept in mind about the store."""

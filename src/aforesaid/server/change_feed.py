@@ -1,0 +1,121 @@
+"""Waking streams of events when there is something new for them, and ending them with their key.
+
+Changes of this process are announced as they are made. For those of other processes, one look per second at the state
+of the store serves all streams, and only while there are some.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import StoreError
+from aforesaid.memory import Memory
+from aforesaid.store.announcing import Owner
+
+_log: Final = logging.getLogger("aforesaid.server")
+_LOOK_SECONDS: Final = 1.0
+"""How often changes of other processes and of keys are looked for."""
+
+
+@dataclass(eq=False, slots=True)
+class Subscription:
+    """One stream that follows a user."""
+
+    owner: Owner
+    is_valid: Callable[[], bool]
+    """Tells whether the credential of the stream is still good."""
+    ended: bool = False
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def wait(self, seconds: float) -> bool:
+        """Return True once there may be something new or the stream has ended; False after so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+    def wake(self) -> None:
+        """Let the stream look."""
+        self._news.set()
+
+    def end(self) -> None:
+        """Let the stream end."""
+        self.ended = True
+        self._news.set()
+
+
+class ChangeFeed:
+    """All streams of one server."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._streams: set[Subscription] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._stop_listening: Callable[[], None] | None = None
+
+    @contextmanager
+    def follow(self, scope: Scope, is_valid: Callable[[], bool]) -> Iterator[Subscription]:
+        """Subscribe to the changes of a user."""
+        stream = Subscription((scope.space, scope.user), is_valid)
+        self._streams.add(stream)
+        if self._looking is None:
+            self._stop_listening = self._memory.changes.listen(self._changed)
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield stream
+        finally:
+            self._streams.discard(stream)
+            if not self._streams:
+                self._rest()
+
+    def check_credentials(self) -> None:
+        """End the streams whose key was revoked or has expired, or whose browser was signed out."""
+        for stream in tuple(self._streams):
+            if not stream.is_valid():
+                stream.end()
+
+    def close(self) -> None:
+        """End all streams."""
+        for stream in tuple(self._streams):
+            stream.end()
+
+    def _changed(self, owners: frozenset[Owner] | None) -> None:
+        for stream in self._streams:
+            if owners is None or stream.owner in owners:
+                stream.wake()
+
+    async def _look(self) -> None:
+        """Look for changes of other processes and of keys, until nobody follows any more."""
+        seen = await self._token()
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.check_credentials()
+            token = await self._token()
+            if token != seen:
+                seen = token
+                self._changed(None)
+
+    async def _token(self) -> str:
+        try:
+            return await self._memory.store.change_token()
+        except StoreError as error:
+            # Health says so too; streams go on once the store works again.
+            _log.debug("changes of other processes cannot be followed: %s", error)
+            return f"failing: {error}"
+
+    def _rest(self) -> None:
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None

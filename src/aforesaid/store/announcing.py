@@ -1,0 +1,93 @@
+"""A store that says, in its own process, whose memory was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+from aforesaid.domain.change import AddMessage, Archive, Change, Spend
+from aforesaid.domain.memory_change import AddMemory, ChangeMemory, MarkExtracted, PutDerived
+from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.retention import Discard
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary_change import AddView
+from aforesaid.domain.transfer import Purged, Restore
+from aforesaid.store.contract import Store
+
+Owner: TypeAlias = tuple[str, str]
+"""A space and a user."""
+Listener: TypeAlias = Callable[[frozenset[Owner] | None], None]
+"""Called after a change with the users whose memory it changed; None for all of them."""
+
+_OF_MANY: Final = (Restore, Discard)
+"""Changes whose users are not known here."""
+_INVISIBLE: Final = (Spend, MarkExtracted, PutDerived)
+"""Changes of a user's cursors and counters, which nobody reads."""
+
+
+class Announcements:
+    """The listeners of one memory. They are called on the event loop that made the change, and must not block."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call a function after every change. Return what stops that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def announce(self, changes: Sequence[Change]) -> None:
+        """Tell the listeners whose memory was changed."""
+        if not self._listeners:
+            return
+        if any(isinstance(change, _OF_MANY) for change in changes):
+            self._tell(None)
+        elif owners := frozenset(owner for owner in map(_owner, changes) if owner is not None):
+            self._tell(owners)
+
+    def announce_all(self) -> None:
+        """Tell the listeners that anybody's memory may have been changed."""
+        self._tell(None)
+
+    def _tell(self, owners: frozenset[Owner] | None) -> None:
+        for listener in tuple(self._listeners):
+            listener(owners)
+
+
+class _AnnouncingStore:
+    """Passes everything on to a store, and announces what was changed."""
+
+    def __init__(self, store: Store, announcements: Announcements) -> None:
+        self._inner = store
+        self._announcements = announcements
+
+    async def apply(self, changes: Sequence[Change]) -> Receipt:
+        receipt = await self._inner.apply(changes)
+        self._announcements.announce(changes)
+        return receipt
+
+    async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
+        done = await self._inner.purge(scope, actor)
+        self._announcements.announce_all()  # Others' summaries and memories go with it.
+        return done
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the rest of the contract, as it is
+        return getattr(self._inner, name)
+
+
+def announcing(store: Store, announcements: Announcements) -> Store:
+    """Return a store that announces its changes."""
+    return cast("Store", _AnnouncingStore(store, announcements))
+
+
+def _owner(change: Change) -> Owner | None:
+    """Return whose memory a change is about; None where nobody can see it."""
+    if isinstance(change, _INVISIBLE):
+        return None
+    if isinstance(change, AddMessage | AddMemory | Archive | AddView):
+        scope: Scope | None = change.draft.scope
+    elif isinstance(change, ChangeMemory):
+        return change.memory.space, change.memory.user
+    else:
+        scope = getattr(change, "scope", None)
+    return None if scope is None else (scope.space, scope.user)

@@ -1,0 +1,186 @@
+"""Streams of events: what they carry, when they end, and what they cost while nothing happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from aforesaid.server.auth import Keys
+from server.serving import Live, live
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Live]:
+    with live(tmp_path / "memory.db", keys=tmp_path / "keys.json") as running:
+        yield running
+
+
+@contextmanager
+def following(server: Live, key: str, user: str = "ann") -> Iterator[Iterator[dict[str, Any] | None]]:
+    """Follow somebody; give each event, and None once the stream has ended."""
+    headers = {"Authorization": f"Bearer {key}"}
+    address = f"{server.address}/api/events"
+    with httpx2.stream("GET", address, params={"user": user}, headers=headers, timeout=30) as answer:
+        assert answer.status_code == 200
+        lines = answer.iter_lines()
+        assert next(lines) == ": following"
+
+        def events() -> Iterator[dict[str, Any] | None]:
+            name = ""
+            for line in lines:
+                if line.startswith("event: "):
+                    name = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield {"event": name} | json.loads(line.removeprefix("data: "))
+            yield None
+
+        yield events()
+
+
+@pytest.mark.defect("P6")
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_stream_ends_when_its_key_is_revoked(server: Live, tmp_path: Path, *, elsewhere: bool) -> None:
+    key, token = server.served.keys.add("app", "app", space="default")
+    with following(server, str.__str__(token)) as events:
+        if elsewhere:
+            Keys(tmp_path / "keys.json").remove(key.id)
+        else:
+            admin = {"Authorization": f"Bearer {server.link}"}
+            assert httpx2.delete(f"{server.address}/api/keys/{key.id}", headers=admin).status_code == 200
+        assert next(events) is None
+
+
+@pytest.mark.defect("P6")
+def test_a_stream_ends_when_its_key_expires(server: Live) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=2)
+    _, token = server.served.keys.add("app", "app", space="default", expires_at=soon)
+    with following(server, str.__str__(token)) as events:
+        assert next(events) is None
+
+
+@pytest.mark.defect("P6")
+def test_a_stream_ends_when_its_browser_signs_out(server: Live) -> None:
+    with httpx2.Client(base_url=server.address, timeout=30) as browser:
+        browser.post("/login", data={"token": server.link})
+        page = browser.get("/").text
+        csrf = page.split('name="csrf" value="', 1)[1].split('"', 1)[0]
+        with browser.stream("GET", "/api/events", params={"user": "ann"}) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == ": following"
+            assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
+            assert [line for line in lines if line] == []
+
+
+@pytest.mark.defect("P6")
+@pytest.mark.parametrize("role", ["reader", "app", "admin"])
+def test_only_admins_are_told_who_did_something_and_who_looked(server: Live, role: str) -> None:
+    with following(server, server.key(role)) as events:
+        ann = server.served.memory.user("ann", actor="Tom")
+        server.run(ann.history())
+        server.run(ann.note("fact", "plays chess"))
+        server.run(ann.add("user", "that is all"))
+        seen: list[dict[str, Any]] = []
+        while not seen or seen[-1]["event"] != "message":
+            event = next(events)
+            assert event is not None
+            seen.append(event)
+        changes = [event for event in (*seen, *_until_change(events, seen)) if event["event"] == "change"]
+    told = {event["action"] for event in changes}
+    assert any(action.startswith("memory.") for action in told - {"memory.read"})
+    assert ("messages.read" in told) == (role == "admin")
+    assert all(("actor" in event) == (role == "admin") for event in changes)
+
+
+def _until_change(events: Iterator[dict[str, Any] | None], seen: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Give further events until a memory was changed, if it was not yet."""
+    while not any(event["event"] == "change" and not event["action"].endswith(".read") for event in seen):
+        event = next(events)
+        assert event is not None
+        seen.append(event)
+        yield event
+
+
+@pytest.mark.defect("P6")
+def test_what_another_process_stores_is_followed(server: Live, tmp_path: Path) -> None:
+    store = str(tmp_path / "memory.db")
+    with following(server, server.key("reader")) as events:
+        subprocess.run(
+            [sys.executable, "-m", "aforesaid", "add", "hello from elsewhere", "--user", "ann", "--store", store],
+            check=True,
+            capture_output=True,
+        )
+        event = next(events)
+        while event is not None and event["event"] != "message":
+            event = next(events)
+        assert event is not None
+        assert event["text"] == "hello from elsewhere"
+
+
+@asynccontextmanager
+async def _idle_streams(server: Live, count: int) -> AsyncIterator[None]:
+    key = server.key("reader")
+    limits = httpx2.Limits(max_connections=count + 10)
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, limits=limits, timeout=60) as client:
+        followed = asyncio.Semaphore(0)
+        over = asyncio.Event()
+
+        async def follow(number: int) -> None:
+            query = {"user": f"user {number}"}
+            async with client.stream("GET", f"{server.address}/api/events", params=query) as answer:
+                assert answer.status_code == 200
+                lines = answer.aiter_lines()  # kept: the connection is closed with it
+                await anext(lines)
+                followed.release()
+                await over.wait()
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(count):
+                group.create_task(follow(number))
+            for _ in range(count):
+                await followed.acquire()
+            yield
+            over.set()
+
+
+@pytest.mark.defect("P6")
+async def test_idle_streams_read_nothing_from_the_store(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = server.served.memory.store
+    read: list[str] = []
+    settled, looked = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with _idle_streams(server, 300):
+        for name in ("following", "audit", "ledger", "messages", "users"):
+
+            async def counted(*_: object, name: str = name, **__: object) -> list[object]:
+                read.append(name)
+                return []
+
+            monkeypatch.setattr(store, name, counted)
+        looks = 0
+        token = store.change_token
+
+        async def looked_at() -> str:
+            nonlocal looks
+            looks += 1
+            if looks in (3, 6):
+                loop.call_soon_threadsafe((settled if looks == 3 else looked).set)
+            return await token()
+
+        monkeypatch.setattr(store, "change_token", looked_at)
+        # What was stored before, such as the audit rows of the streams, may still wake them at the first looks.
+        await asyncio.wait_for(settled.wait(), 60)
+        read.clear()
+        await asyncio.wait_for(looked.wait(), 60)
+    assert read == []
