@@ -69,10 +69,16 @@ def authenticate(request: Request, state: AppState) -> Credential:
     raise _unauthorized("A key is needed: Authorization: Bearer …")
 
 
+def credential_of(request: Request) -> Credential:
+    """Return the credential that `Authentication` found for a request."""
+    found: Credential = request.scope[CREDENTIAL]
+    return found
+
+
 def is_still_valid(request: Request, state: AppState) -> bool:
     """Tell whether the credential that a request came with still exists and allows the same."""
     try:
-        return authenticate(request, state) == request.scope[CREDENTIAL]
+        return authenticate(request, state) == credential_of(request)
     except HTTPException:
         return False
 

@@ -10,7 +10,7 @@ from fastapi.security import HTTPBearer
 
 from aforesaid.memory import Memory
 from aforesaid.server.auth import Credential, Role
-from aforesaid.server.authentication import CREDENTIAL, check_csrf
+from aforesaid.server.authentication import check_csrf, credential_of
 from aforesaid.server.state import AppState
 
 _bearer: Final = HTTPBearer(auto_error=False, description="A key that `aforesaid key add` made.")
@@ -32,7 +32,7 @@ async def _credential(request: Request, _: Annotated[object, Security(_bearer)])
 
 async def identify(request: Request) -> Credential:
     """Return the credential that `Authentication` found. Raises 403 for a form that another site made."""
-    who: Credential = request.scope[CREDENTIAL]
+    who = credential_of(request)
     await check_csrf(request, who)
     return who
 
