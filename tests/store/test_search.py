@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store
+from aforesaid.store.columns import Roll
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.languages import language_of
 from aforesaid.store.terms import query_words, same_words, terms, words_of
-from making import add, archive
+from making import add, adding, archive
 
 ANN = Scope.of("ann")
 
@@ -235,3 +236,22 @@ async def test_the_rare_words_of_a_very_long_query_count(store: Store) -> None:
     hits = await store.search_text(ANN, f"{query} xylophone", limit=10)
     assert "xylophone lesson" in [hit.text for hit in hits]
     assert all(len(hit.terms) <= 48 for hit in hits)
+
+
+@pytest.mark.defect("U2")
+@pytest.mark.parametrize("location", ["sqlite", "postgres"], indirect=True)
+async def test_a_search_does_not_count_what_is_cached_of_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    size = Roll.size.fget  # type: ignore[attr-defined]
+    people = [Scope.of(f"user{number}") for number in range(12)]
+    await store.apply([adding(person, "tea") for person in people])
+    for person in people:
+        await store.search_text(person, "tea")
+
+    def counting(roll: Roll) -> int:
+        counted.append(1)
+        return int(size(roll))
+
+    monkeypatch.setattr(Roll, "size", property(counting))
+    await store.search_text(people[0], "tea")
+    assert len(counted) <= 1

@@ -9,7 +9,6 @@ revision tells when stored ones were regrouped.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,14 +21,12 @@ from aforesaid.store.hashed import Inverted
 from aforesaid.store.postgres import reads
 from aforesaid.store.postgres.queries import Queries, Row
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
+from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.terms import query_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-CACHE_BYTES: Final = 256 * 1024 * 1024
-"""All of it takes at most so much memory; what was used longest ago goes first."""
 
 _PAGE: Final = 10_000
 _IN_A_THREAD: Final = 1_000
@@ -94,12 +91,12 @@ class Search:
     """Searches by words."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Place, _Kept] = OrderedDict()
+        self._kept: SizedCache[Place, _Kept] = SizedCache()
 
     @property
     def size(self) -> int:
-        """How much memory is kept."""
-        return sum(kept.size for kept in self._kept.values())
+        """Bytes of all columns and terms in memory."""
+        return self._kept.size
 
     async def search(self, queries: Queries, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
         """Return the best matches of any of the words."""
@@ -111,12 +108,11 @@ class Search:
         """Return which messages have which words."""
         shared = within != "user" and not is_direct(scope.thread)
         place = Place(shared, scope.space, scope.thread if shared else scope.user)
-        kept = self._kept.setdefault(place, _Kept())
-        self._kept.move_to_end(place)
+        kept = self._kept.get(place, _Kept)
         async with kept.lock:
             counts, notes = await self._bring_up_to_date(queries, place, kept, scope)
             if counts is None:
-                self._kept.pop(place, None)
+                self._kept.drop(place)
                 return TextMatches(columns_of(()), (), 1.0)
             documents, total = counts
             columns = kept.roll.columns()
@@ -129,7 +125,7 @@ class Search:
                     here = inside[rows]
                     made = Posting(word, made.rarity, rows[here], found[here])
                 postings.append(made)
-        self._make_room()
+            self._kept.resized(place)
         average = max(total / max(documents, 1), 1.0)
         return TextMatches(columns, telling(postings), average, within == "user" and notes)
 
@@ -155,11 +151,6 @@ class Search:
                 kept.extend(new)
             new = [] if len(new) < _PAGE else await queries.rows(place.new, *here, kept.roll.last)
         return (documents, total), notes
-
-    def _make_room(self) -> None:
-        total = self.size
-        while total > CACHE_BYTES and len(self._kept) > 1:
-            total -= self._kept.popitem(last=False)[1].size
 
 
 async def _selected(

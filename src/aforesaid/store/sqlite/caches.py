@@ -7,7 +7,6 @@ inside the search's own read transaction.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.matrix import Few, Matrix
+from aforesaid.store.sized_cache import SizedCache
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import owner_prefix, thread_prefix
 from aforesaid.store.sqlite.names import find_person, find_thread
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from aforesaid.store.contract import Vector
-
-CACHE_BYTES: Final = 256 * 1024 * 1024
-"""All of it takes at most so much memory; what was used longest ago goes first."""
 
 _BLOCK: Final = 4_096
 _SCOPES: Final = 10_000
@@ -109,8 +106,7 @@ class Caches:
     """Columns and vectors, by place."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Place, str | None], _Kept] = OrderedDict()
+        self._kept: SizedCache[tuple[Place, str | None], _Kept] = SizedCache()
         self._scopes: TwoGenerationCache[tuple[str, ...], Place] = TwoGenerationCache(_SCOPES)
 
     def lately(self, scope: Scope, within: Within) -> bool:
@@ -127,7 +123,7 @@ class Caches:
             connection.execute(f"SELECT messages, words, revision FROM {place.table} WHERE id = ?", (place.number,))
         )
         self._scopes.put(_key(scope, within), place)
-        kept = self._keep(place, None)
+        kept = self._kept.get((place, None), _Kept)
         with kept.lock:
             if kept.roll is None or kept.revision != revision:
                 kept.roll, kept.revision = Roll(), revision
@@ -135,7 +131,7 @@ class Caches:
             while block := list(islice(fresh, _BLOCK)):
                 kept.roll.extend([ColumnRow(*row) for row in block])
             columns = kept.roll.columns()
-        self._make_room()
+            self._kept.resized((place, None))
         return Found(place, columns, _selected(connection, columns, scope, within), documents, words, revision)
 
     def similar(
@@ -167,14 +163,14 @@ class Caches:
         if number is None:
             yield None
             return
-        kept = self._keep(found.place, embedder)
+        kept = self._kept.get((found.place, embedder), _Kept)
         with kept.lock:
             if kept.revision != found.revision:
                 # Sessions were regrouped, or messages were erased: only the second matters here, and both are rare.
                 kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
+            self._kept.resized((found.place, embedder))
             yield kept.matrix
-        self._make_room()
 
     @staticmethod
     def _bring_up_to_date(connection: apsw.Connection, kept: _Kept, place: Place, embedder: int) -> None:
@@ -188,23 +184,10 @@ class Caches:
             kept.matrix.extend([(seq, value) for _, seq, value in block])
             kept.seen = max(kept.seen, *(n for n, _, _ in block))
 
-    def _keep(self, place: Place, embedder: str | None) -> _Kept:
-        with self._lock:
-            kept = self._kept.setdefault((place, embedder), _Kept())
-            self._kept.move_to_end((place, embedder))
-            return kept
-
     def clear(self) -> None:
         """Drop all of it."""
-        with self._lock:
-            self._kept.clear()
-            self._scopes.clear()
-
-    def _make_room(self) -> None:
-        with self._lock:
-            total = sum(kept.size for kept in self._kept.values())
-            while total > CACHE_BYTES and len(self._kept) > 1:
-                total -= self._kept.popitem(last=False)[1].size
+        self._kept.clear()
+        self._scopes.clear()
 
 
 def _key(scope: Scope, within: Within) -> tuple[str, ...]:
