@@ -34,6 +34,9 @@ class SizedCache(Generic[Key, Entry]):
         self.size = 0
         """Bytes of all entries, as of their last `resized`."""
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
 
