@@ -10,7 +10,7 @@ from aforesaid.contexts import Contexts
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.message import Message, draft
+from aforesaid.domain.message import Message, Position, draft
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.session import Session
 from aforesaid.domain.words import HitKind, Role, Within
@@ -69,16 +69,17 @@ class UserMessages(Handle):
         archived: bool = True,
         within: Within = "user",
     ) -> list[Message]:
-        """Return the newest `limit` messages, oldest first. To read on, pass the first one as `before`.
+        """Return the newest `limit` messages by when they were said, oldest first.
 
-        `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
+        To read on, pass the first one as `before`: a message, its id or its sequence number. Messages of one moment
+        come in the order of storing. `archived=False` leaves out messages that a summary covers.
         """
         await self._noted("messages.read", "history")
         return await self._services.store.messages(
             self.scope,
             within=_within(within),
             limit=_limit(limit),
-            before=await self._sequence_number(before, within),
+            before=await self._position(before, within),
             archived=archived,
         )
 
@@ -136,11 +137,11 @@ class UserMessages(Handle):
         """Return the newest sessions, oldest first."""
         return await self._services.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
 
-    async def _sequence_number(self, before: Message | str | int | None, within: Within) -> int | None:
+    async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
         if before is None or isinstance(before, Message):
-            return None if before is None else before.seq
+            return None if before is None else before.position
         if isinstance(before, str):
-            return (await self.message(before, within=within)).seq
+            return (await self.message(before, within=within)).position
         return checks.at_least(before, 1, "before")
 
 

@@ -23,6 +23,7 @@ MIGRATIONS = {
     "0007_moving.sql": "9b329e77839b2b47",
     "0008_retention.sql": "1c6584b7347064e2",
     "0009_display_names.sql": "4709be4245bf33d5",
+    "0010_time_order.sql": "245cc963b4d0abc8",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -31,6 +32,7 @@ POSTGRES_MIGRATIONS = {
     "0003_walls.sql": "b5c59b9fde17ca9a",
     "0004_walls_by_new_settings.sql": "6ab047a258a8a954",
     "0005_display_names.sql": "4786f21d5b6f343e",
+    "0006_time_order.sql": "c8b425974199a70a",
 }
 
 

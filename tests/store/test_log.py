@@ -24,11 +24,15 @@ ANN_IN_GENERAL = Scope.of("ann", thread="general")
 BOB_IN_GENERAL = Scope.of("bob", thread="general")
 
 
-async def test_messages_come_back_in_the_order_of_storing_whatever_the_clock_says(store: Store) -> None:
+async def test_numbers_and_cursors_go_by_the_order_of_storing_whatever_the_clock_says(store: Store) -> None:
     await store.apply([adding(ANN, "first", at=minutes(10))])
     await store.apply([adding(ANN, "second", at=minutes(-600))])
     await store.apply([adding(ANN, "third", at=minutes(5))])
-    assert [message.text for message in await store.messages(ANN)] == ["first", "second", "third"]
+    assert [(message.seq, message.text) for message in await store.following(ANN, 0, 10)] == [
+        (1, "first"),
+        (2, "second"),
+        (3, "third"),
+    ]
 
 
 async def test_a_message_comes_back_exactly_as_it_was_stored(store: Store) -> None:

@@ -61,7 +61,7 @@ async def test_a_session_opens_with_the_first_message_and_closes_after_thirty_mi
 async def test_a_late_message_joins_the_session_it_was_said_in(store: Store) -> None:
     await say_at(store, 0, 20, 200, 210, 5)
     assert times(await store.sessions(ANN)) == [(0, 20, 3), (200, 210, 2)]
-    assert [message.session for message in await store.messages(ANN)] == ["s-1", "s-1", "s-3", "s-3", "s-1"]
+    assert [message.session for message in await store.messages(ANN)] == ["s-1", "s-1", "s-1", "s-3", "s-3"]
 
 
 @pytest.mark.req("D4")

@@ -191,11 +191,7 @@ class Assembler:
         raise ValueError("the budget is too small for anything")
 
     def _in_order(self) -> tuple[Item, ...]:
-        return tuple(
-            item
-            for name in self._recipe.order
-            for item in sorted(self._sections[name].kept, key=lambda item: item.place)
-        )
+        return tuple(item for name in self._recipe.order for item in sorted(self._sections[name].kept, key=_order))
 
     def _reports(self) -> tuple[SectionReport, ...]:
         left_out = Counter(left.item.section for left in self._left_out)
@@ -203,3 +199,8 @@ class Assembler:
             SectionReport(name, section.share, section.used, len(section.kept), left_out[name])
             for name, section in self._sections.items()
         )
+
+
+def _order(item: Item) -> tuple[float, int]:
+    """Sort items by their place; messages of one moment by sequence number."""
+    return item.place, min(item.shows, default=0)

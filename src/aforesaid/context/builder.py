@@ -15,9 +15,10 @@ from aforesaid.context.items import Item
 from aforesaid.context.reading import Near, People, Reading, Sources, within
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, speaker
+from aforesaid.domain.checks import EARLIEST
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
@@ -162,8 +163,8 @@ class Builder:
         if wanted.answers is None:
             newest = list(await reading.newest)
         else:
-            newest = await reading.messages(recipe.recent + 1, before=wanted.answers + 1)
-        last = newest[-1].seq if newest else 0
+            newest = await reading.messages_up_to(recipe.recent + 1, wanted.answers)
+        last = newest[-1].position if newest else Position(EARLIEST, 0)
         return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest), last)
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
@@ -203,12 +204,12 @@ class Builder:
 
         found = await self._sources.recall.search(scope, asking, beside, reading.search)
         last = (await nearing).last
-        hits = [hit for hit in found if hit.message is not None and hit.message.seq <= last]
+        hits = [hit for hit in found if hit.message is not None and hit.message.position <= last]
         if not recipe.window:
             return hits
         older = await reading.messages(recipe.recent + recipe.window)
-        first = older[0].seq if older else 0
-        return [hit for hit in hits if hit.message is not None and hit.message.seq >= first]
+        first = older[0].position if older else last
+        return [hit for hit in hits if hit.message is not None and hit.message.position >= first]
 
     async def _memories(self, recipe: Recipe, reading: Reading) -> list[MemoryRecord]:
         if "memories" not in recipe.order or not recipe.memories:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
@@ -44,8 +44,8 @@ class Near(NamedTuple):
     recent: list[Message]
     current: list[Message]
     """The message that is to be answered, if it is stored."""
-    last: int
-    """The newest sequence number when this was read. What came after it is no part of the context."""
+    last: Position
+    """The place of the newest message when this was read. What comes after it is no part of the context."""
 
     @property
     def shown(self) -> frozenset[int]:
@@ -91,9 +91,15 @@ class Reading:
             _ = self.memories, self.summaries
         _ = self.newest, self.portrait, self.habits
 
-    async def messages(self, limit: int, before: int | None = None) -> list[Message]:
-        """Return the newest messages of the conversation below a sequence number, oldest first."""
+    async def messages(self, limit: int, before: int | Position | None = None) -> list[Message]:
+        """Return the newest messages of the conversation before a position, by when they were said, oldest first."""
         return await self._sources.store.messages(self._scope, within=within(self._scope), limit=limit, before=before)
+
+    async def messages_up_to(self, limit: int, seq: int) -> list[Message]:
+        """Return a message of the conversation and those before it, oldest first."""
+        found = await self._sources.store.pick(self._scope, [seq], within=within(self._scope))
+        after = Position(found[0].position.at, seq + 1) if found else seq + 1
+        return await self.messages(limit, before=after)
 
     @cached_property
     def newest(self) -> asyncio.Future[list[Message]]:

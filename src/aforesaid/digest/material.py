@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.summary import Summary
 from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of
@@ -31,8 +31,9 @@ class DayTalk(NamedTuple):
 
 
 def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
-    """Return messages as they are shown: names for ids, the time as people read it on the clock."""
-    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in lines_of(messages)]
+    """Return messages as they are shown: by when they were said, names for ids, the time as people read it."""
+    by_time = lines_of(in_time_order(messages))
+    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in by_time]
 
 
 def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:

@@ -195,7 +195,7 @@ async def read_tiers(digest: Digest, scope: Scope) -> Tiers:
     total = (await store.ledger(scope)).messages
     sizes = tiers.windows(total, rules)
     short = await store.messages(scope, limit=sizes.short_term) if sizes.short_term else []
-    before = short[0].seq if short else None
+    before = short[0].position if short else None
     mid = await store.messages(scope, limit=sizes.mid_term, before=before) if sizes.mid_term else []
     return Tiers(tuple(short), tuple(mid), total, await history_context(digest, scope))
 

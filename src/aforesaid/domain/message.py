@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -38,9 +39,17 @@ class Draft(NamedTuple):
         return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
 
 
+class Position(NamedTuple):
+    """A place in a conversation. Messages are shown by when they were said; at one moment, by sequence number."""
+
+    at: int
+    """Microseconds since 1970."""
+    seq: int
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the log. `seq` orders it: it grows in the order of storing, whatever the clocks say."""
+    """One message of the log. `seq` grows in the order of storing; conversations are shown by `at`, then by `seq`."""
 
     seq: int
     id: str
@@ -63,6 +72,16 @@ class Message:
     chunk: int | None
     """The archive it was put into."""
     hash: bytes
+
+    @property
+    def position(self) -> Position:
+        """Its place among other messages, as people read them."""
+        return Position(checks.microseconds(self.at, "at"), self.seq)
+
+
+def in_time_order(messages: Iterable[Message]) -> list[Message]:
+    """Sort messages by when they were said; at one moment, by sequence number."""
+    return sorted(messages, key=lambda message: (message.at, message.seq))
 
 
 def draft(

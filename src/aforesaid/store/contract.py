@@ -1,7 +1,9 @@
 """What every store promises.
 
 Ordering. Sequence numbers grow strictly in the order in which messages become visible, per space; a reader who has
-seen message n will never see a smaller number appear later. Clocks play no part.
+seen message n will never see a smaller number appear later. Clocks play no part. Cursors and archives go by sequence
+number. What people and models read (`messages`, `sessions`, `covered`, `said_between`) goes by when it was said, ties
+by sequence number: an import may store the newest message first.
 
 Atomicity. `apply` stores all of its changes or none. When it raises, nothing of it is visible to anybody, and the
 same call can be made again. When it returns with `durable=True`, the changes survive `kill -9` and a power cut.
@@ -24,7 +26,7 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
@@ -59,16 +61,20 @@ class Store(Protocol):
         *,
         within: Within = "user",
         limit: int = 50,
-        before: int | None = None,
+        before: int | Position | None = None,
         archived: bool = True,
     ) -> list[Message]:
-        """Return the newest `limit` messages with a sequence number below `before`, oldest first."""
+        """Return the newest `limit` messages, by when they were said, oldest first.
+
+        With `before`, only those that come before a position, or before the message with that sequence number. A number
+        that is none of the scope's messages means: up to the message that was stored last before it, inclusive.
+        """
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
         """Return one message by its id, or raise NotFound. Of several threads that use the id, the scope's own wins."""
 
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
-        """Return the messages below a summary of any level, oldest first."""
+        """Return the messages below a summary of any level, by when they were said."""
 
     async def above(self, scope: Scope, seq: int) -> list[Summary]:
         """Return the summaries, at every level and of every kind, that one of the user's messages lies below."""
@@ -94,7 +100,7 @@ class Store(Protocol):
         """Return active summaries of a kind and prompt, of all spaces, that no model and no person wrote, by id."""
 
     async def said_between(self, space: str, since: int, until: int) -> list[Message]:
-        """Return what was said in a space from one moment to before another (microseconds), in the order of the log."""
+        """Return what was said in a space from one moment to before another (microseconds), by when it was said."""
 
     async def said_per_day(self, space: str, since: int, until: int, user: str | None = None) -> list[Activity]:
         """Return how much was said on each day (of UTC) of such a time on which something was, by all or for one user.
@@ -165,7 +171,7 @@ class Store(Protocol):
     async def following(
         self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
     ) -> list[Message]:
-        """Return the user's first messages with a sequence number above `after`, oldest first.
+        """Return the user's first messages with a sequence number above `after`, by sequence number.
 
         With `here`, only those in the scope's thread.
         """

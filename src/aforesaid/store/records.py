@@ -8,10 +8,10 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from aforesaid.domain.checks import microseconds, moment
+from aforesaid.domain.checks import EARLIEST, microseconds, moment
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
-from aforesaid.domain.message import Message, message_id
+from aforesaid.domain.message import Message, Position, message_id
 from aforesaid.domain.report import User
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Quality, Summary
@@ -54,6 +54,14 @@ def message(row: Row) -> Message:
 def messages(rows: Iterable[Row]) -> list[Message]:
     """Read rows of a store's MESSAGE."""
     return [message(row) for row in rows]
+
+
+def position(found: Row | None, before: int) -> Position:
+    """Return where a read before a sequence number ends: `found` is the last message up to it, its time and number."""
+    if found is None:
+        return Position(EARLIEST, 0)
+    at, seq = found
+    return Position(at, seq if seq == before else seq + 1)
 
 
 def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:

@@ -206,7 +206,7 @@ async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     if view.partly:
         return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, when=when, zone=zone)
     history = await person.memory_history(number)
-    sources = await _sources(person, memory)
+    sources = await _sources(view, person, memory)
     return view.page("memory.html", memory=memory, edit=edit, history=history, sources=sources, when=when, zone=zone)
 
 
@@ -244,7 +244,7 @@ async def story(view: Looking, number: int) -> Response:
     """Show what a memory rests on, and what it was before."""
     memory, person = await _one(view, number)
     history = await person.memory_history(number)
-    return view.page("part/story.html", memory=memory, history=history, sources=await _sources(person, memory))
+    return view.page("part/story.html", memory=memory, history=history, sources=await _sources(view, person, memory))
 
 
 async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
@@ -289,10 +289,9 @@ async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
     return await view.memory.memories(space=view.space, user=user, active=None, state="quarantined", limit=_PAGE)
 
 
-async def _sources(person: UserMemory, memory: MemoryRecord) -> list[Message]:
+async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
-    found = [await person.history(1, before=seq + 1) for seq in memory.sources[:_SOURCES]]
-    return [message for some, seq in zip(found, memory.sources, strict=False) for message in some if message.seq == seq]
+    return await view.memory.store.pick(person.scope, memory.sources[:_SOURCES])
 
 
 def _short(memory: MemoryRecord, most: int = 60) -> str:

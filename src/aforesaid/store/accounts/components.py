@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.message import in_time_order
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral.numbers import Name
@@ -69,7 +70,8 @@ class Account:
         self._state = state
         self._name = name
         self._rows = rows
-        self._seqs: list[int] = rows.get("messages", [])
+        by_time = in_time_order(state.log[seq].message for seq in rows.get("messages", []))
+        self._seqs = [message.seq for message in by_time]
 
     def about(self, file: File) -> Record:
         """Return what is said at the head of a file, for people."""

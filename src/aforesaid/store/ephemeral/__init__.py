@@ -6,8 +6,9 @@ possible, because the other stores are compared with it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, date, datetime
 from itertools import islice
 from pathlib import Path
@@ -19,7 +20,7 @@ from aforesaid.domain.change import Change
 from aforesaid.domain.checks import EARLIEST, LATEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.message import Message, message_hash
+from aforesaid.domain.message import Message, Position, in_time_order, message_hash
 from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
@@ -41,6 +42,7 @@ from aforesaid.store.ephemeral.names import DisplayNames
 from aforesaid.store.ephemeral.notes import find_notes, has_notes
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import Entry, State, as_microseconds, person, thread
+from aforesaid.store.ephemeral.time_order import TimeOrder
 from aforesaid.store.matrix import Matrix
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.terms import query_words
@@ -60,6 +62,7 @@ class EphemeralStore(Moving):
         self._last_update: datetime | None = None
         self._indexes: dict[tuple[bool, Name], Index] = {}
         self._display_names = DisplayNames()
+        self._time_order = TimeOrder()
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
         """Keep all changes, or none and raise."""
@@ -77,16 +80,37 @@ class EphemeralStore(Moving):
         *,
         within: Within = "user",
         limit: int = 50,
-        before: int | None = None,
+        before: int | Position | None = None,
         archived: bool = True,
     ) -> list[Message]:
-        """Return the newest messages below `before`, oldest first."""
+        """Return the newest messages by when they were said, oldest first."""
         newest_first = (
-            entry.message
-            for entry in self._open.newest_inside(scope, within)
-            if (before is None or entry.message.seq < before) and (archived or entry.message.active)
+            entry.message for entry in self._newest(scope, within, before) if archived or entry.message.active
         )
         return list(islice(newest_first, limit))[::-1]
+
+    def _newest(self, scope: Scope, within: Within, before: int | Position | None = None) -> Iterator[Entry]:
+        """Return what the scope holds before a position, by when it was said, newest first."""
+        state = self._open
+        holds = state.holding(scope, within)
+        ordered = self._time_order.of(state, person(scope) if within == "user" else thread(scope), within != "user")
+        end = len(ordered)
+        if before is not None:
+            end = bisect_left(ordered, self._position(scope, within, before))
+        for place in range(end - 1, -1, -1):
+            entry = state.log[ordered[place].seq]
+            if within != "session" or holds(entry.message):
+                yield entry
+
+    def _position(self, scope: Scope, within: Within, before: int | Position) -> Position:
+        """Return the position that a read ends before."""
+        if isinstance(before, Position):
+            return before
+        for entry in self._open.newest_inside(scope, within):
+            if entry.message.seq <= before:
+                at, seq = entry.message.position
+                return Position(at, seq if seq == before else seq + 1)
+        return Position(EARLIEST, 0)
 
     @locked
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
@@ -99,7 +123,7 @@ class EphemeralStore(Moving):
     @locked
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary."""
-        return summaries.below(self._open, self._open.summary(scope, summary))
+        return in_time_order(summaries.below(self._open, self._open.summary(scope, summary)))
 
     @locked
     async def above(self, scope: Scope, seq: int) -> list[Summary]:
@@ -135,10 +159,10 @@ class EphemeralStore(Moving):
 
     @locked
     async def said_between(self, space: str, since: int, until: int) -> list[Message]:
-        """Return what was said in a space, in the order of the log."""
+        """Return what was said in a space, by when it was said."""
         first, last = moment(max(since, EARLIEST)), moment(min(until - 1, LATEST))
         every = (entry.message for entry in self._open.log.values())
-        return [each for each in every if each.space == space and first <= each.at <= last]
+        return in_time_order(each for each in every if each.space == space and first <= each.at <= last)
 
     async def said_per_day(self, space: str, since: int, until: int, user: str | None = None) -> list[Activity]:
         """Return how much was said on each day."""
@@ -193,7 +217,7 @@ class EphemeralStore(Moving):
     async def sessions(self, scope: Scope, *, within: Within = "user", limit: int = 50) -> list[Session]:
         """Return the sessions that the scope's newest messages are in, oldest first by start."""
         state, wanted = self._open, dict[int, None]()
-        for entry in state.newest_inside(scope, within):
+        for entry in self._newest(scope, within):
             message = entry.message
             wanted[state.session_names[(message.space, message.thread), message.session]] = None
             if len(wanted) == limit:

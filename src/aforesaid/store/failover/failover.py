@@ -14,7 +14,7 @@ from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory_change import NoteAccess
-from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
 from aforesaid.domain.retention import PutMark
@@ -24,7 +24,7 @@ from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, StoreClosed, StoreError
 from aforesaid.store.contract import Progress, Store
-from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+from aforesaid.store.failover.meanwhile import Meanwhile
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -130,24 +130,24 @@ class Failover:
         *,
         within: Within = "user",
         limit: int = 50,
-        before: int | None = None,
+        before: int | Position | None = None,
         archived: bool = True,
     ) -> list[Message]:
-        """Return the newest messages, those that wait included."""
-        before = self._numbers.get(before, before) if before is not None else None
-        options: dict[str, Any] = {"within": within, "limit": limit, "archived": archived}
-
-        async def stored(store: Store) -> list[Message]:
-            return await store.messages(scope, **options, before=None if before is None else min(before, FIRST))
-
-        found = await self._try_store(stored)
+        """Return the newest messages by when they were said, those that wait included."""
+        if isinstance(before, int):
+            # A number of one store means nothing to another; a position does.
+            before = self._numbers.get(before, before)
+            named = await self.pick(scope, [before], within=within) if self._failure is not None else []
+            before = named[0].position if named else before
+        options: dict[str, Any] = {"within": within, "limit": limit, "archived": archived, "before": before}
+        found = await self._try_store(lambda store: store.messages(scope, **options))
         if self._failure is None:
             return found or []
         waiting: list[Message] = []
         for each in self._meanwhile.stores:
-            there = await each.store.messages(scope, **options, before=before)
+            there = await each.store.messages(scope, **options)
             waiting += [message for message in there if await each.inside(message.seq)]
-        return [*(found or []), *waiting][-limit:]
+        return in_time_order([*(found or []), *waiting])[-limit:]
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
         """Return one message by its id, also by one that it had while it waited."""

@@ -13,7 +13,7 @@ from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Component, Ledger, Setting, Stats, User, Verification
@@ -99,10 +99,10 @@ class PostgresStore:
         *,
         within: Within = "user",
         limit: int = 50,
-        before: int | None = None,
+        before: int | Position | None = None,
         archived: bool = True,
     ) -> list[Message]:
-        """Return the newest messages below `before`, oldest first."""
+        """Return the newest messages by when they were said, oldest first."""
         return await self._read(
             scope.space, lambda queries: reads.messages(queries, scope, within, limit, before, archived=archived)
         )

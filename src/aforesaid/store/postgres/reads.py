@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.checks import LARGEST, moment
-from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
@@ -28,7 +28,7 @@ SELECT id, first_seq, last_seq FROM session WHERE space = $1 AND name = $3 AND m
 """
 _REACH: Final = "SELECT reach, chunks FROM summary WHERE space = $1 AND id = $2 AND owner = $3"
 _IN_CHUNKS: Final = f"""
-{rows.MESSAGE} WHERE log.space = $1 AND log.owner = $2 AND log.chunk = ANY($3::bigint[]) ORDER BY log.seq
+{rows.MESSAGE} WHERE log.space = $1 AND log.owner = $2 AND log.chunk = ANY($3::bigint[])
 """
 _SETTINGS: Final = "SELECT key, value, updated_at FROM setting WHERE space = $1 AND owner = $2 ORDER BY key"
 _COUNTS: Final = """
@@ -62,12 +62,14 @@ SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(
 """
 _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
- WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.seq
+ WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.at, log.seq
 """
 _SAID_PER_DAY: Final = """
 SELECT log.at / 86400000000, count(*), count(*) FILTER (WHERE log.role = 'user') FROM log
  WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 AND ($4::text IS NULL OR log.owner = $4) GROUP BY 1 ORDER BY 1
 """
+_END: Final = Position(LARGEST, LARGEST)
+"""A position after every message."""
 _FIRST_DAY: Final = date(1970, 1, 1)
 _WITHOUT_MODEL: Final = f"""
 {rows.SUMMARY} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
@@ -106,15 +108,27 @@ async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
 
 
 async def messages(
-    queries: Queries, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool
+    queries: Queries, scope: Scope, within: Within, limit: int, before: int | Position | None, *, archived: bool
 ) -> list[Message]:
-    """Return the newest messages below `before`, oldest first."""
+    """Return the newest messages by when they were said, oldest first."""
     place = await inside(queries, scope, within)
     count = len(place.values)
-    active = "" if archived else "AND log.active"
-    query = f"{rows.MESSAGE} WHERE {place.of_log} AND log.seq < ${count + 1} {active} ORDER BY log.seq DESC LIMIT ${count + 2}"
-    found = await queries.rows(query, *place.values, LARGEST if before is None else before, limit)
+    limits = [] if archived else ["log.active"]
+    where = " AND ".join([place.of_log, f"(log.at, log.seq) < (${count + 1}, ${count + 2})", *limits])
+    query = f"{rows.MESSAGE} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT ${count + 3}"
+    found = await queries.rows(query, *place.values, *(await _position(queries, place, before)), limit)
     return records.messages(reversed(found))
+
+
+async def _position(queries: Queries, place: Place, before: int | Position | None) -> Position:
+    """Return the position that a read ends before."""
+    if before is None:
+        return _END
+    if isinstance(before, Position):
+        return before
+    up_to = f"log.seq <= ${len(place.values) + 1}"
+    query = f"SELECT at, seq FROM log WHERE {place.of_log} AND {up_to} ORDER BY seq DESC LIMIT 1"
+    return records.position(await queries.first(query, *place.values, before), before)
 
 
 async def message(queries: Queries, scope: Scope, message_id: str, within: Within) -> Message:
@@ -159,12 +173,12 @@ async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]
         raise NotFound(f"{scope.user!r} has no summary {summary}")
     reach, chunks = found
     if reach != "chunks":
-        return await views.below(queries, scope.space, summary)
-    return records.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks))
+        return in_time_order(await views.below(queries, scope.space, summary))
+    return in_time_order(records.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks)))
 
 
 async def said_between(queries: Queries, space: str, since: int, until: int) -> list[Message]:
-    """Return what was said in a space, from one moment to before another, in the order of the log."""
+    """Return what was said in a space, from one moment to before another, by when it was said."""
     return records.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
 
 
@@ -211,17 +225,20 @@ async def without_model(queries: Queries, kind: str, prompt: str, after: int, li
 async def sessions(queries: Queries, scope: Scope, within: Within, limit: int) -> list[Session]:
     """Return the sessions that the scope's newest messages are in, oldest first by start."""
     place = await inside(queries, scope, within)
-    before = f"log.seq < ${len(place.values) + 1}"
-    query = f"SELECT seq, session FROM log WHERE {place.of_log} AND {before} ORDER BY seq DESC LIMIT {_PAGE}"
+    count = len(place.values)
+    before = f"(log.at, log.seq) < (${count + 1}, ${count + 2})"
+    query = f"""
+    SELECT at, seq, session FROM log WHERE {place.of_log} AND {before} ORDER BY at DESC, seq DESC LIMIT {_PAGE}
+    """
     found: dict[int, None] = {}
-    last = LARGEST
+    last: Sequence[int] = _END
     # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
     while len(found) < limit:
-        page = await queries.rows(query, *place.values, last)
-        found.update((session, None) for _, session in page)
+        page = await queries.rows(query, *place.values, *last)
+        found.update((session, None) for _, _, session in page)
         if len(page) < _PAGE:
             break
-        last = page[-1][0]
+        last = page[-1][:2]
     query = f"{rows.SESSION} WHERE s.space = $1 AND s.id = ANY($2::bigint[]) ORDER BY s.started_at, s.id"
     return [records.session(row) for row in await queries.rows(query, scope.space, list(found)[:limit])]
 

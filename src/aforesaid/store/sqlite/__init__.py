@@ -17,7 +17,7 @@ from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Activity, AuditEntry, Check, Component, Ledger, Setting, Stats, User, Verification
@@ -102,10 +102,10 @@ class SqliteStore:
         *,
         within: Within = "user",
         limit: int = 50,
-        before: int | None = None,
+        before: int | Position | None = None,
         archived: bool = True,
     ) -> list[Message]:
-        """Return the newest messages below `before`, oldest first."""
+        """Return the newest messages by when they were said, oldest first."""
         read = self._engine.glance if limit <= _FEW else self._engine.read
         return await read(
             lambda connection: reads.messages(connection, scope, within, limit, before, archived=archived)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import apsw
 
 from aforesaid.domain.checks import LARGEST, moment
-from aforesaid.domain.message import Message, sequence_number
+from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
@@ -52,26 +52,53 @@ def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[s
     if scope.session is None:
         raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
     row = connection.execute(
-        "SELECT id, first_seq, last_seq FROM session WHERE thread = ? AND name = ?", (thread, scope.session)
+        "SELECT id, first_seq, last_seq, started_at, last_at FROM session WHERE thread = ? AND name = ?",
+        (thread, scope.session),
     ).fetchone()
-    return f"{place[0]} AND log.session = ? AND log.seq BETWEEN ? AND ?", (*place[1], *(row or (NOBODY,) * 3))
+    limits = "log.session = ? AND log.seq BETWEEN ? AND ? AND log.at BETWEEN ? AND ?"
+    return f"{place[0]} AND {limits}", (*place[1], *(row or (NOBODY,) * 5))
 
 
 def messages(
-    connection: apsw.Connection, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool
+    connection: apsw.Connection,
+    scope: Scope,
+    within: Within,
+    limit: int,
+    before: int | Position | None,
+    *,
+    archived: bool,
 ) -> list[Message]:
-    """Return the newest messages below `before`, oldest first."""
+    """Return the newest messages by when they were said, oldest first."""
     limit_to_scope, values = inside(connection, scope, within)
     where = [limit_to_scope]
     bindings: list[Any] = [*values]
     if before is not None:
-        where.append("seq < ?")
-        bindings.append(before)
+        where.append("(at, seq) < (?, ?)")
+        bindings += _position(connection, limit_to_scope, values, before)
     if not archived:
         where.append("active = 1")
-    picked = f"SELECT seq FROM log WHERE {' AND '.join(where)} ORDER BY seq DESC LIMIT ?"
-    query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
+    picked = f"SELECT seq FROM {_by_time(within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
+    query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.at, log.seq"
     return records.messages(connection.execute(query, (*bindings, limit)))
+
+
+def _by_time(within: Within) -> str:
+    """Return the log with the index that has a scope's messages in order of time.
+
+    It is named because the planner does not know how large a user's log is.
+    """
+    return f"log INDEXED BY {'log_by_owner_time' if within == 'user' else 'log_by_time'}"
+
+
+def _position(
+    connection: apsw.Connection, limit_to_scope: str, values: tuple[int, ...], before: int | Position
+) -> Position:
+    """Return the position that a read ends before."""
+    if isinstance(before, Position):
+        return before
+    query = f"SELECT at, seq FROM log WHERE {limit_to_scope} AND seq <= ? ORDER BY seq DESC LIMIT 1"
+    found = connection.execute(query, (*values, before)).fetchone()
+    return records.position(found, before)
 
 
 def message(connection: apsw.Connection, scope: Scope, message_id: str, within: Within) -> Message:
@@ -110,10 +137,10 @@ def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Mes
         raise NotFound(f"{scope.user!r} has no summary {summary}")
     reach, chunks = found
     if reach != "chunks":
-        return views.below(connection, summary)
+        return in_time_order(views.below(connection, summary))
     # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
-    query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ? ORDER BY log.seq"
-    return records.messages(connection.execute(query, (chunks, owner)))
+    query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ?"
+    return in_time_order(records.messages(connection.execute(query, (chunks, owner))))
 
 
 def summaries(
@@ -148,16 +175,19 @@ def summary(connection: apsw.Connection, scope: Scope, number: int) -> Summary:
 def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: int) -> list[Session]:
     """Return the sessions that the scope's newest messages are in, oldest first by start."""
     limit_to_scope, values = inside(connection, scope, within)
-    query = f"SELECT seq, session FROM log WHERE {limit_to_scope} AND seq < ? ORDER BY seq DESC LIMIT {_PAGE}"
+    before_position = f"{limit_to_scope} AND (at, seq) < (?, ?)"
+    query = f"""
+    SELECT at, seq, session FROM {_by_time(within)} WHERE {before_position} ORDER BY at DESC, seq DESC LIMIT {_PAGE}
+    """
     found: dict[int, None] = {}
-    before = LARGEST
+    before = (LARGEST, LARGEST)
     # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
     while len(found) < limit:
-        page = rows.every(connection.execute(query, (*values, before)))
-        found.update((session, None) for _, session in page)
+        page = rows.every(connection.execute(query, (*values, *before)))
+        found.update((session, None) for _, _, session in page)
         if len(page) < _PAGE:
             break
-        before = page[-1][0]
+        before = page[-1][:2]
     newest = json.dumps(list(found)[:limit])
     query = f"{rows.SESSION} WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
     return [records.session(row) for row in connection.execute(query, (newest,))]

@@ -172,11 +172,11 @@ def following(
 
 
 def said_between(connection: apsw.Connection, space: str, since: int, until: int) -> list[Message]:
-    """Return what was said in a space, from one moment to before another, in the order of the log."""
+    """Return what was said in a space, from one moment to before another, by when it was said."""
     query = f"""
     {rows.MESSAGE} WHERE log.seq IN (
         SELECT l.seq FROM thread h CROSS JOIN log l ON l.thread = h.id WHERE h.space = ? AND l.at >= ? AND l.at < ?
-    ) ORDER BY log.seq
+    ) ORDER BY log.at, log.seq
     """
     return records.messages(connection.execute(query, (space, since, until)))
 
