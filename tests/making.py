@@ -27,8 +27,9 @@ def adding(
     id: str | None = None,  # noqa: A002
     author: str | None = None,
     name: str | None = None,
+    replaces: Message | str | None = None,
 ) -> AddMessage:
-    return AddMessage(draft(scope, role, text, at=at, id=id, author=author, name=name))
+    return AddMessage(draft(scope, role, text, at=at, id=id, author=author, name=name, replaces=replaces))
 
 
 async def add(store: Store, scope: Scope, *texts: str, role: str = "user") -> list[Message]:

@@ -224,12 +224,17 @@ class SyncUserMemory:
         id: str | int | None = None,
         author: str | int | None = None,
         name: str | None = None,
+        replaces: Message | str | int | None = None,
     ) -> Receipt:
         """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
 
         `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
         with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
         `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+
+        `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
+        version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
+        keeps the earlier message's time. A message that has been replaced is replaced at its newest version.
         """
 
     def history(
@@ -239,10 +244,13 @@ class SyncUserMemory:
         before: Message | str | int | None = None,
         archived: bool = True,
         within: Within = "user",
+        versions: bool = False,
     ) -> list[Message]:
-        """Return the newest `limit` messages, oldest first. To read on, pass the first one as `before`.
+        """Return the newest `limit` messages by when they were said, oldest first.
 
-        `before` is a message, its id or its sequence number. `archived=False` leaves out what a summary stands for.
+        To read on, pass the first one as `before`: a message, its id or its sequence number. Messages of one moment
+        come in the order of storing. `archived=False` leaves out messages that a summary covers.
+        Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
 
     def search(

@@ -42,15 +42,28 @@ class UserMessages(Handle):
         id: str | int | None = None,  # noqa: A002 - the platform's id of the message
         author: str | int | None = None,
         name: str | None = None,
+        replaces: Message | str | int | None = None,
     ) -> Receipt:
         """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
 
         `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
         with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
         `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+
+        `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
+        version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
+        keeps the earlier message's time. A message that has been replaced is replaced at its newest version.
         """
         new = draft(
-            self.scope, role, text, at=at, id=id, author=author, name=name, limit=self._services.profile.message_bytes
+            self.scope,
+            role,
+            text,
+            at=at,
+            id=id,
+            author=author,
+            name=name,
+            replaces=replaces,
+            limit=self._services.profile.message_bytes,
         )
         silence = await self._contexts.effective.silence(self.scope.space)
         receipt = await self._services.store.apply([AddMessage(new, silence)])
@@ -68,11 +81,13 @@ class UserMessages(Handle):
         before: Message | str | int | None = None,
         archived: bool = True,
         within: Within = "user",
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest `limit` messages by when they were said, oldest first.
 
         To read on, pass the first one as `before`: a message, its id or its sequence number. Messages of one moment
         come in the order of storing. `archived=False` leaves out messages that a summary covers.
+        Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
         await self._noted("messages.read", "history")
         return await self._services.store.messages(
@@ -81,6 +96,7 @@ class UserMessages(Handle):
             limit=_limit(limit),
             before=await self._position(before, within),
             archived=archived,
+            versions=versions,
         )
 
     @timed("search")

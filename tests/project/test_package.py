@@ -24,6 +24,7 @@ MIGRATIONS = {
     "0008_retention.sql": "1c6584b7347064e2",
     "0009_display_names.sql": "4709be4245bf33d5",
     "0010_time_order.sql": "245cc963b4d0abc8",
+    "0011_versions.sql": "a2df0020e478ef15",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -33,6 +34,7 @@ POSTGRES_MIGRATIONS = {
     "0004_walls_by_new_settings.sql": "6ab047a258a8a954",
     "0005_display_names.sql": "4786f21d5b6f343e",
     "0006_time_order.sql": "c8b425974199a70a",
+    "0007_versions.sql": "e0cd6601688d6d9a",
 }
 
 

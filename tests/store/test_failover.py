@@ -250,3 +250,21 @@ async def test_many_talk_while_the_store_comes_and_goes(
         assert (await store.stats()).messages == 8 * 40
         assert (await store.health()).status == "active"
         assert (await store.verify()).ok
+
+
+@pytest.mark.defect("P2")
+@pytest.mark.parametrize("files", [True, False], ids=["files", "memory"])
+async def test_versions_that_waited_replace_what_they_were_meant_to(
+    tmp_path: Path, disk: tuple[Switch, str], *, files: bool
+) -> None:
+    switch, vfs = disk
+    async with failing_over(tmp_path / "m.db", vfs, tmp_path / "files" if files else None) as store:
+        await store.apply([adding(ANN, "first answer", "assistant", id="a1")])
+        switch.broken = True
+        second = await store.apply([adding(ANN, "second answer", "assistant", replaces="a1")])
+        await store.apply([adding(ANN, "third answer", "assistant", replaces=second.message)])
+        await store.apply([adding(ANN, "replaces nothing", "assistant", replaces="unknown")])
+        switch.broken = False
+        assert await texts(store) == ["third answer", "replaces nothing"]
+        assert len(await store.messages(ANN, versions=True)) == 4
+        assert (await store.verify()).ok

@@ -57,17 +57,18 @@ scopes = st.integers(0, len(SCOPES) - 1).map(lambda number: SCOPES[number])
 numbers = st.integers(1, 30)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
 messages = st.builds(
-    lambda scope, role, text, at, given, author, name, silence: AddMessage(
-        draft(scope, role, text, at=minutes(at), id=given, author=author, name=name),
+    lambda scope, role, text, at, given, author, name, replaces, silence: AddMessage(
+        draft(scope, role, text, at=at, id=given, author=author, name=name, replaces=replaces),
         silence=silence * 60 * 1_000_000,
     ),
     scopes,
     st.sampled_from(["user", "assistant", "system", "tool"]),
     texts,
-    st.integers(-90, 90),
+    st.integers(-90, 90).map(minutes),
     st.none() | st.sampled_from(["a", "b", "c"]),
     st.none() | st.sampled_from(["ann", "carol"]),
     st.none() | st.sampled_from(["Annie", "C."]),
+    st.none() | st.none() | st.sampled_from(["a", "#1", "#2", "#3"]),
     st.sampled_from([30, 30, 30, 50]),
 )
 archives = st.builds(
@@ -297,6 +298,7 @@ class BothStores(RuleBasedStateMachine):
     )
     def read(self, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool) -> None:
         self.both(lambda store: store.messages(scope, within=within, limit=limit, before=before, archived=archived))
+        self.both(lambda store: store.messages(scope, within=within, versions=True))
         self.both(lambda store: store.sessions(scope, within=within, limit=limit))
 
     @rule(scope=scopes, query=texts, within=st.sampled_from(["user", "thread", "session"]), limit=st.integers(1, 10))

@@ -135,7 +135,7 @@ def _conversation(year: int) -> dict[str, object]:
         "create_time": said,
         "content": {"content_type": "text", "parts": [f"said in {year}"]},
     }
-    node = {"id": f"n-{year}", "message": message, "parent": None, "children": []}
+    node: dict[str, object] = {"id": f"n-{year}", "message": message, "parent": None, "children": []}
     return {
         "id": f"c-{year}",
         "conversation_id": f"c-{year}",

@@ -110,7 +110,7 @@ async def test_a_day_has_what_was_said_on_it_whenever_that_was_stored(store: Sto
     assert [each.kind for each in await store.summaries(ANN)] == ["day", "week"], "the day stays as it is"
     assert [each.seq for each in await store.covered(ANN, made_week.id)] == [1, 4, 3], "by when it was said"
     assert [each.kind for each in await store.above(ANN, 4)] == ["day", "week"]
-    assert [each.text for each in await store.said_between("default", since, until)] == ["morning", "evening", "late"]
+    assert [each.text for each in await store.said_between("default", since, until)] == ["morning", "late", "evening"]
     assert await store.said_between("elsewhere", since, until) == []
     assert await store.said_per_day("default", since, until) == [Activity(day, 3, 3)]
     assert await store.said_per_day("default", since, until, "nobody") == []

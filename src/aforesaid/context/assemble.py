@@ -202,5 +202,5 @@ class Assembler:
 
 
 def _order(item: Item) -> tuple[float, int]:
-    """Sort items by their place; messages of one moment by sequence number."""
-    return item.place, min(item.shows, default=0)
+    """Sort items by their place; single messages of one moment by sequence number."""
+    return item.place, min(item.shows) if len(item.shows) == 1 else 0

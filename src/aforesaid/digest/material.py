@@ -31,8 +31,12 @@ class DayTalk(NamedTuple):
 
 
 def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
-    """Return messages as they are shown: by when they were said, names for ids, the time as people read it."""
-    by_time = lines_of(in_time_order(messages))
+    """Return messages as they are shown: by when they were said, names for ids, the time as people read it.
+
+    Of a message with several versions, only the newest.
+    """
+    newest = [message for message in messages if not message.replaced] or messages
+    by_time = lines_of(in_time_order(newest))
     return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in by_time]
 
 

@@ -21,7 +21,12 @@ from aforesaid.domain.words import SettingValue
 
 
 class AddMessage(NamedTuple):
-    """Append a message. A repeated delivery is recognised and answered with what is stored."""
+    """Append a message. A repeated delivery is recognised and answered with what is stored.
+
+    With `draft.replaces`, it is a new version of an earlier message of the same owner, thread and role (or of the
+    newest version of that one). It keeps that message's time unless the draft names one. Raises NotFound when there is
+    no such message, InvalidInput when the role is another.
+    """
 
     draft: Draft
     silence: int = SESSION_SILENCE

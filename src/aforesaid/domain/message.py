@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain import checks, clock
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Role
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, NotFound
 
 _GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
 
@@ -31,11 +31,13 @@ class Draft(NamedTuple):
     """Whether the caller named that time. Only then can two equal messages be one that was sent twice."""
     stored_at: int
     id: str | None
+    replaces: int | str | None = None
+    """The message that this is a new version of: its sequence number, or its id in the same thread."""
 
     @property
     def hash(self) -> bytes:
         """The hash of everything about the message that never changes."""
-        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id = self
+        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id, _ = self
         return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
 
 
@@ -72,6 +74,10 @@ class Message:
     chunk: int | None
     """The archive it was put into."""
     hash: bytes
+    replaces: int | None = None
+    """The sequence number of the version before this one."""
+    replaced: bool = False
+    """Whether there is a newer version. Older versions stay in the log; only the newest is shown and found."""
 
     @property
     def position(self) -> Position:
@@ -93,6 +99,7 @@ def draft(
     id: object = None,  # noqa: A002 - the public name of the platform's id
     author: object = None,
     name: object = None,
+    replaces: object = None,
     limit: int = checks.MESSAGE_BYTES,
 ) -> Draft:
     """Check everything a caller passed and make a draft of it."""
@@ -109,7 +116,16 @@ def draft(
         at is not None,
         stored_at,
         None if id is None else platform_id(id),
+        None if replaces is None else _earlier_version(replaces),
     )
+
+
+def _earlier_version(value: object) -> int | str:
+    if isinstance(value, Message):
+        return value.seq
+    name = checks.identifier(value, "the id of the replaced message")
+    seq = sequence_number(name)
+    return name if seq is None else seq
 
 
 def platform_id(value: object) -> str:
@@ -146,7 +162,15 @@ def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
         and new.scope.thread == stored.thread
         and new.scope.space == stored.space
         and new.at == checks.microseconds(stored.at, "at")
+        and _same_version(new.replaces, stored)
     )
+
+
+def _same_version(replaces: int | str | None, stored: Message) -> bool:
+    """Tell whether `stored` can be the version that replaces a message, which must be named by its number here."""
+    if isinstance(replaces, int):
+        return stored.replaces is not None and stored.seq > replaces
+    return stored.replaces is None
 
 
 def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message:  # noqa: A002 - the field's name
@@ -169,7 +193,24 @@ def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message
         active=True,
         chunk=None,
         hash=hash,
+        replaces=draft.replaces if isinstance(draft.replaces, int) else None,
     )
+
+
+def new_version(new: Draft, named: Position, role: str, newest: Position) -> Draft:
+    """Return the draft of a new version: it replaces the newest one, and keeps its place unless a time was given.
+
+    `named` and `role` are of the message that the caller named. Raises InvalidInput when the roles differ.
+    """
+    if role != new.role:
+        raise InvalidInput(f"message {named.seq} has the role {role!r}; a new version cannot have {new.role!r}")
+    return new._replace(replaces=newest.seq, at=new.at if new.at_given else newest.at)
+
+
+def no_such_version(new: Draft) -> NotFound:
+    """Return the error for a draft that replaces a message which is not there."""
+    shown = f"#{new.replaces}" if isinstance(new.replaces, int) else repr(new.replaces)
+    return NotFound(f"{new.scope.user!r} has no message {shown} in the thread {new.scope.thread!r} to replace")
 
 
 def message_hash(

@@ -142,7 +142,8 @@ class Restore(NamedTuple):
     one otherwise; the result says which. All that the row refers to must be named by its number in this store.
 
     - A message is stored as active, in the session that it names; a session named after the message itself is named
-      after the number that it gets. Its archive comes with the summary of it.
+      after the number that it gets. Its archive comes with the summary of it. A new version replaces the version that
+      it names; where that one is not here, it is a message like any other.
     - A summary of messages or of summaries that are not free any more (archived here by another) is kept as rolled
       back. Of two that would be the newest of their kind, the one that was here stays it.
     - A memory that is here in an earlier revision is brought to the later one.
@@ -186,6 +187,7 @@ def draft_of(message: Message) -> Draft:
         True,
         microseconds(message.stored_at, "stored_at"),
         None if sequence_number(message.id) == message.seq else message.id,
+        message.replaces,
     )
 
 

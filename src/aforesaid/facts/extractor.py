@@ -102,7 +102,9 @@ class Extractor:
         people = {**people_in(batch, scope.user), scope.user: owner}
         zone = await zone_of(self._store, self._profile, scope)
         known = await self._store.memories(scope, active=None)
-        found = await self._find(scope, batch, known, people, owner)
+        # What was replaced by a newer version is looked through, but not learned from.
+        newest = [message for message in batch if not message.replaced]
+        found = await self._find(scope, newest, known, people, owner) if newest else _Found([], 0)
         candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
         near = await self._near(scope, candidates)
         while True:

@@ -114,6 +114,8 @@ def _message(found: Fields) -> Message:
         active=found.flag("active"),
         chunk=found.optional_number("chunk", 1),
         hash=found.blob("hash"),
+        replaces=found.optional_number("replaces", 1),
+        replaced=found.has("replaced") and found.flag("replaced"),
     )
     somebody(message.user, message.space, message.thread)
     if draft_of(message).hash != message.hash:

@@ -112,6 +112,9 @@ class Numbers:
                 return row
 
     def _message(self, row: Message) -> Message:
+        if row.replaces is not None:
+            # A version whose predecessor was left out is a message like any other.
+            row = replace(row, replaces=self.runs("message", row.space).get(row.replaces))
         if opening_message(row.session) == row.seq:
             return row
         expected = self.runs("message", row.space).expected(row.seq) or row.seq

@@ -134,6 +134,8 @@ class MessageShape(Shape):
     at: datetime = Field(description="When it was said.")
     stored_at: datetime
     active: bool = Field(description="False once a summary stands for it.")
+    replaces: int | None = Field(description="The sequence number of the version before this one.")
+    replaced: bool = Field(description="Whether there is a newer version.")
 
 
 class MessagePage(BaseModel):

@@ -13,6 +13,9 @@ Isolation. Every read names a scope, and what lies outside of it cannot be reach
 like one that does not exist.
 
 Visibility. A message is found by its words as soon as `apply` has returned.
+
+Versions. A message can replace an earlier one. `messages`, `search_text`, `match_text` and `search_vector` answer only
+the newest version. All other reads answer every version, marked by `replaced`: cursors, counts and archives stay right.
 """
 
 from __future__ import annotations
@@ -63,8 +66,11 @@ class Store(Protocol):
         limit: int = 50,
         before: int | Position | None = None,
         archived: bool = True,
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest `limit` messages, by when they were said, oldest first.
+
+        Of a message with several versions, only the newest; with `versions`, all of them.
 
         With `before`, only those that come before a position, or before the message with that sequence number. A number
         that is none of the scope's messages means: up to the message that was stored last before it, inclusive.

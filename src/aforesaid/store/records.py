@@ -30,7 +30,8 @@ MEMORY: Final = (
 
 def message(row: Row) -> Message:
     """Read a row of a store's MESSAGE."""
-    seq, given, space, user, thread, session, role, author, name, text, said, stored, active, chunk, digest = row
+    seq, given, space, user, thread, session, role, author, name, text, said, stored, *rest = row
+    active, chunk, digest, replaces, replaced = rest
     at = moment(said)
     return _message(
         seq,
@@ -48,6 +49,8 @@ def message(row: Row) -> Message:
         bool(active),
         chunk,
         digest,
+        replaces,
+        bool(replaced),
     )
 
 

@@ -39,6 +39,9 @@ class NewMessage(OfUser):
     )
     author: Identifier | None = Field(default=None, description="Who spoke, if not the user or the assistant.")
     name: str | None = Field(default=None, max_length=255, description="What the speaker is called.")
+    replaces: Identifier | None = Field(
+        default=None, description="The id of the message in the thread that this is a new version of."
+    )
 
 
 @router.get("/messages", summary="Read the log")
@@ -46,11 +49,12 @@ async def list_messages(
     person: Person,
     within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
     archived: Annotated[bool, Query(description="Also what a summary stands for.")] = True,
+    versions: Annotated[bool, Query(description="Also older versions of messages.")] = False,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> MessagePage:
-    """Return the newest messages, oldest first; `next` leads further back."""
-    found = await person.history(limit, before=number_of(cursor), archived=archived, within=within)
+    """Return the newest messages by when they were said, oldest first; `next` leads further back."""
+    found = await person.history(limit, before=number_of(cursor), archived=archived, within=within, versions=versions)
     more = cursor_of(found[0].seq) if len(found) == limit else None
     return MessagePage(messages=[MessageShape.model_validate(each) for each in found], next=more)
 
@@ -75,7 +79,13 @@ async def add_message(
     """
     person = new.person(who, memory, space, new.session)
     receipt = await person.add(
-        new.role, new.text, at=new.at, id=new.id if new.id is not None else key, author=new.author, name=new.name
+        new.role,
+        new.text,
+        at=new.at,
+        id=new.id if new.id is not None else key,
+        author=new.author,
+        name=new.name,
+        replaces=new.replaces,
     )
     if receipt.duplicate:
         response.status_code = 200

@@ -82,10 +82,13 @@ class EphemeralStore(Moving):
         limit: int = 50,
         before: int | Position | None = None,
         archived: bool = True,
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest messages by when they were said, oldest first."""
         newest_first = (
-            entry.message for entry in self._newest(scope, within, before) if archived or entry.message.active
+            entry.message
+            for entry in self._newest(scope, within, before)
+            if (archived or entry.message.active) and (versions or not entry.message.replaced)
         )
         return list(islice(newest_first, limit))[::-1]
 
@@ -277,10 +280,10 @@ class EphemeralStore(Moving):
         postings = []
         for word, stored_as in query_words(words):
             rows, counts = index.having(stored_as)
-            rarity = posting(word, rows, counts, len(columns)).rarity
+            rarity = posting(word, rows, counts, index.count).rarity
             kept = inside[rows]
             postings.append(Posting(word, rarity, rows[kept], counts[kept]))
-        return TextMatches(columns, telling(postings), max(index.length / max(len(columns), 1), 1.0), notes)
+        return TextMatches(columns, telling(postings), max(index.length / max(index.count, 1), 1.0), notes)
 
     def _index(self, scope: Scope, *, shared: bool) -> Index:
         """Return the words of a thread or of a user, brought up to date."""
@@ -315,7 +318,8 @@ class EphemeralStore(Moving):
         also: Sequence[int] = (),
     ) -> Similar | None:
         """Return the messages most similar to a vector."""
-        seqs = [entry.message.seq for entry in self._open.inside(scope, within)]
+        inside = [entry.message for entry in self._open.inside(scope, within)]
+        seqs = [message.seq for message in inside if not message.replaced]
         rows = [(seq, self._open.vectors[embedder, seq]) for seq in seqs if (embedder, seq) in self._open.vectors]
         matrix = Matrix()
         matrix.extend(rows)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -31,7 +31,7 @@ from aforesaid.domain.memory_change import (
     NoteAccess,
     PutDerived,
 )
-from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.message import Draft, Message, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Result, Stored
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.retention import Discard, PutMark
@@ -113,11 +113,36 @@ class Changes:
 
     def _add_message(self, change: AddMessage) -> Stored | Repeated:
         draft, state = change.draft, self._state
-        earlier = self.delivered_before(draft)
+        named = None if draft.replaces is None else self.named_by(draft)
+        earlier = self.delivered_before(draft if named is None else draft._replace(replaces=named.seq))
         if earlier is not None:
             return Repeated(earlier)
+        if draft.replaces is not None:
+            if named is None:
+                raise no_such_version(draft)
+            draft = self.new_version(draft, named)
         seq = state.number("log")
         return self.append(draft, seq, self._session_for(draft, seq, change.silence))
+
+    def named_by(self, draft: Draft) -> Message | None:
+        """Return the message that a draft says it replaces, if the owner has it in that thread."""
+        state, replaces = self._state, draft.replaces
+        seq = replaces if isinstance(replaces, int) else state.by_given_id.get((thread(draft.scope), str(replaces)))
+        entry = None if seq is None else state.log.get(seq)
+        if entry is None or entry.owner != person(draft.scope) or entry.message.thread != draft.scope.thread:
+            return None
+        return entry.message
+
+    def new_version(self, draft: Draft, named: Message) -> Draft:
+        """Return the draft of a new version, which replaces the newest one."""
+        newest = named
+        while newest.replaced:
+            newest = next(each for each in self._after(draft.scope, newest.seq) if each.replaces == newest.seq)
+        return new_version(draft, named.position, named.role, newest.position)
+
+    def _after(self, scope: Scope, seq: int) -> Iterator[Message]:
+        mine = self._state.numbers.owned(person(scope))
+        return (self._state.log[each].message for each in mine[bisect_right(mine, seq) :])
 
     def append(self, draft: Draft, seq: int, session: str) -> Stored:
         """Store a message under its number."""
@@ -130,6 +155,9 @@ class Changes:
         stored = Stored(draft, seq, session, draft.hash)
         state.log[seq] = Entry(stored.message, draft.id)
         state.numbers.add(stored.message)
+        if isinstance(draft.replaces, int):
+            entry = state.log[draft.replaces]
+            state.log[draft.replaces] = replace(entry, message=replace(entry.message, replaced=True))
         return stored
 
     def delivered_before(self, draft: Draft) -> Message | None:

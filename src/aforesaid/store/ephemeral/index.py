@@ -28,9 +28,11 @@ class Index:
         self._roll = Roll()
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
         self._threads: dict[tuple[str, str], int] = {}
+        self._rows = 0
         self.count = 0
+        """How many messages there are, with older versions."""
         self.length = 0
-        """How many terms there are in all."""
+        """How many terms these have in all."""
 
     def is_of(self, state: State) -> bool:
         """Tell whether it can go on: the state is the same, and nothing was regrouped or erased."""
@@ -39,8 +41,11 @@ class Index:
     def grow(self, seqs: Sequence[int]) -> None:
         """Take in the messages that came since."""
         fresh = [self._state.log[seq] for seq in seqs[self.count :]]
-        self._roll.extend([self._row(entry, place) for place, entry in enumerate(fresh, self.count)])
         self.count += len(fresh)
+        self.length += sum(len(terms(entry.message.text)) for entry in fresh if entry.message.replaced)
+        newest = [entry for entry in fresh if not entry.message.replaced]
+        self._roll.extend([self._row(entry, place) for place, entry in enumerate(newest, self._rows)])
+        self._rows += len(newest)
 
     def columns(self) -> Columns:
         """Return the messages as columns."""

@@ -214,9 +214,24 @@ def erase_messages(
         if left:
             state.by_time[said_then] = left
     state.numbers.remove(messages.keys())
+    _part_versions(state, messages)
     _erase_vectors(state, messages)
     for place in places:
         _count_sessions(work, state, place, gone)
+
+
+def _part_versions(state: State, gone: Mapping[int, Message]) -> None:
+    """Bring versions to what is left: one whose newer version is gone counts again."""
+    for message in gone.values():
+        entry = None if message.replaces is None else state.log.get(message.replaces)
+        if entry is not None:
+            state.log[entry.message.seq] = replace(entry, message=replace(entry.message, replaced=False))
+    if any(message.replaced for message in gone.values()):
+        owners = {(message.space, message.user) for message in gone.values()}
+        for seq in [seq for owner in owners for seq in state.numbers.owned(owner)]:
+            entry = state.log[seq]
+            if entry.message.replaces in gone:
+                state.log[seq] = replace(entry, message=replace(entry.message, replaces=None))
 
 
 def _erase_vectors(state: State, messages: Mapping[int, Message]) -> None:

@@ -109,9 +109,13 @@ class Restoring:
 
     def _message(self, row: Message) -> Restored:
         draft = draft_of(row)
+        named = None if draft.replaces is None else self._work.named_by(draft)
+        draft = draft._replace(replaces=None if named is None else named.seq)
         earlier = self._work.delivered_before(draft)
         if earlier is not None:
             return Restored(earlier.seq, False)
+        if named is not None:
+            draft = self._work.new_version(draft, named)
         seq = self._state.number("log", row.seq)
         session = automatic_name(seq) if opening_message(row.session) == row.seq else row.session
         self._work.append(draft, seq, self._work.enter(draft, session))

@@ -190,8 +190,11 @@ def facts_table(owner: Name) -> str:
 
 
 def _moved(log: Layer[int, Entry], seq: int) -> bool:
-    """Tell whether a message came into another session."""
-    return seq in log.below and log.below[seq].message.session != log.put[seq].message.session
+    """Tell whether a message came into another session, or has a newer version now."""
+    if seq not in log.below:
+        return False
+    before, now = log.below[seq].message, log.put[seq].message
+    return (before.session, before.replaced) != (now.session, now.replaced)
 
 
 def person(scope: Scope) -> Name:

@@ -132,6 +132,7 @@ class Failover:
         limit: int = 50,
         before: int | Position | None = None,
         archived: bool = True,
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest messages by when they were said, those that wait included."""
         if isinstance(before, int):
@@ -140,6 +141,7 @@ class Failover:
             named = await self.pick(scope, [before], within=within) if self._failure is not None else []
             before = named[0].position if named else before
         options: dict[str, Any] = {"within": within, "limit": limit, "archived": archived, "before": before}
+        options["versions"] = versions
         found = await self._try_store(lambda store: store.messages(scope, **options))
         if self._failure is None:
             return found or []
@@ -380,6 +382,6 @@ def _can_wait(changes: Sequence[Change]) -> bool:
 
 def _recognisable(change: Change) -> Change:
     """Give a message its time. A store that fails may have stored it all the same, and then knows it again."""
-    if not isinstance(change, AddMessage):
-        return change
+    if not isinstance(change, AddMessage) or change.draft.replaces is not None:
+        return change  # a new version without a time has the time of the message that it replaces
     return change._replace(draft=change.draft._replace(at_given=True))

@@ -15,7 +15,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import opening_message
 from aforesaid.domain.summary_change import Walk
-from aforesaid.errors import AforesaidError, SourcesChanged, StoreError
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral import EphemeralStore
 
@@ -33,13 +33,21 @@ class Waiting:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self._replaces: dict[int, int | str] = {}
+        """Which messages are new versions of which. What they replace may be in the store that fails."""
+        self._merged: dict[int, int] = {}
+        """The numbers that such messages got in the other store."""
 
     async def add(self, change: AddMessage) -> Receipt:
         """Keep a message that can be told from others by its time."""
         scope = change.draft.scope
         if scope.session is not None and opening_message(scope.session) is not None:
             scope = scope._replace(session=None)  # a session of the store itself, unknown here
-        return await self.store.apply([change._replace(draft=change.draft._replace(scope=scope))])
+        draft = change.draft._replace(scope=scope, replaces=None)
+        receipt = await self.store.apply([change._replace(draft=draft)])
+        if change.draft.replaces is not None:
+            self._replaces[receipt.message.seq] = change.draft.replaces
+        return receipt
 
     async def count(self) -> int:
         """Return how many messages wait, up to a limit."""
@@ -59,10 +67,29 @@ class Waiting:
             messages = [
                 (await self.store.pick(Scope(each.space, each.user, each.thread), [each.seq]))[0] for each in passed
             ]
-            for message, seq in zip(messages, await _store(target, messages, silence), strict=True):
+            for message, seq in zip(messages, await self._store(target, messages, silence), strict=True):
                 told(message.seq, seq)
             merged += len(messages)
             await self._mark(after, passed[-1].seq)
+
+    async def _store(self, target: Store, messages: Sequence[Message], silence: int) -> list[int]:
+        """Store messages, and return their numbers; zero for one that the store refuses for good."""
+        if not self._replaces:
+            return await _store(target, [AddMessage(_draft(message), silence) for message in messages])
+        numbers = []
+        for message in messages:
+            replaces = self._replaces.get(message.seq)
+            if isinstance(replaces, int):
+                replaces = self._merged.get(replaces, replaces)
+            draft = _draft(message)
+            try:
+                receipt = await target.apply([AddMessage(draft._replace(replaces=replaces), silence)])
+                seq = receipt.message.seq
+            except (NotFound, InvalidInput):
+                seq = await _one(target, AddMessage(draft, silence))  # what it replaces is gone
+            self._merged[message.seq] = seq
+            numbers.append(seq)
+        return numbers
 
     async def _mark(self, after: int, up_to: int) -> None:
         try:
@@ -73,9 +100,8 @@ class Waiting:
             raise
 
 
-async def _store(target: Store, messages: Sequence[Message], silence: int) -> list[int]:
-    """Store messages, and return their numbers; zero for one that the store refuses for good."""
-    changes = [AddMessage(_draft(message), silence) for message in messages]
+async def _store(target: Store, changes: Sequence[AddMessage]) -> list[int]:
+    """Store messages together, or one by one where one is refused, and return their numbers."""
     try:
         receipt = await target.apply(changes)
     except StoreError:

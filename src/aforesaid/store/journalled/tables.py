@@ -82,6 +82,10 @@ def pack_message(seq: int, entry: Entry) -> Record:
         record["name"] = message.name
     if entry.given_id is not None:
         record["message_id"] = entry.given_id
+    if message.replaces is not None:
+        record["replaces"] = message.replaces
+    if message.replaced:
+        record["replaced"] = True
     return record
 
 
@@ -108,6 +112,8 @@ def unpack_message(record: Record) -> tuple[int, Entry]:
         active=decode(bool, record["is_active"]),
         chunk=decode(int | None, record["chunk_id"]),
         hash=bytes.fromhex(record["hash"]),
+        replaces=decode(int | None, record.get("replaces")),
+        replaced=decode(bool, record.get("replaced", False)),
     )
     return seq, Entry(message, given)
 

@@ -101,10 +101,12 @@ class PostgresStore:
         limit: int = 50,
         before: int | Position | None = None,
         archived: bool = True,
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest messages by when they were said, oldest first."""
         return await self._read(
-            scope.space, lambda queries: reads.messages(queries, scope, within, limit, before, archived=archived)
+            scope.space,
+            lambda queries: reads.messages(queries, scope, within, limit, before, archived=archived, versions=versions),
         )
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.session import automatic_name, opening_message
 from aforesaid.domain.transfer import Restore, Restored, draft_of
+from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
@@ -31,11 +32,23 @@ _BY_TIME: Final = f"""
 """
 _NEW_MESSAGES: Final = """
 INSERT INTO log (space, seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words,
-                 terms, hash)
+                 terms, hash, replaces)
 SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::text[], $8::text[],
                      $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::integer[], $15::bytea[],
-                     $16::bytea[])
+                     $16::bytea[], $17::bigint[])
 """
+_NAMED: Final = "SELECT at, seq, role FROM log WHERE space = $1 AND thread = $2 AND owner = $3 AND {name} = $4"
+_NEWEST_VERSION: Final = """
+WITH RECURSIVE version (at, seq) AS (
+    SELECT at, seq FROM log WHERE space = $1 AND seq = $2
+    UNION ALL SELECT log.at, log.seq FROM version JOIN log ON log.space = $1 AND log.replaces = version.seq
+) SELECT at, seq FROM version ORDER BY seq DESC LIMIT 1
+"""
+_REPLACE: Final = (
+    "UPDATE log SET replaced = true WHERE space = $1 AND seq = $2",
+    "UPDATE person SET revision = revision + 1 WHERE space = $1 AND name = $2",
+    "UPDATE thread SET revision = revision + 1 WHERE space = $1 AND name = $2",
+)
 _AUTHORS: Final = """
 INSERT INTO person (space, name, created_at, revision) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
 ON CONFLICT DO NOTHING
@@ -70,6 +83,11 @@ class Prepared(NamedTuple):
     terms: bytes
     hash: bytes
 
+    @property
+    def can_be_refused(self) -> bool:
+        """Whether what is stored can be a reason to refuse it: it names a session, or a message that it replaces."""
+        return self.draft.scope.session is not None or self.draft.replaces is not None
+
 
 class Returning(NamedTuple):
     """A message of a dump: it has a number and a session of its own."""
@@ -78,6 +96,19 @@ class Returning(NamedTuple):
     message: Prepared
     seq: int
     session: str
+
+
+class _Version(NamedTuple):
+    """A new version on its way: the message that it names, and the newest version of that one."""
+
+    named: Draft
+    position: Position
+    role: str
+    newest: Position
+
+    def checked(self) -> Draft:
+        """Return the draft as it is stored. Raises InvalidInput when it cannot replace the message."""
+        return new_version(self.named, self.position, self.role, self.newest)
 
 
 Place = tuple[str, str]
@@ -141,9 +172,18 @@ class Appender:
     async def append(self, step: Prepared) -> Stored | Repeated:
         """Store a message, or return the one it repeats."""
         draft = step.draft
+        version = None
+        if draft.replaces is not None:
+            version = await self._version(draft)
+            draft = version.named if isinstance(version, _Version) else draft
         earlier = self._delivered_before(draft)
         if earlier is not None:
             return Repeated(earlier)
+        if version is not None:
+            if isinstance(version, NotFound):
+                raise version
+            draft = version.checked()
+            step = step._replace(draft=draft, hash=draft.hash)
         numbers = self._unit.numbers[draft.scope.space]
         numbers.seq += 1
         seq = numbers.seq
@@ -152,20 +192,50 @@ class Appender:
         except BaseException:
             numbers.seq -= 1
             raise
-        return self._collect(step, seq, session, session_name)
+        stored = self._collect(step, seq, session, session_name)
+        if version is not None:
+            self._replace(draft)
+        return stored
 
     async def restore(self, step: Returning) -> Restored:
         """Store a message of a dump, unless it is here."""
         draft = step.message.draft
+        version = None
+        if draft.replaces is not None:
+            version = await self._version(draft)
+            draft = version.named if isinstance(version, _Version) else draft._replace(replaces=None)
         earlier = self._delivered_before(draft)
         if earlier is not None:
             return Restored(earlier.seq, False)
+        if isinstance(version, _Version):
+            draft = version.checked()
         numbers = self._unit.numbers[draft.scope.space]
         seq = numbers.seq = max(numbers.seq + 1, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = await self._sessions.enter(draft, step.message.silence, seq, name)
-        self._collect(step.message, seq, session, name)
+        self._collect(step.message._replace(draft=draft), seq, session, name)
+        if isinstance(version, _Version):
+            self._replace(draft)
         return Restored(seq, True)
+
+    async def _version(self, draft: Draft) -> _Version | NotFound:
+        """Find the message that a draft replaces, and the newest version of that one."""
+        self.write()
+        scope = draft.scope
+        by = "seq" if isinstance(draft.replaces, int) else "given_id"
+        found = await self._unit.first(_NAMED.format(name=by), scope.space, scope.thread, scope.user, draft.replaces)
+        if found is None:
+            return no_such_version(draft)
+        at, seq, role = found
+        newest = await self._unit.one(_NEWEST_VERSION, scope.space, seq)
+        return _Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
+
+    def _replace(self, draft: Draft) -> None:
+        """Mark the version before a new one. What searches keep in memory is read again."""
+        self.write()
+        scope = draft.scope
+        for query, value in zip(_REPLACE, (draft.replaces, scope.user, scope.thread), strict=True):
+            self._unit.later(query, scope.space, value)
 
     def _collect(self, step: Prepared, seq: int, session: int, session_name: str) -> Stored:
         """Have a message written with the next ones."""
@@ -173,7 +243,7 @@ class Appender:
         shared = not is_direct(scope.thread)
         self._messages.append(
             (scope.space, seq, scope.user, scope.thread, shared, session, draft.author, draft.role, draft.name)
-            + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash)
+            + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash, draft.replaces)
         )
         self._count(draft, seq, step.words, shared=shared)
         stored = Stored(draft, seq, session_name, step.hash)

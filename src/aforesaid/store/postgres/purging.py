@@ -109,6 +109,11 @@ _ERASE: Final = (
     "DELETE FROM memory WHERE space = $1 AND id = ANY($5::bigint[])",
     "DELETE FROM summary_source WHERE space = $1 AND (summary = ANY($4::bigint[]) OR source = ANY($4::bigint[]))",
     "DELETE FROM summary WHERE space = $1 AND id = ANY($4::bigint[])",
+    """
+    UPDATE log SET replaced = false WHERE space = $1 AND seq IN (
+        SELECT l.replaces FROM log l WHERE l.space = $1 AND l.seq = ANY($3::bigint[]) AND l.replaces IS NOT NULL)
+    """,
+    "UPDATE log SET replaces = NULL WHERE space = $1 AND replaces = ANY($3::bigint[])",
     "DELETE FROM log WHERE space = $1 AND seq = ANY($3::bigint[])",
     "DELETE FROM facts WHERE space = $1 AND owner = $2",
     "DELETE FROM setting WHERE space = $1 AND owner = $2",

@@ -108,12 +108,19 @@ async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
 
 
 async def messages(
-    queries: Queries, scope: Scope, within: Within, limit: int, before: int | Position | None, *, archived: bool
+    queries: Queries,
+    scope: Scope,
+    within: Within,
+    limit: int,
+    before: int | Position | None,
+    *,
+    archived: bool,
+    versions: bool,
 ) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
     place = await inside(queries, scope, within)
     count = len(place.values)
-    limits = [] if archived else ["log.active"]
+    limits = [*([] if archived else ["log.active"]), *([] if versions else ["NOT log.replaced"])]
     where = " AND ".join([place.of_log, f"(log.at, log.seq) < (${count + 1}, ${count + 2})", *limits])
     query = f"{rows.MESSAGE} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT ${count + 3}"
     found = await queries.rows(query, *place.values, *(await _position(queries, place, before)), limit)

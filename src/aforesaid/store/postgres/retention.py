@@ -66,6 +66,11 @@ UPDATE person SET messages = person.messages - l.messages, archived = archived -
 _ERASE_MESSAGES: Final = (
     "DELETE FROM meaning WHERE space = $1 AND seq = ANY($2::bigint[])",
     "DELETE FROM memory_source WHERE space = $1 AND seq = ANY($2::bigint[])",
+    """
+    UPDATE log SET replaced = false WHERE space = $1 AND seq IN (
+        SELECT l.replaces FROM log l WHERE l.space = $1 AND l.seq = ANY($2::bigint[]) AND l.replaces IS NOT NULL)
+    """,
+    "UPDATE log SET replaces = NULL WHERE space = $1 AND replaces = ANY($2::bigint[])",
     "DELETE FROM log WHERE space = $1 AND seq = ANY($2::bigint[])",
 )
 _NEWEST: Final = """

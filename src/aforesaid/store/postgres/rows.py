@@ -10,7 +10,7 @@ from aforesaid.store.postgres.queries import Row
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, log.space, log.owner, log.thread, s.name, log.role, log.author, log.name, log.text,
-       log.at, log.stored_at, log.active, log.chunk, log.hash
+       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced
   FROM log JOIN session s ON s.space = log.space AND s.id = log.session
 """
 

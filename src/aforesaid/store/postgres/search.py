@@ -35,7 +35,7 @@ _IN_A_THREAD: Final = 1_000
 _COUNTS: Final = "SELECT messages, words, revision FROM {table} WHERE space = $1 AND name = $2"
 _NEW: Final = f"""
 SELECT seq, at, thread, session, coalesce(name, author), role, words, terms FROM log
- WHERE space = $1 AND {{limit}} = $2 AND seq > $3 {{shared}} ORDER BY seq LIMIT {_PAGE}
+ WHERE space = $1 AND {{limit}} = $2 AND seq > $3 AND NOT replaced {{shared}} ORDER BY seq LIMIT {_PAGE}
 """
 _HAS_NOTES: Final = """
 SELECT EXISTS (SELECT 1 FROM summary WHERE space = $1 AND owner = $2)

@@ -69,7 +69,7 @@ def _prepared(change: Change) -> Step:
 
 def can_share(steps: Sequence[Step]) -> bool:
     """Tell whether a change set may share a transaction: nothing in it can be refused because of what is stored."""
-    return all(isinstance(step, Prepared) and step.draft.scope.session is None for step in steps)
+    return all(isinstance(step, Prepared) and not step.can_be_refused for step in steps)
 
 
 def spaces_of(steps: Sequence[Step]) -> set[str]:  # noqa: C901 - a case for each kind of change

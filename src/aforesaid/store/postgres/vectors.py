@@ -54,6 +54,9 @@ _SCORES: Final = """
 SELECT v.seq, -(v.value::vector <#> ${vector}::vector) AS score
   FROM meaning v {join} WHERE {limit} AND v.embedder = ${embedder}
 """
+_NEWEST_OF_USER: Final = """
+v.seq != ALL(ARRAY(SELECT log.seq FROM log WHERE log.space = $1 AND log.owner = $2 AND log.replaced))
+"""
 _BEST: Final = """
 WITH scored AS MATERIALIZED ({scores}), best AS (SELECT * FROM scored ORDER BY score DESC, seq DESC LIMIT ${limit})
 SELECT 0, seq, score FROM best
@@ -109,10 +112,13 @@ async def similar(
     import numpy as np  # noqa: PLC0415
 
     place = await inside(queries, scope, within)
-    join = "" if within == "user" else "JOIN log ON log.space = v.space AND log.seq = v.seq"
+    join, newest = "JOIN log ON log.space = v.space AND log.seq = v.seq", "NOT log.replaced"
+    if within == "user":
+        join, newest = "", _NEWEST_OF_USER
     table = "v" if within == "user" else "log"
     count = len(place.values)
-    scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=place.condition.format(table=table))
+    limits = f"{place.condition.format(table=table)} AND {newest}"
+    scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=limits)
     asked = (*place.values, Vector(vector), embedder)
     found = await queries.rows(
         _BEST.format(scores=scores, limit=count + 3, also=count + 4), *asked, max(_MANY, limit), list(also)

@@ -59,6 +59,22 @@ _REFERENCES: Final = (
         """,
     ),
     (
+        "a message is the newer version of none, or of another kind of message: message",
+        """
+        SELECT n.space || '/#' || n.seq FROM log n LEFT JOIN log o ON o.space = n.space AND o.seq = n.replaces
+         WHERE n.replaces IS NOT NULL
+           AND (o.seq IS NULL OR NOT o.replaced OR o.seq >= n.seq
+                OR (o.owner, o.thread, o.role) != (n.owner, n.thread, n.role))
+        """,
+    ),
+    (
+        "a message is marked as replaced, but there is no newer version: message",
+        """
+        SELECT o.space || '/#' || o.seq FROM log o
+         WHERE o.replaced AND NOT EXISTS (SELECT 1 FROM log n WHERE n.space = o.space AND n.replaces = o.seq)
+        """,
+    ),
+    (
         "a vector is of a message that does not exist: message",
         """
         SELECT v.space || '/#' || v.seq FROM meaning v

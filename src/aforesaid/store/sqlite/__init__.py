@@ -104,11 +104,14 @@ class SqliteStore:
         limit: int = 50,
         before: int | Position | None = None,
         archived: bool = True,
+        versions: bool = False,
     ) -> list[Message]:
         """Return the newest messages by when they were said, oldest first."""
         read = self._engine.glance if limit <= _FEW else self._engine.read
         return await read(
-            lambda connection: reads.messages(connection, scope, within, limit, before, archived=archived)
+            lambda connection: reads.messages(
+                connection, scope, within, limit, before, archived=archived, versions=versions
+            )
         )
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:

@@ -6,14 +6,16 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from aforesaid.domain.change import AddMessage
-from aforesaid.domain.message import Draft, Message, repeats
+from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.session import automatic_name, opening_message
 from aforesaid.domain.transfer import Restore, Restored, draft_of
+from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import prefixed_terms
+from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.sessions import Sessions
 from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.terms import terms
@@ -21,14 +23,22 @@ from aforesaid.store.terms import terms
 _BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
 _BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"
 _NEW_MESSAGE: Final = """
-INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash,
+                 replaces)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COUNT_PERSON: Final = """
 UPDATE person SET messages = messages + ?2, turns = turns + ?3, open_turns = open_turns + ?3, words = words + ?4,
        last_seq = ?5, last_at = max(coalesce(last_at, ?6), ?6) WHERE id = ?1
 """
 _COUNT_THREAD: Final = "UPDATE thread SET messages = messages + ?2, words = words + ?3 WHERE id = ?1"
+_NAMED: Final = "SELECT at, seq, role FROM log WHERE thread = ? AND owner = ? AND {name} = ?"
+_NEWEST_VERSION: Final = """
+WITH RECURSIVE version (at, seq) AS (
+    SELECT at, seq FROM log WHERE seq = ?
+    UNION ALL SELECT log.at, log.seq FROM version JOIN log ON log.replaces = version.seq
+) SELECT at, seq FROM version ORDER BY seq DESC LIMIT 1
+"""
 _INDEX: Final = "INSERT INTO log_index (rowid, terms) VALUES (?, ?)"
 
 
@@ -40,6 +50,11 @@ class Prepared(NamedTuple):
     words: list[str]
     hash: bytes
 
+    @property
+    def can_be_refused(self) -> bool:
+        """Whether what is stored can be a reason to refuse it: it names a session, or a message that it replaces."""
+        return self.draft.scope.session is not None or self.draft.replaces is not None
+
 
 class Returning(NamedTuple):
     """A message of a dump: it has a number and a session of its own."""
@@ -48,6 +63,19 @@ class Returning(NamedTuple):
     message: Prepared
     seq: int
     session: str
+
+
+class _Version(NamedTuple):
+    """A new version on its way: the message that it names, and the newest version of that one."""
+
+    named: Draft
+    position: Position
+    role: str
+    newest: Position
+
+    def checked(self) -> Draft:
+        """Return the draft as it is stored. Raises InvalidInput when it cannot replace the message."""
+        return new_version(self.named, self.position, self.role, self.newest)
 
 
 @dataclass(slots=True)
@@ -101,29 +129,70 @@ class Appender:
         """Store a message, or return the one it repeats."""
         draft, names = step.draft, self._unit.names
         scope = draft.scope
+        version = None
+        if draft.replaces is not None:
+            version = self._version(draft)
+            draft = version.named if isinstance(version, _Version) else draft
         if draft.at_given or draft.id is not None:
             earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
             if earlier is not None:
                 return Repeated(earlier)
+        if version is not None:
+            if isinstance(version, NotFound):
+                raise version
+            draft = version.checked()
+            step = step._replace(draft=draft, hash=draft.hash)
         owner, thread = names.place(scope, draft.stored_at)
         seq = self._next_seq
         session, session_name = self._sessions.place(draft, step.silence, thread, owner, seq)
         self._collect(step, owner, thread, session, seq)
+        if version is not None:
+            self._replace(draft, owner, thread)
         return Stored(draft, seq, session_name, step.hash)
 
     def restore(self, step: Returning) -> Restored:
         """Store a message of a dump, unless it is here."""
         draft, names = step.message.draft, self._unit.names
         scope = draft.scope
+        version = None
+        if draft.replaces is not None:
+            version = self._version(draft)
+            draft = version.named if isinstance(version, _Version) else draft._replace(replaces=None)
         earlier = self._delivered_before(draft, names.thread(scope.space, scope.thread))
         if earlier is not None:
             return Restored(earlier.seq, False)
+        if isinstance(version, _Version):
+            draft = version.checked()
         owner, thread = names.place(scope, draft.stored_at)
         seq = max(self._next_seq, step.seq)
         name = automatic_name(seq) if opening_message(step.session) == step.seq else step.session
         session = self._sessions.enter(draft, step.message.silence, thread, owner, seq, name)
-        self._collect(step.message, owner, thread, session, seq)
+        self._collect(step.message._replace(draft=draft), owner, thread, session, seq)
+        if isinstance(version, _Version):
+            self._replace(draft, owner, thread)
         return Restored(seq, True)
+
+    def _version(self, draft: Draft) -> _Version | NotFound:
+        """Find the message that a draft replaces, and the newest version of that one."""
+        self._write_messages()
+        scope, execute = draft.scope, self._unit.connection.execute
+        thread = find_thread(self._unit.connection, scope.space, scope.thread)
+        owner = find_person(self._unit.connection, scope.space, scope.user)
+        by = "seq" if isinstance(draft.replaces, int) else "given_id"
+        found = execute(_NAMED.format(name=by), (thread, owner, draft.replaces)).fetchone()
+        if found is None:
+            return no_such_version(draft)
+        at, seq, role = found
+        newest = rows.one(execute(_NEWEST_VERSION, (seq,)))
+        return _Version(draft._replace(replaces=seq), Position(at, seq), role, Position(*newest))
+
+    def _replace(self, draft: Draft, owner: int, thread: int) -> None:
+        """Mark the version before a new one. What searches keep in memory is read again."""
+        self._write_messages()
+        execute = self._unit.connection.execute
+        execute("UPDATE log SET replaced = 1 WHERE seq = ?", (draft.replaces,))
+        execute("UPDATE person SET revision = revision + 1 WHERE id = ?", (owner,))
+        execute("UPDATE thread SET revision = revision + 1 WHERE id = ?", (thread,))
 
     def _collect(self, step: Prepared, owner: int, thread: int, session: int, seq: int) -> None:
         """Have a message written with the next ones."""
@@ -134,7 +203,7 @@ class Appender:
             author = self._unit.names.author(scope.space, draft.author, draft.stored_at)
         shared_thread = None if is_direct(scope.thread) else thread
         row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
-        self._messages.append((*row, draft.at, draft.stored_at, draft.id, words, step.hash))
+        self._messages.append((*row, draft.at, draft.stored_at, draft.id, words, step.hash, draft.replaces))
         self._index.append((seq, prefixed_terms(owner, shared_thread, step.words)))
         self._waiting.add((thread, draft.at))
         if draft.id is not None:

@@ -39,16 +39,21 @@ _MANY: Final = 10_000
 
 _COLUMNS: Final = """
 SELECT log.seq, log.at, log.thread, log.session, coalesce(log.name, a.name), log.role, log.words
-  FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? ORDER BY log.seq
+  FROM log JOIN person a ON a.id = log.author WHERE {limit} AND log.seq > ? AND log.replaced = 0
+ ORDER BY log.seq
 """
-_OF_OWNER: Final = "SELECT n, seq, value FROM vector WHERE embedder = ? AND n > ? AND owner = ? ORDER BY n"
+_OF_OWNER: Final = """
+SELECT n, seq, value FROM vector WHERE embedder = ?1 AND n > ?2 AND owner = ?3
+   AND seq NOT IN (SELECT log.seq FROM log WHERE log.owner = ?3 AND log.replaced = 1) ORDER BY n
+"""
 _OF_THREAD: Final = """
 SELECT v.n, v.seq, v.value FROM log JOIN vector v ON v.seq = log.seq AND v.embedder = ? AND v.n > ?
- WHERE log.shared = 1 AND log.thread = ? ORDER BY v.seq
+ WHERE log.shared = 1 AND log.thread = ? AND log.replaced = 0 ORDER BY v.seq
 """
 _NEW_OF_THREAD: Final = """
 SELECT v.n, v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
- WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? ORDER BY v.n
+ WHERE v.embedder = ? AND v.n > ? AND log.shared = 1 AND log.thread = ? AND log.replaced = 0
+ ORDER BY v.n
 """
 
 
@@ -166,7 +171,7 @@ class Caches:
         kept = self._kept.get((found.place, embedder), _Kept)
         with kept.lock:
             if kept.revision != found.revision:
-                # Sessions were regrouped, or messages were erased: only the second matters here, and both are rare.
+                # Messages were erased, replaced or regrouped. All are rare, so everything is read again.
                 kept.matrix, kept.seen, kept.revision = Matrix(), 0, found.revision
             self._bring_up_to_date(connection, kept, found.place, number)
             self._kept.resized((found.place, embedder))

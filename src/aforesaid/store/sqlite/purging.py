@@ -115,6 +115,9 @@ DELETE FROM memory WHERE id IN (SELECT id FROM gone_memory);
 DELETE FROM summary_source WHERE summary IN (SELECT id FROM gone_summary) OR source IN (SELECT id FROM gone_summary);
 UPDATE summary SET replaces = NULL WHERE id IN (SELECT id FROM gone_summary);
 DELETE FROM summary WHERE id IN (SELECT id FROM gone_summary);
+UPDATE log SET replaced = 0 WHERE seq IN (
+    SELECT l.replaces FROM gone_message g JOIN log l ON l.seq = g.seq WHERE l.replaces IS NOT NULL);
+UPDATE log SET replaces = NULL WHERE replaces IN (SELECT seq FROM gone_message);
 DELETE FROM log WHERE seq IN (SELECT seq FROM gone_message);
 DELETE FROM facts WHERE owner = :who;
 DELETE FROM setting WHERE owner = :who;

@@ -67,6 +67,7 @@ def messages(
     before: int | Position | None,
     *,
     archived: bool,
+    versions: bool,
 ) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
     limit_to_scope, values = inside(connection, scope, within)
@@ -77,6 +78,8 @@ def messages(
         bindings += _position(connection, limit_to_scope, values, before)
     if not archived:
         where.append("active = 1")
+    if not versions:
+        where.append("replaced = 0")
     picked = f"SELECT seq FROM {_by_time(within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.at, log.seq"
     return records.messages(connection.execute(query, (*bindings, limit)))

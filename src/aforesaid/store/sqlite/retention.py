@@ -63,6 +63,8 @@ INSERT INTO log_index (log_index, rowid, terms)
     SELECT 'delete', seq, index_terms(owner, thread, shared, text) FROM log WHERE {_GOING};
 DELETE FROM vector WHERE {_GOING};
 DELETE FROM memory_source WHERE {_GOING};
+UPDATE log SET replaced = 0 WHERE seq IN (SELECT replaces FROM log WHERE {_GOING} AND replaces IS NOT NULL);
+UPDATE log SET replaces = NULL WHERE replaces IN (SELECT value FROM json_each(:going));
 """
 _OF_THREADS: Final = f"""
 UPDATE thread SET messages = thread.messages - l.messages, words = thread.words - l.words, revision = revision + 1

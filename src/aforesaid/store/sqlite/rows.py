@@ -14,7 +14,7 @@ from aforesaid.store.records import Row
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, o.space, o.name, t.name, s.name, log.role, a.name, log.name, log.text,
-       log.at, log.stored_at, log.active, log.chunk, log.hash
+       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced
   FROM log
   JOIN person o ON o.id = log.owner
   JOIN person a ON a.id = log.author

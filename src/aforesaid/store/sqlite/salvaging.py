@@ -54,6 +54,10 @@ def salvage(path: Path) -> Salvage:
     return Salvage([*(messages[seq] for seq in seqs), *others], tuple(lost))
 
 
+_VERSIONED: Final = 16
+"""A row of the log that has more columns than this says which message it replaces."""
+
+
 class _Found:
     """What the pages say: names by number, and rows of the log."""
 
@@ -134,6 +138,7 @@ def _message(found: _Found, seq: int, values: tuple[Value, ...]) -> Message | No
                 active=bool(active),
                 chunk=chunk if isinstance(chunk, int) else None,
                 hash=digest,
+                replaces=values[16] if len(values) > _VERSIONED and isinstance(values[16], int) else None,
             )
     return None
 

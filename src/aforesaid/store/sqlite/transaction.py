@@ -77,8 +77,8 @@ class Transaction:
 
     def carry_out(self, steps: Sequence[Step]) -> tuple[Result, ...]:
         """Carry out one change set. When it raises, the transaction is as it was before."""
-        if len(steps) == 1 and isinstance(steps[0], append.Prepared) and steps[0].draft.scope.session is None:
-            # A message that names no session cannot be refused any more, so there will be nothing to take back.
+        if len(steps) == 1 and isinstance(steps[0], append.Prepared) and not steps[0].can_be_refused:
+            # There will be nothing to take back.
             return (self._appender.append(steps[0]),)
         connection = self._unit.connection
         self._appender.write()

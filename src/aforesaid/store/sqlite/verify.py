@@ -90,6 +90,20 @@ _SESSIONS: Final = (
         "a message is in a session that does not exist: message",
         "SELECT '#' || seq FROM log WHERE session NOT IN (SELECT id FROM session)",
     ),
+    (
+        "a message is the newer version of none, or of another kind of message: message",
+        """
+        SELECT '#' || n.seq FROM log n LEFT JOIN log o ON o.seq = n.replaces WHERE n.replaces IS NOT NULL
+           AND (o.seq IS NULL OR o.replaced = 0 OR o.seq >= n.seq
+                OR (o.owner, o.thread, o.role) != (n.owner, n.thread, n.role))
+        """,
+    ),
+    (
+        "a message is marked as replaced, but there is no newer version: message",
+        """
+        SELECT '#' || o.seq FROM log o WHERE o.replaced = 1 AND NOT EXISTS (SELECT 1 FROM log n WHERE n.replaces = o.seq)
+        """,
+    ),
 )
 
 _ARCHIVES: Final = (
