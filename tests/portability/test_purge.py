@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from aforesaid.domain.summary_change import AddView
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, StoreBusy
 from aforesaid.store import Store, open_store
-from aforesaid.store.sqlite import Options, SqliteStore
+from aforesaid.store.journalled.files import Files
+from aforesaid.store.sqlite import Options, SqliteStore, writer
 from making import add, adding, archive, minutes
 
 ANN, BOB = Scope.of("ann"), Scope.of("bob")
@@ -152,3 +154,55 @@ def test_the_days_of_others_are_told_again_without_the_one_who_went(tmp_path: Pa
         assert memory.user("ann").summaries(active=None) == []
         assert memory.verify().ok
     assert found_in(tmp_path, ("zugzwang",)) == []
+
+
+@pytest.mark.defect("D7")
+async def test_a_purge_that_was_killed_before_the_file_was_wiped_is_finished_at_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    store = await SqliteStore.open(home / "memory.db")
+    await fill(store, 20)
+
+    def killed(*_: object, **__: object) -> None:
+        shutil.copytree(home, tmp_path / "left")
+        raise ArithmeticError("the process ends here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "wipe", killed)
+        with pytest.raises(ArithmeticError, match="ends here"):
+            await store.purge(ANN, "admin")
+    await store.close()
+    assert found_in(tmp_path / "left", SECRETS)
+    again = await SqliteStore.open(tmp_path / "left" / "memory.db")
+    assert found_in(tmp_path / "left", SECRETS) == []
+    assert (await again.verify()).ok
+    assert [user.id for user in await again.users()] == ["bob"]
+    await again.close()
+
+
+@pytest.mark.defect("D7")
+@pytest.mark.parametrize("kind", ["json", "files"])
+async def test_files_are_written_anew_at_the_next_opening_when_a_purge_was_killed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    store = await open_store(f"{kind}:{home / 'memory'}")
+    await fill(store, 20)
+    await store.close()
+    store = await open_store(f"{kind}:{home / 'memory'}")
+
+    def killed(*_: object, **__: object) -> None:
+        shutil.copytree(home, tmp_path / "left")
+        raise OSError("the process ends here")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "write_now", killed)
+        with pytest.raises(OSError, match="ends here"):
+            await store.purge(ANN, "admin")
+    await store.close()
+    assert found_in(tmp_path / "left", SECRETS)
+    again = await open_store(f"{kind}:{tmp_path / 'left' / 'memory'}")
+    assert found_in(tmp_path / "left", SECRETS) == []
+    assert (await again.verify()).ok
+    await again.close()

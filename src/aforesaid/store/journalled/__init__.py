@@ -30,7 +30,7 @@ from aforesaid.store.ephemeral.state import State
 from aforesaid.store.groups import Groups, Job, deliver
 from aforesaid.store.journalled import checking
 from aforesaid.store.journalled.disk import Disk
-from aforesaid.store.journalled.files import Files
+from aforesaid.store.journalled.files import ERASED, Files
 from aforesaid.store.journalled.journal import change_record
 from aforesaid.store.journalled.layout import Layout, Touched
 from aforesaid.store.journalled.lines import Record
@@ -171,7 +171,7 @@ class JournalledStore(EphemeralStore):
         done = purge(Changes(changed), changed, scope, actor)
         change = change_record(changed)
         if change is not None:
-            self._files.append([change[0]], change[1])
+            self._files.append([{**change[0], ERASED: True}], change[1])
             self._take_over(changed)
         # What was erased is still in the files and in the journals before this one.
         self._files.write_now(self._state, everything=True)

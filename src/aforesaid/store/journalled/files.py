@@ -25,6 +25,8 @@ _log: Final = logging.getLogger("aforesaid.store")
 
 LARGEST_JOURNAL: Final = 4 << 20
 """The files are written anew when the journal is larger than this and than the files (4 MB)."""
+ERASED: Final = "erased"
+"""Marks the record of a purge: the files must be written anew before anybody uses them."""
 _WORTH_IT: Final = 8
 """In a pause they are written anew when the journal has at least this part (one eighth) of their size."""
 
@@ -42,6 +44,7 @@ class Files:
         self.last_error: str | None = None
         self._touched: set[Touched] = set()
         self._all_touched = False
+        self._purge_unfinished = False
         self._background: threading.Thread | None = None
         with translated(layout.path, "opening"):
             layout.prepare(self.disk)
@@ -49,6 +52,9 @@ class Files:
             try:
                 undo_interrupted_restore(self.disk, layout)
                 self._journal = self._open()
+                if self._purge_unfinished:
+                    # What was erased is still in the files, and in the journals before the erasure.
+                    self.write_now(self.state, everything=True)
             except BaseException:
                 self._lock.release()
                 raise
@@ -162,6 +168,7 @@ class Files:
         for record in read.records:
             try:
                 loading.replay(state, record)
+                self._purge_unfinished = self._purge_unfinished or ERASED in record
             except (loading.UnknownRecord, KeyError, TypeError, ValueError, AttributeError) as error:
                 raise StoreDamaged(
                     f"{path} holds what cannot be read ({error}); run: aforesaid verify --repair"

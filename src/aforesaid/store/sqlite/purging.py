@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,8 @@ from aforesaid.store.sqlite.names import Names, find_person
 from aforesaid.store.sqlite.unit import Unit
 
 _NOBODY: Final = -1
+_WIPE: Final = "wipe"
+"""The mark that is set with an erasure and removed once the file has been wiped."""
 
 # What goes is written down in tables of this connection first, and taken out of all the others afterwards.
 _GATHER: Final = """
@@ -179,6 +182,11 @@ def erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
     return done
 
 
+def wipe_is_due(connection: apsw.Connection) -> bool:
+    """Tell whether users were erased whose bytes may still lie between the rows, because `wipe` was interrupted."""
+    return connection.execute("SELECT 1 FROM mark WHERE name = ?", (_WIPE,)).get is not None
+
+
 def wipe(
     connection: apsw.Connection,
     path: Path,
@@ -187,7 +195,10 @@ def wipe(
     *,
     in_memory: bool,
 ) -> None:
-    """Write the file anew without what lies between its rows, and empty the write-ahead log."""
+    """Write the file anew without what lies between its rows, and empty the write-ahead log.
+
+    Raises StoreBusy when another process reads the file as it was before; it is wiped at the next opening then.
+    """
     for table in ("log_index", "note_index"):
         # Words of texts that were changed at some time are still in the lists, marked as gone.
         connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
@@ -201,11 +212,27 @@ def wipe(
     try:
         with quiet():
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            _sync_log(path)
+            connection.execute("DELETE FROM mark WHERE name = ?", (_WIPE,))
+            connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         raise StoreBusy(
             f"the user is erased, but another process still reads {path} as it was before; "
-            "end what it does and purge again, to clear the rest"
+            "stop that process and purge again, or open the file again, to clear the rest"
         ) from None
+
+
+def _sync_log(path: Path) -> None:
+    """Make the empty log durable. SQLite syncs the file itself, and not the log: a power cut could bring it back.
+
+    No locks are on the log, so opening and closing it here drops none.
+    """
+    with suppress(FileNotFoundError):
+        handle = os.open(path.with_name(path.name + "-wal"), os.O_RDWR)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
@@ -230,6 +257,7 @@ def _erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
     _refuse_strangers(connection, scope, who, messages)
     for part in (_AFFECTED, _AGENDA, _GIVE_BACK, _ERASE, _COUNT):
         _run(connection, part, names)
+    connection.execute("INSERT OR IGNORE INTO mark (name, value) VALUES (?, 'due')", (_WIPE,))
     Unit(connection, Names(connection)).audit(
         scope, actor, "purge", f"{messages} messages, {summaries} summaries, {memories} memories"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,12 +14,12 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.store.sqlite.migrate import migrate
 from aforesaid.store.sqlite.names import Names
-from aforesaid.store.sqlite.purging import erase, wipe
+from aforesaid.store.sqlite.purging import erase, wipe, wipe_is_due
 from aforesaid.store.sqlite.transaction import Step, Transaction
 
 _log: Final = logging.getLogger("aforesaid.store")
@@ -32,6 +32,8 @@ OVERDUE_PAGES: Final = 4_000
 """From this size on, it is copied back even while callers wait (16 MB)."""
 _RETRY_PAGES: Final = 500
 """When readers were in the way, the next attempt comes after so many more pages (2 MB)."""
+_OPENING_SECONDS: Final = 1.0
+"""Seconds that an opening waits for other processes, to finish an interrupted purge."""
 _PATIENCE_MS: Final = 250
 _LAST_PATIENCE_MS: Final = 2_000
 """How long to wait for readers, and how long once the log has twice the size at which it was overdue."""
@@ -55,6 +57,7 @@ class Writer:
         self._not_before = OVERDUE_PAGES
         with translated(path, "opening"):
             self._connection, self._names = self._open(create=True)
+            self._finish_purge()
 
     def commit(self, change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
         """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
@@ -90,11 +93,27 @@ class Writer:
             self._names.forget()
             done = erase(self._connection, scope, actor)
             self.last_commit = now()
-            wipe(
-                self._connection, self._path, self._options.busy_seconds, quiet, in_memory=configured_key() is not None
-            )
-            self.wal_pages = 0
+            self._wipe(self._options.busy_seconds, quiet)
             return done
+
+    def _wipe(self, seconds: float, quiet: Callable[[], AbstractContextManager[None]]) -> None:
+        wipe(self._connection, self._path, seconds, quiet, in_memory=configured_key() is not None)
+        self.wal_pages = 0
+
+    def _finish_purge(self) -> None:
+        """Wipe the file if an earlier purge was interrupted before it could."""
+        if not wipe_is_due(self._connection):
+            return
+        _log.warning("a purge of %s was interrupted; the rest of what it erased is wiped now", self._path)
+        try:
+            self._wipe(_OPENING_SECONDS, nullcontext)
+        except (StoreBusy, apsw.BusyError):
+            self.note(
+                StoreBusy(
+                    f"{self._path} still holds traces of an erased user, because other processes use it; "
+                    "stop them and open it again"
+                )
+            )
 
     def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
         """Copy the write-ahead log back in a gap, or when it has grown too large.
