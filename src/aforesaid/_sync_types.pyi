@@ -412,9 +412,23 @@ class SyncUserMemory:
         """
 
     def summaries(
-        self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
+        self,
+        *,
+        active: bool | None = True,
+        kind: SummaryKind | None = None,
+        day: date | None = None,
+        thread: str | int | None = None,
+        every_thread: bool = False,
     ) -> list[Summary]:
-        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        """Return the summaries, highest level first; with `active=None` also inactive ones.
+
+        With `thread`, only summaries of that chat. Without it, a handle that names a thread leaves out those of other
+        chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
+        no single chat.
+        """
+
+    def current_summary(self) -> Summary | None:
+        """Return the rolling summary of this handle's chat; None where there is none."""
 
     def edit_summary(self, summary: int, text: str, *, editor: str = ...) -> Summary:
         """Correct an active summary. The new text is its next version; the old one is kept."""
@@ -443,8 +457,12 @@ class SyncUserMemory:
     def week(self) -> Summary | None:
         """Return what the six days before today were for the user, made once a day; None if there is nothing."""
 
-    def tiers(self) -> Tiers:
-        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
+    def tiers(self, *, within: Within = "user") -> Tiers:
+        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
+
+        With `within="thread"`, the two windows are of this handle's chat alone, and the count is of what the user has
+        there.
+        """
 
     def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; what everybody starts with where there is none yet."""
@@ -489,8 +507,8 @@ class SyncUserMemory:
     def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
 
-    def status(self) -> MemoryStatus:
-        """Return how the user's memory stands."""
+    def status(self, *, within: Within = "user") -> MemoryStatus:
+        """Return how the user's memory stands; with `within="thread"`, counts of this handle's chat alone."""
 
     def health(self) -> Health:
         """Say how the parts of this user's memory are doing.

@@ -15,7 +15,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, EVERY, wants_memory
-from aforesaid.domain.words import SettingValue
+from aforesaid.domain.words import SettingValue, Within
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
@@ -174,11 +174,11 @@ class UserContexts:
         await self._contexts.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
     @timed("status")
-    async def status(self) -> MemoryStatus:
-        """Return how the user's memory stands."""
+    async def status(self, *, within: Within = "user") -> MemoryStatus:
+        """Return how the user's memory stands; with `within="thread"`, counts of this handle's chat alone."""
         store = self._contexts.store
         settings = await self._contexts.effective.of(self.scope)
-        ledger = await store.ledger(self.scope)
+        ledger = await store.ledger(self.scope, here=within != "user")
         every = settings.get(EVERY)
         return MemoryStatus(
             enabled=wants_memory(settings),

@@ -11,8 +11,9 @@ from aforesaid.domain import checks
 from aforesaid.domain.change import RollBack
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
+from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
+from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
@@ -90,15 +91,40 @@ class UserSummaries:
 
     @timed("summaries")
     async def summaries(
-        self, *, active: bool | None = True, kind: SummaryKind | None = None, day: date | None = None
+        self,
+        *,
+        active: bool | None = True,
+        kind: SummaryKind | None = None,
+        day: date | None = None,
+        thread: str | int | None = None,
+        every_thread: bool = False,
     ) -> list[Summary]:
-        """Return the summaries, highest level first; with `active=None` those too that others stand for."""
+        """Return the summaries, highest level first; with `active=None` also inactive ones.
+
+        With `thread`, only summaries of that chat. Without it, a handle that names a thread leaves out those of other
+        chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
+        no single chat.
+        """
         if active is not None and not isinstance(active, bool):
             raise InvalidInput(f"active must be True, False or None, not {active!r}")
         if kind is not None and kind not in _KINDS:
             raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
         await self._noted("summaries.read", "summaries")
-        return await self._digests.store.summaries(self.scope, active=active, kind=kind, day=day)
+        scope, store = self.scope, self._digests.store
+        if thread is not None:
+            scope = Scope.of(scope.user, scope.space, thread)
+            return await store.summaries(scope, active=active, kind=kind, day=day, here=True)
+        found = await store.summaries(scope, active=active, kind=kind, day=day)
+        if every_thread or is_direct(scope.thread):
+            return found
+        return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
+
+    @timed("current_summary")
+    async def current_summary(self) -> Summary | None:
+        """Return the rolling summary of this handle's chat; None where there is none."""
+        await self._noted("summaries.read", "current summary")
+        found = await self._digests.store.summaries(self.scope, kind="rolling", here=True)
+        return found[0] if found else None
 
     @timed("edit_summary")
     async def edit_summary(self, summary: int, text: str, *, editor: str = _PERSON) -> Summary:
@@ -168,11 +194,15 @@ class UserSummaries:
         return await requests.week(self._digests.digest, self.scope)
 
     @timed("tiers")
-    async def tiers(self) -> Tiers:
-        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context."""
+    async def tiers(self, *, within: Within = "user") -> Tiers:
+        """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
+
+        With `within="thread"`, the two windows are of this handle's chat alone, and the count is of what the user has
+        there.
+        """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.read_tiers(self._digests.digest, self.scope)
+        return await requests.read_tiers(self._digests.digest, self.scope, within)
 
     @timed("history_context")
     async def history_context(self) -> HistoryContext:

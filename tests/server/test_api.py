@@ -310,6 +310,37 @@ async def test_search_context_sessions_and_summaries(server: Running) -> None:
         assert [each["id"] for each in active] == [number]
 
 
+@pytest.mark.req("G9")
+@pytest.mark.defect("B11")
+async def test_summaries_can_be_listed_for_one_chat(server: Running) -> None:
+    for chat in ("chat-1", "chat-2"):
+        ann = server.memory.user("ann", thread=chat)
+        await ann.add("user", f"hello {chat}")
+        await ann.update_summary(f"The talk in {chat}.", 1)
+    async with server.client(server.key()) as client:
+        for params, texts in (
+            ({"user": "ann", "thread": "chat-1"}, ["The talk in chat-1."]),
+            ({"user": "ann"}, ["The talk in chat-1.", "The talk in chat-2."]),
+        ):
+            found = (await client.get("/api/summaries", params=params)).json()["summaries"]
+            assert [each["text"] for each in found] == texts
+
+
+@pytest.mark.defect("P2")
+async def test_a_message_can_be_sent_as_a_new_version(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        said = {"user": "ann", "role": "assistant", "text": "first", "id": "a1"}
+        assert (await client.post("/api/messages", json=said)).status_code == 201
+        again = await client.post("/api/messages", json=said | {"text": "second", "id": "a2", "replaces": "a1"})
+        assert again.json()["message"]["replaces"] == 1
+        shown = (await client.get("/api/messages", params={"user": "ann"})).json()["messages"]
+        assert [each["text"] for each in shown] == ["second"]
+        every = (await client.get("/api/messages", params={"user": "ann", "versions": True})).json()["messages"]
+        assert [(each["text"], each["replaced"]) for each in every] == [("first", True), ("second", False)]
+        unknown = await client.post("/api/messages", json=said | {"id": "a3", "replaces": "never"})
+        assert unknown.status_code == 404
+
+
 async def test_settings_act_at_once_and_wrong_ones_are_refused(server: Running) -> None:
     async with server.client(server.key()) as client:
         put = await client.put("/api/settings", params={"user": "ann"}, json={"settings": {"summary_every_n": 7}})

@@ -331,6 +331,7 @@ class BothStores(RuleBasedStateMachine):
         self.both(lambda store: store.memories_due("expiry", minutes(90), 5))
         for scope in (SCOPES[0], SCOPES[-1]):
             self.both(lambda store, scope=scope: store.ledger(scope))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.ledger(scope, here=True))  # type: ignore[misc]
             self.both(lambda store, scope=scope: store.summaries(scope, active=None))  # type: ignore[misc]
             self.both(lambda store, scope=scope: store.memories(scope, active=None))  # type: ignore[misc]
             self.both(lambda store, scope=scope: store.forgotten(scope))  # type: ignore[misc]

@@ -20,10 +20,10 @@ _PAGE: Final = 1000
 async def copy(user: UserMemory) -> Answer:
     """Return all that is stored about a user, as a file."""
     messages: list[dict[str, Any]] = []
-    page = await user.history(_PAGE)
+    page = await user.history(_PAGE, versions=True)
     while page:
         messages[:0] = [asdict(message) for message in page]
-        page = await user.history(_PAGE, before=page[0])
+        page = await user.history(_PAGE, before=page[0], versions=True)
     whole = {
         "user": user.scope.user,
         "space": user.scope.space,
@@ -31,7 +31,7 @@ async def copy(user: UserMemory) -> Answer:
         "messages": messages,
         "memories": [asdict(memory) for memory in await user.memories(active=None)],
         "facts": [asdict(facts) for facts in await user.facts()],
-        "summaries": [asdict(summary) for summary in await user.summaries(active=None)],
+        "summaries": [asdict(summary) for summary in await user.summaries(active=None, every_thread=True)],
         "settings": await user.settings(),
     }
     content = json.dumps(whole, ensure_ascii=False, indent=1, default=_plain).encode()

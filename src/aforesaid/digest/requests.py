@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
 
-from aforesaid.digest import tiers
 from aforesaid.digest.digest import Digest
 from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, TreeSteps
 from aforesaid.digest.writing import shortened
@@ -17,6 +16,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.domain.summary_change import Revise
+from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
 
 _log: Final = logging.getLogger("aforesaid.digest")
@@ -188,15 +188,16 @@ async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
     )
 
 
-async def read_tiers(digest: Digest, scope: Scope) -> Tiers:
-    """Return the tiers of a user."""
+async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> Tiers:
+    """Return the tiers of a user, or with `within="thread"` of what was said in the scope's thread."""
     store = digest.executor.store
     rules = TiersSteps(digest.executor).rules
-    total = (await store.ledger(scope)).messages
-    sizes = tiers.windows(total, rules)
-    short = await store.messages(scope, limit=sizes.short_term) if sizes.short_term else []
-    before = short[0].position if short else None
-    mid = await store.messages(scope, limit=sizes.mid_term, before=before) if sizes.mid_term else []
+    total = (await store.ledger(scope, here=within != "user")).messages
+    short = await store.messages(scope, within=within, limit=rules.short_term) if rules.short_term else []
+    before = short[0].position if len(short) == rules.short_term and short else None
+    mid: list[Message] = []
+    if before is not None and rules.mid_term:
+        mid = await store.messages(scope, within=within, limit=rules.mid_term, before=before)
     return Tiers(tuple(short), tuple(mid), total, await history_context(digest, scope))
 
 

@@ -191,8 +191,12 @@ class Store(Protocol):
     async def settings(self, scope: Scope) -> list[Setting]:
         """Return the user's settings, by name."""
 
-    async def ledger(self, scope: Scope) -> Ledger:
-        """Return the user's counts. A user nobody has heard of has zeros."""
+    async def ledger(self, scope: Scope, *, here: bool = False) -> Ledger:
+        """Return the user's counts. A user nobody has heard of has zeros.
+
+        With `here`, only the user's messages in the scope's thread and the active summaries of that thread are counted;
+        open turns are those that no archive and no summary of the thread covers.
+        """
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words; newer first among equals. `words` may be anything."""

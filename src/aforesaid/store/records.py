@@ -12,7 +12,7 @@ from aforesaid.domain.checks import EARLIEST, microseconds, moment
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
 from aforesaid.domain.message import Message, Position, message_id
-from aforesaid.domain.report import User
+from aforesaid.domain.report import Ledger, User
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Quality, Summary
 
@@ -112,6 +112,22 @@ def user(row: Row) -> User:
     space, name, messages, archived, created_at, last_at, display_name = row
     last_activity = None if last_at is None else moment(last_at)
     return User(space, name, messages, archived, moment(created_at), last_activity, display_name)
+
+
+def ledger(counts: Row | None, levels: Sequence[Row]) -> Ledger:
+    """Make a ledger of the counts of messages, and of active summaries per level, lowest level first."""
+    messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
+    return Ledger(
+        messages=messages,
+        archived=archived,
+        turns=turns,
+        open_turns=open_turns,
+        last_seq=last_seq,
+        last_chunk=last_chunk,
+        active_summaries=tuple((level, count) for level, count, *_ in levels),
+        # A summary of summaries has a higher level than these, so the highest are all active.
+        highest_level=levels[-1][0] if levels else 0,
+    )
 
 
 def session(row: Row) -> Session:

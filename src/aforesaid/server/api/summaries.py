@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
+from aforesaid.domain.scope import is_direct
 from aforesaid.domain.summary import SummaryKind
 from aforesaid.server.api.once import IdempotencyKey, Once
 from aforesaid.server.api.params import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
@@ -41,9 +42,10 @@ async def list_summaries(
     day: Annotated[date | None, Query(description="Only those of a day.")] = None,
     every: Annotated[bool, Query(description="In every state, whatever `active` says.")] = False,
 ) -> Summaries:
-    """Return a user's summaries, highest level first."""
+    """Return a user's summaries, highest level first; with `thread`, only those of that chat."""
     state = None if every else active is not False
-    found = await person.summaries(active=state, kind=kind, day=day)
+    thread = None if is_direct(person.scope.thread) else person.scope.thread
+    found = await person.summaries(active=state, kind=kind, day=day, thread=thread)
     return Summaries(summaries=[SummaryShape.model_validate(each) for each in found])
 
 

@@ -235,18 +235,25 @@ class EphemeralStore(Moving):
         return sorted(found, key=lambda setting: setting.key)
 
     @locked
-    async def ledger(self, scope: Scope) -> Ledger:
+    async def ledger(self, scope: Scope, *, here: bool = False) -> Ledger:
         """Return the user's counts."""
         mine = [entry.message for entry in self._open.inside(scope, "user")]
+        found = await self.summaries(scope, kind=None if here else "tree", here=here)
+        covered, last_chunk = 0, self._open.chunks.get(person(scope), 0)
+        if here:
+            mine = [message for message in mine if message.thread == scope.thread]
+            found = [summary for summary in found if summary.reach in ("thread", "chunks")]
+            covered = max((summary.last for summary in found if summary.reach == "thread"), default=0)
+            last_chunk = max((message.chunk or 0 for message in mine), default=0)
         turns = [message for message in mine if message.role == "user"]
-        active = Counter(summary.level for summary in await self.summaries(scope, kind="tree"))
+        active = Counter(summary.level for summary in found)
         return Ledger(
             messages=len(mine),
             archived=sum(not message.active for message in mine),
             turns=len(turns),
-            open_turns=sum(message.chunk is None for message in turns),
+            open_turns=sum(message.chunk is None and message.seq > covered for message in turns),
             last_seq=max((message.seq for message in mine), default=0),
-            last_chunk=self._open.chunks.get(person(scope), 0),
+            last_chunk=last_chunk,
             active_summaries=tuple(sorted(active.items())),
             highest_level=max(active, default=0),
         )

@@ -239,9 +239,10 @@ class PostgresStore:
         """Return the user's settings."""
         return await self._read(scope.space, lambda queries: reads.settings(queries, scope))
 
-    async def ledger(self, scope: Scope) -> Ledger:
+    async def ledger(self, scope: Scope, *, here: bool = False) -> Ledger:
         """Return the user's counts."""
-        return await self._read(scope.space, lambda queries: reads.ledger(queries, scope))
+        read = reads.ledger_of_thread if here else reads.ledger
+        return await self._read(scope.space, lambda queries: read(queries, scope))
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:
         """Return the messages that best match any of the words."""

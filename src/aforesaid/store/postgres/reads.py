@@ -37,6 +37,15 @@ SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person W
 _LEVELS: Final = """
 SELECT level, count(*) FROM summary WHERE space = $1 AND owner = $2 AND kind = 'tree' AND active GROUP BY level ORDER BY level
 """
+_COUNTS_OF_THREAD: Final = """
+SELECT count(*), count(*) FILTER (WHERE NOT active), count(*) FILTER (WHERE role = 'user'),
+       count(*) FILTER (WHERE role = 'user' AND chunk IS NULL AND seq > $4), coalesce(max(seq), 0), coalesce(max(chunk), 0)
+  FROM log WHERE space = $1 AND owner = $2 AND thread = $3
+"""
+_LEVELS_OF_THREAD: Final = """
+SELECT level, count(*), max(CASE WHEN reach = 'thread' THEN last_seq ELSE 0 END) FROM summary
+ WHERE space = $1 AND owner = $2 AND thread = $3 AND active AND reach IN ('thread', 'chunks') GROUP BY level ORDER BY level
+"""
 _SPENT_BY: Final = "SELECT tokens FROM spending WHERE day = $1 AND space = $2 AND owner = $3"
 _SPENT: Final = "SELECT coalesce(sum(tokens), 0)::bigint FROM spending WHERE day = $1 AND owner = ''"
 _DISPLAY_NAME: Final = """
@@ -260,19 +269,15 @@ async def ledger(queries: Queries, scope: Scope) -> Ledger:
     """Return the user's counts."""
     here = scope.space, scope.user
     counts, found = await queries.together((_COUNTS, here), (_LEVELS, here))
-    messages, archived, turns, open_turns, last_seq, last_chunk = counts[0] if counts else (0,) * 6
-    levels = tuple((level, count) for level, count in found)
-    return Ledger(
-        messages=messages,
-        archived=archived,
-        turns=turns,
-        open_turns=open_turns,
-        last_seq=last_seq,
-        last_chunk=last_chunk,
-        active_summaries=levels,
-        # Whatever stands on a summary is of a higher level, so the highest are all active.
-        highest_level=levels[-1][0] if levels else 0,
-    )
+    return records.ledger(counts[0] if counts else None, found)
+
+
+async def ledger_of_thread(queries: Queries, scope: Scope) -> Ledger:
+    """Return the user's counts in one thread."""
+    here = scope.space, scope.user, scope.thread
+    levels = await queries.rows(_LEVELS_OF_THREAD, *here)
+    covered = max((last for _, _, last in levels), default=0)
+    return records.ledger(await queries.one(_COUNTS_OF_THREAD, *here, covered), levels)
 
 
 async def spent(queries: Queries, day: date, scope: Scope | None) -> int:

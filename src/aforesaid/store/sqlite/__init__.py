@@ -245,8 +245,10 @@ class SqliteStore:
         """Return the user's settings."""
         return await self._engine.glance(lambda connection: reads.settings(connection, scope))
 
-    async def ledger(self, scope: Scope) -> Ledger:
+    async def ledger(self, scope: Scope, *, here: bool = False) -> Ledger:
         """Return the user's counts."""
+        if here:
+            return await self._engine.read(lambda connection: reads.ledger_of_thread(connection, scope))
         return await self._engine.glance(lambda connection: reads.ledger(connection, scope))
 
     async def search_text(self, scope: Scope, words: str, *, within: Within = "user", limit: int = 10) -> list[Hit]:

@@ -209,22 +209,29 @@ def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
     counts = connection.execute(
         "SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE id = ?", (owner,)
     ).fetchone()
-    messages, archived, turns, open_turns, last_seq, last_chunk = counts or (0,) * 6
     active = """
     SELECT level, count(*) FROM summary WHERE owner = ? AND kind = 'tree' AND active = 1 GROUP BY level ORDER BY level
     """
-    levels = tuple((level, count) for level, count in rows.every(connection.execute(active, (owner,))))
-    return Ledger(
-        messages=messages,
-        archived=archived,
-        turns=turns,
-        open_turns=open_turns,
-        last_seq=last_seq,
-        last_chunk=last_chunk,
-        active_summaries=levels,
-        # Whatever stands on a summary is of a higher level, so the highest are all active.
-        highest_level=levels[-1][0] if levels else 0,
-    )
+    return records.ledger(counts, rows.every(connection.execute(active, (owner,))))
+
+
+def ledger_of_thread(connection: apsw.Connection, scope: Scope) -> Ledger:
+    """Return the user's counts in one thread."""
+    owner = _number(find_person(connection, scope.space, scope.user))
+    thread = _number(find_thread(connection, scope.space, scope.thread))
+    active = """
+    SELECT level, count(*), max(iif(reach = 'thread', last_seq, 0)) FROM summary
+     WHERE owner = ? AND thread = ? AND active = 1 AND reach IN ('thread', 'chunks') GROUP BY level ORDER BY level
+    """
+    levels = rows.every(connection.execute(active, (owner, thread)))
+    counts = """
+    SELECT count(*), coalesce(sum(active = 0), 0), coalesce(sum(role = 'user'), 0),
+           coalesce(sum(role = 'user' AND chunk IS NULL AND seq > ?3), 0), coalesce(max(seq), 0),
+           coalesce(max(chunk), 0)
+      FROM log INDEXED BY log_by_time WHERE thread = ?2 AND owner = ?1
+    """
+    covered = max((last for _, _, last in levels), default=0)
+    return records.ledger(rows.one(connection.execute(counts, (owner, thread, covered))), levels)
 
 
 def spent(connection: apsw.Connection, day: date, scope: Scope | None) -> int:
