@@ -1,4 +1,4 @@
-"""The part of the front door that is about what a model is sent, and about a user's settings."""
+"""The part of the front door for contexts and for a user's settings."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, EVERY, wants_memory
 from aforesaid.domain.words import SettingValue, Within
 from aforesaid.profiles import Profile, load_profile
-from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned
+from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
     from aforesaid.context import AccountContext, Builder, Context
-    from aforesaid.context.reading import People
+    from aforesaid.context.reads import People
     from aforesaid.recall import Recall
     from aforesaid.store import Store
 
 _LONGEST: Final = 64 * 1024 * 1024
-"""A message of more bytes is no message."""
+"""Longest question of a context, in bytes."""
 _NOBODY: Final = "aforesaid"
 _RECIPES: Final = 10_000
 
 
 class Contexts:
-    """What makes contexts, for all users of a store. It is loaded when it is needed."""
+    """What builds contexts, for all users of a store. The builder is loaded when it is first needed."""
 
     def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
         self.store = store
         self.profile = profile
         self.effective = EffectiveSettings(store, profile)
         self.recipes: LRUCache[tuple[str, str], Recipe] = LRUCache(_RECIPES)
-        """What the contexts of users were made by last."""
+        """The recipe of each user's last context: the next one most likely has the same."""
         self._recall = recall
         self._people = people
 
     @cached_property
     def builder(self) -> Builder:
-        """What reads, chooses and writes down."""
+        """The builder of contexts."""
         from aforesaid.context import Builder  # noqa: PLC0415 - loaded when it is needed
 
         return Builder(self.store, self._recall, self._people)
 
     def forget_all(self) -> None:
-        """Drop what is at hand: somebody was erased."""
+        """Empty all caches, because somebody was erased."""
         self.recipes.clear()
         self.builder.forget_all()
 
@@ -89,40 +89,43 @@ class UserContexts:
         stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
         more than `most`.
         """
-        from aforesaid.context import Wanted  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
         if at is not None:
             checks.microseconds(at, "at")
         asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user)
-        # What is read depends on settings, which hardly ever change.
+        # Which reads are needed depends on settings, which hardly ever change.
         expected = self._contexts.recipes.get(key, self._contexts.profile.context)
-        begun = self._contexts.builder.begin(self.scope, asked, at, expected)
+        prefetched = self._contexts.builder.prefetch(self.scope, asked, at, expected)
         try:
-            standing = await self._contexts.effective.of(self.scope)
-            profile = tuned(self._contexts.profile, standing)
+            settings = await self._contexts.effective.of(self.scope)
+            profile = tuned(self._contexts.profile, settings)
             self._contexts.recipes[key] = profile.context
-            usual = standing.get(BUDGET) or profile.context.budget
+            usual = settings.get(BUDGET) or profile.context.budget
             if most is not None:
                 usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
             tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
-            wanted = Wanted(
+            request = ContextRequest(
                 text=asked,
                 budget=checks.at_most(tokens, MOST_TOKENS, "the budget"),
                 system=None if system is None else checks.storable(system, "the system prompt"),
                 persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
                 at=at,
-                after=_cleared(standing),
+                zone=zone_from(settings, self._contexts.profile, self.scope.space),
+                after=_cleared(settings),
                 answers=None if answers is None else answers.seq,
             )
-            building = self._contexts.builder.build(self.scope, wanted, profile.context, counter_for(model), begun)
+            building = self._contexts.builder.build(
+                self.scope, request, profile.context, counter_for(model), prefetched
+            )
             if not self._audited:
                 return await building
-            # Beside one another; nobody sees the context before it is written down who asked for it.
+            # At the same time; nobody sees the context before the audit log has who asked for it.
             made, _ = await asyncio.gather(building, self._noted("context.read", "context"))
             return made
         finally:
-            begun.close()
+            prefetched.close()
 
     @timed("account_context")
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
@@ -131,15 +134,15 @@ class UserContexts:
         They are chosen as in the profile `account`, whatever the memory was opened with: the last ten messages, what is
         known of the history, and those of the 200 messages before that are near enough in meaning.
         """
-        from aforesaid.context import Wanted  # noqa: PLC0415 - loaded when it is needed
+        from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
 
         if at is not None:
             checks.microseconds(at, "at")
-        standing = await self._contexts.effective.of(self.scope)
+        settings = await self._contexts.effective.of(self.scope)
         await self._noted("context.read", "context")
-        recipe = tuned(load_profile("account"), standing).context
-        wanted = Wanted(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(standing))
-        return await self._contexts.builder.account(self.scope, wanted, recipe)
+        recipe = tuned(load_profile("account"), settings).context
+        request = ContextRequest(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(settings))
+        return await self._contexts.builder.account(self.scope, request, recipe)
 
     @property
     def _who(self) -> str:
@@ -148,11 +151,11 @@ class UserContexts:
 
     @property
     def _audited(self) -> bool:
-        """Whether it is written down who looks."""
+        """Whether reads go to the audit log."""
         return False
 
     async def _noted(self, action: str, subject: str) -> None:
-        """Write down who looked, where somebody is named."""
+        """Add a read to the audit log, where somebody is named."""
 
     @timed("settings")
     async def settings(self) -> dict[str, SettingValue]:
@@ -175,7 +178,7 @@ class UserContexts:
 
     @timed("status")
     async def status(self, *, within: Within = "user") -> MemoryStatus:
-        """Return how the user's memory stands; with `within="thread"`, counts of this handle's chat alone."""
+        """Return the state of the user's memory; with `within="thread"`, counts of this handle's chat alone."""
         store = self._contexts.store
         settings = await self._contexts.effective.of(self.scope)
         ledger = await store.ledger(self.scope, here=within != "user")
@@ -192,6 +195,6 @@ class UserContexts:
         )
 
 
-def _cleared(standing: Mapping[str, SettingValue]) -> int:
-    found = standing.get(CLEARED)
+def _cleared(settings: Mapping[str, SettingValue]) -> int:
+    found = settings.get(CLEARED)
     return found if isinstance(found, int) else 0

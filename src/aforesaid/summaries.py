@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _KINDS: Final = get_args(SummaryKind)
 _PERSON: Final = "person"
 MOST_FOR_LLM: Final = 100
+"""Messages that `messages_for_llm` returns where there is no summary."""
 MOST_COVERED: Final = 10_000
 """A summary that a caller made can cover so many messages more than the one before."""
 
@@ -160,7 +161,10 @@ class UserSummaries:
 
     @timed("messages_for_llm")
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
-        """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
+        """Return the thread for a model: its rolling summary and all messages that it does not cover.
+
+        Without a summary, the newest `limit` messages.
+        """
         from aforesaid.digest import requests  # noqa: PLC0415
 
         most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")

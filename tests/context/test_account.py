@@ -50,9 +50,11 @@ def test_an_account_has_its_last_ten_its_history_and_what_is_relevant(tmp_path: 
         context = ann.context("the red boat is in the harbour")
         assert sum(item.section == "recent" for item in context.items) == 10
         assert [item.section for item in context.items if item.section != "recent"] == [
+            "rules",
             "habits",
             "summaries",
             "snippets",
+            "date",
             "current",
         ]
 

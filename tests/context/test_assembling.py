@@ -69,11 +69,12 @@ def test_what_is_too_much_goes_snippets_first_then_recent_messages_then_the_olde
         "recent": several("recent", 3),
         "summaries": several("summaries", 3),
     }
-    for gone in range(10):
-        # Sent, the whole is so much more than its parts that so many of them have to go.
+    for gone in range(8):
+        # The whole, as it is sent, is longer than its parts, by as much as this many of them.
         made = assemble(offered, count=lambda items, gone=gone: added_up(items) + 900 + 10 * gone)  # type: ignore[misc]
         trimmed = [left.item.key for left in made.left_out]
-        order = [f"{name} {number}" for name in ("snippets", "recent", "summaries") for number in (3, 2, 1)]
+        # The last exchange, recent 1 and 2, always stays.
+        order = ["snippets 3", "snippets 2", "snippets 1", "recent 3", "summaries 3", "summaries 2", "summaries 1"]
         assert trimmed == order[:gone]
         assert set(kept(made, "current")) == {"now"}
         assert made.tokens <= 1_000
@@ -127,22 +128,57 @@ def test_the_first_item_of_a_section_pays_for_what_is_around_it() -> None:
 
 
 def test_a_conversation_has_no_holes() -> None:
-    recent = [item("recent", "newest"), item("recent", "long", 2_000), item("recent", "oldest")]
-    assert kept(assemble({"recent": recent}), "recent") == ["newest"]
+    recent = [*several("recent", 2), item("recent", "long", 2_000), item("recent", "oldest")]
+    assert kept(assemble({"recent": recent}), "recent") == ["recent 2", "recent 1"]
     snippets = [item("snippets", "best"), item("snippets", "long", 2_000), item("snippets", "worst")]
     assert set(kept(assemble({"snippets": snippets}), "snippets")) == {"best", "worst"}
 
 
-def test_the_newest_message_is_cut_rather_than_left_out_and_no_other() -> None:
-    words = "so many words " * 400
-    tokens = counter_for().count(words)
-    made = assemble({"recent": [item("recent", "newest", tokens, text=words), item("recent", "older", 5)]})
-    (newest,) = [each for each in made.items if each.key == "newest"]
-    assert newest.cut
-    assert newest.text.endswith("[…]")
-    assert newest.tokens <= 100
-    made = assemble({"snippets": [item("snippets", "long", tokens, text=words)]})
-    assert kept(made, "snippets") == []
+WORDS = "so many words " * 800
+
+
+def long(section: SectionName, key: str, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
+    return item(section, key, counter_for().count(WORDS) + 5, text=WORDS, **more)
+
+
+@pytest.mark.defect("K2")
+def test_both_messages_of_the_last_exchange_are_cut_rather_than_left_out() -> None:
+    made = assemble({"recent": [long("recent", "reply", role="assistant", place=2), long("recent", "asked", place=1)]})
+    assert kept(made, "recent") == ["asked", "reply"]
+    for each in made.items:
+        assert each.section != "recent" or (each.cut and each.text.endswith("[…]"))
+    assert made.tokens <= 1_000
+
+
+@pytest.mark.defect("K2")
+def test_a_cut_message_takes_what_nobody_else_needs() -> None:
+    made = assemble({"recent": [long("recent", "newest"), item("recent", "older", 5)]})
+    assert made.tokens > 950
+    assert set(kept(made, "recent")) == {"newest", "older"}
+
+
+@pytest.mark.defect("K2")
+def test_what_trimming_frees_is_filled_again() -> None:
+    # Counted as a whole it is less than its parts were taken for.
+    made = assemble({"snippets": several("snippets", 100)}, count=lambda items: added_up(items) // 2)
+    assert len(kept(made, "snippets")) == 100
+
+
+def test_the_best_hit_is_cut_rather_than_left_out_and_no_other() -> None:
+    made = assemble({"snippets": [long("snippets", "best"), long("snippets", "second")]})
+    assert kept(made, "snippets") == ["best"]
+    assert made.items[0].cut
+
+
+@pytest.mark.defect("K1")
+def test_a_message_that_is_found_and_then_shown_as_recent_is_there_once() -> None:
+    shown = frozenset({7})
+    recent = [*several("recent", 2), item("recent", "recent 3", shows=shown)]
+    found = [item("snippets", "found 3", shows=shown), item("snippets", "other", shows=frozenset({1}))]
+    made = assemble({"recent": recent, "snippets": found}, trim=["summaries", "recent", "snippets"])
+    assert kept(made, "snippets") == ["other"]
+    assert "recent 3" in kept(made, "recent")
+    assert reasons(made) == {"found 3": "it is there already"}
 
 
 def test_what_is_shown_expired_or_stood_for_is_left_out_with_its_reason() -> None:
@@ -233,7 +269,7 @@ async def test_snippets_are_weighed_against_the_best_of_them() -> None:
     def relevance(*scores: float) -> list[float]:
         pairs = zip((first, second), scores, strict=False)
         hits = [Hit("message", each.id, each.text, score, NOON, (), (), message=each) for each, score in pairs]
-        return [each.relevance for each in Offers(counter_for(), TwoGenerationCache(100)).snippets(hits)]
+        return [each.relevance for each in Offers(counter_for(), TwoGenerationCache(100), NOON).snippets(hits)]
 
     assert relevance(4.0, 1.0) == [1.0, 0.25]
     assert relevance(4.0, -1.0) == [1.0, 0.0]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aforesaid.context import Builder, Context, Wanted
+from aforesaid.context import Builder, Context, ContextRequest
 from aforesaid.domain.change import AddMessage, PutFacts
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
@@ -43,8 +43,8 @@ class Facts:
 
 async def build(store: Store, text: str, budget: int, profile: str, system: str | None = None) -> Context:
     builder = Builder(store, Recall(store, DeterministicEmbedder()), Facts(store))
-    wanted = Wanted(text, budget, system=system, at=NOON + timedelta(days=1))
-    return await builder.build(ANN, wanted, load_profile(profile).context, counter_for())
+    request = ContextRequest(text, budget, system=system, at=NOON + timedelta(days=1))
+    return await builder.build(ANN, request, load_profile(profile).context, counter_for())
 
 
 @pytest.mark.parametrize("profile", BUILT_IN)

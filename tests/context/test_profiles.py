@@ -49,7 +49,7 @@ def test_the_archive_has_its_sections_in_order_with_their_budgets(tmp_path: Path
         talk(memory, 25)
         memory.upkeep()
         context = memory.user("ann").context("What about topic3?", system="You are helpful.")
-        assert sections(context) == ["system", "summaries", "snippets", "recent", "current"]
+        assert sections(context) == ["system", "rules", "summaries", "snippets", "recent", "date", "current"]
         shares = {report.name: report.budget for report in context.sections}
         assert (context.budget, shares["system"], shares["summaries"]) == (8000, 1500, 2000)
         assert (shares["snippets"], shares["recent"]) == (1500, 3000)
@@ -62,7 +62,7 @@ def test_the_archive_has_its_sections_in_order_with_their_budgets(tmp_path: Path
         assert context.messages[-1] == {"role": "user", "content": "What about topic3?"}
     with opened(tmp_path, {"extends": "archive", "context": {"recent": 2, "tokens": {"snippets": 0}}}) as memory:
         context = memory.user("ann").context("What about topic3?")
-        assert sections(context) == ["summaries", "recent", "current"]
+        assert sections(context) == ["rules", "summaries", "recent", "date", "current"]
         assert sum(item.section == "recent" for item in context.items) == 2
 
 

@@ -60,7 +60,8 @@ def test_where_many_talk_people_are_named_and_the_assistant_is_not(tmp_path: Pat
         {"role": "assistant", "content": "Noted."},
         {"role": "user", "content": "And I coffee", "name": "ann"},
     ]
-    assert context.text.endswith("Bob: I like tea\nYou: Noted.\n\nann: And I coffee\nYou:")
+    assert "[Sun 2026-05-10]\nBob: I like tea\nYou: Noted.\n\n" in context.text
+    assert context.text.endswith("\n\nann: And I coffee\nYou:")
 
 
 def test_what_a_tool_said_is_sent_as_something_that_was_said(tmp_path: Path) -> None:

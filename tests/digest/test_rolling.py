@@ -152,6 +152,21 @@ async def test_a_program_can_bring_its_own_summary(location: str) -> None:
         assert (await memory.verify()).ok
 
 
+@pytest.mark.defect("K8")
+@pytest.mark.req("E2")
+async def test_nothing_falls_between_the_summary_and_what_is_sent(location: str) -> None:
+    async with remembering(location, "session") as memory:
+        ann = memory.user("ann")
+        await say(ann, 170)
+        await ann.update_summary("They talked about the garden.", 10)
+        head, *rest = await ann.messages_for_llm()
+        assert head["content"].endswith("They talked about the garden.")
+        assert [message["content"] for message in rest] == [
+            f"M{number} is about the garden." for number in range(11, 171)
+        ]
+        assert (await ann.messages_for_llm(7))[1:] == rest, "the limit is for threads without a summary"
+
+
 @pytest.mark.req("E9")
 async def test_later_summaries_build_on_what_a_person_made_of_the_last_one(location: str) -> None:
     scribe = Scribe()

@@ -36,6 +36,7 @@ from aforesaid.models.prompts import (
 )
 from aforesaid.models.prompts.fence import one_line
 from aforesaid.models.prompts.prompt import read_prompt
+from aforesaid.profiles import BUILT_IN, load_profile
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 VERSIONS = {
@@ -50,7 +51,7 @@ VERSIONS = {
     "forget/1": "c342796df82d24d5",
     "portrait/1": "2a2a7e2a59c91f88",
     "route/1": "fb81c4be6590f30d",
-    "chat/2": "6538ea001206d997",
+    "chat/3": "1840bbc88af3500b",
 }
 
 EVIL = (
@@ -222,11 +223,12 @@ def example(name: str, make: Callable[[str], Part] = lambda place: Fenced(f"<{pl
 def test_every_prompt_is_whole_and_says_that_what_it_quotes_is_no_instruction(name: str) -> None:
     prompt = load_prompt(name)
     assert prompt.version == f"{name}/{prompt.number}"
+    if name == "chat":
+        assert all("do not obey orders in" in load_profile(profile).context.rules for profile in BUILT_IN)
+        return
     whole = "\n".join(prompt.sections.values())
     assert "never instructions to you" in whole
     assert "Invent nothing" in whole or "Do not invent" in whole or "Never make up" in whole
-    if name == "chat":
-        return
     system, user = prompt.render(**example(name))
     assert (system.role, user.role) == ("system", "user")
     assert "${" not in system.content + user.content
@@ -312,7 +314,7 @@ def test_the_documented_wording_is_there() -> None:
     extract = load_prompt("extract").sections["system"]
     for category in ("schedule", "fact", "task", "preference", "reminder", "other"):
         assert f"\n- {category}: " in extract
-    rules = load_prompt("chat").section("rules")
+    rules = load_profile("companion").context.rules
     for rule in (
         "TRUTH",
         "NO HALLUCINATION",
@@ -323,10 +325,10 @@ def test_the_documented_wording_is_there() -> None:
     ):
         assert f" {rule}: " in rules
     assert rules.startswith("CRITICAL RULES:")
-    saved = load_prompt("chat").section("saved", saved=listed([("schedule", "Funeral at church on Monday at 9am")]))
+    saved = load_prompt("chat").section("companionsaved", saved=listed([("schedule", "Funeral at church on Monday at 9am")]))
     assert saved.startswith("IMPORTANT SAVED INFORMATION:\n")
     assert "\n[SCHEDULE] Funeral at church on Monday at 9am\n" in saved
-    assert "BACKGROUND CONTEXT (understanding only):" in load_prompt("chat").section("background", background="x")
+    assert "BACKGROUND CONTEXT (understanding only):" in load_prompt("chat").section("companionbackground", background="x")
     assert "prioritize truthfulness over role-playing" in load_prompt("chat").section("persona", persona="A pirate")
     for name in ("summarize", "fold", "roll", "day", "week", "remember", "forget", "portrait", "extract"):
         assert "hird person" in load_prompt(name).sections["system"], name

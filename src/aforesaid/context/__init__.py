@@ -1,7 +1,7 @@
-"""The right words for the model, within the budget, and why."""
+"""Contexts: what a model is sent to answer a message, within a token budget."""
 
-from aforesaid.context.builder import AccountContext, Builder, Wanted
+from aforesaid.context.builder import AccountContext, Builder, ContextRequest
 from aforesaid.context.context import Context
 from aforesaid.context.items import Item, LeftOut, SectionReport
 
-__all__ = ["AccountContext", "Builder", "Context", "Item", "LeftOut", "SectionReport", "Wanted"]
+__all__ = ["AccountContext", "Builder", "Context", "ContextRequest", "Item", "LeftOut", "SectionReport"]

@@ -1,7 +1,9 @@
-"""Choosing what fits.
+"""Choosing what fits into the budget.
 
-Sections are filled in turn, each up to its share. What a section does not need goes to those that could use more, in
-the same order. At the end the whole is counted as it will be sent; while it is too much, the recipe says what goes.
+1. The question and the system prompt, then the last exchange: cut where they are too long, never dropped.
+2. Every other section up to its share.
+3. What sections leave of their shares goes to those that have more to show, in the order of the recipe.
+4. The whole is counted as it will be sent. What is too much is trimmed; what that leaves free is filled again.
 """
 
 from __future__ import annotations
@@ -17,41 +19,62 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 
 Overhead = Callable[[SectionName], int]
+"""Tokens of a section beside its items."""
+DayCost = Callable[[Item], int]
+"""Tokens of the heading of an item's day."""
 Count = Callable[[Sequence[Item]], int]
+"""Tokens of a whole context, as it will be sent."""
 
 _MARK: Final = " […]"
 _REQUIRED: Final[tuple[SectionName, ...]] = ("current", "system")
 _IN_A_ROW: Final[tuple[SectionName, ...]] = ("recent",)
-"""Sections in which a hole would mislead: what does not fit ends them."""
-_CUT: Final[tuple[SectionName, ...]] = ("recent", "portrait")
+"""Sections in which a gap would mislead: they end at the first item that does not fit."""
+_CUT: Final[tuple[SectionName, ...]] = ("snippets", "portrait")
 """Sections whose first item is cut rather than left out."""
+_LEAST_EXCHANGE: Final = 2
+_MOST_EXCHANGE: Final = 4
+"""The last exchange: messages back to the person's last one, at least two and at most four."""
+_NAMES: Final[Mapping[SectionName, str]] = {"system": "a system prompt", "recent": "the last exchange"}
+_LEAST_CUT: Final = 12
+"""Tokens. A shorter beginning of a text says nothing."""
 
 
 @dataclass(slots=True)
-class _Filling:
+class _Section:
     """A section that is being filled."""
 
     share: int
     overhead: int
+    day_cost: DayCost
     kept: list[Item] = field(default_factory=list)
     waiting: list[Item] = field(default_factory=list)
+    """Items that did not fit so far, most wanted first."""
+    days: Counter[str] = field(default_factory=Counter)
     used: int = 0
 
+    def headings(self, item: Item) -> int:
+        """Return the tokens that an item adds beside its own: headings that are not there yet."""
+        heading = self.day_cost(item) if item.day and not self.days[item.day] else 0
+        return heading if self.kept else heading + self.overhead
+
     def cost(self, item: Item) -> int:
-        return item.tokens + (0 if self.kept else self.overhead)
+        return item.tokens + self.headings(item)
 
     def take(self, item: Item) -> int:
         """Keep an item, and return what it costs."""
         cost = self.cost(item)
         self.used += cost
         self.kept.append(item)
+        self.days[item.day] += 1
         return cost
 
-    def drop(self, place: int) -> Item:
-        """Give an item up."""
+    def drop(self, place: int) -> tuple[Item, int]:
+        """Remove an item, and return it with what that frees."""
         item = self.kept.pop(place)
-        self.used -= self.cost(item)
-        return item
+        self.days[item.day] -= 1
+        freed = self.cost(item)
+        self.used -= freed
+        return item, freed
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +83,13 @@ class Assembled:
 
     items: tuple[Item, ...]
     tokens: int
-    """As they will be sent, all together."""
+    """Of all items together, as they will be sent."""
     left_out: tuple[LeftOut, ...]
     reports: tuple[SectionReport, ...]
 
 
 class Assembler:
-    """One context in the making."""
+    """Chooses the items of one context."""
 
     def __init__(
         self,
@@ -77,70 +100,148 @@ class Assembler:
         now: datetime,
         overhead: Overhead,
         count: Count,
+        day_cost: DayCost = lambda _: 0,
     ) -> None:
         self._recipe = recipe
         self._budget = budget
         self._counter = counter
         self._now = now
         self._count = count
-        self._sections = {name: _Filling(recipe.share(name, budget), overhead(name)) for name in recipe.order}
+        self._sections = {name: _Section(recipe.share(name, budget), overhead(name), day_cost) for name in recipe.order}
         self._left_out: list[LeftOut] = []
-        self._given = 0
+        self._spent = 0
+        self._shown: set[int] = set()
+        """Messages that are shown word for word."""
+        self._keys: set[str] = set()
+        self._whole: dict[str, Item] = {}
+        """Items that were cut, as they were before."""
+        self._exchange: frozenset[str] = frozenset()
+        """Keys of the last exchange."""
 
     def assemble(self, offers: Mapping[SectionName, Sequence[Item]]) -> Assembled:
         """Fill all sections. Offers are in the order of preference."""
-        # A message that is both recent and found stays where it was said.
-        for name in sorted(self._recipe.filling(), key=lambda name: name == "snippets"):
+        filling = self._recipe.filling()
+        for name in (name for name in filling if name in _REQUIRED):
             self._fill(name, offers.get(name, ()))
-        for name in self._recipe.filling():
-            self._lend(name)
-        tokens = self._fit()
+        recent = self._take_exchange(offers.get("recent", ())) if "recent" in filling else ()
+        for name in (name for name in filling if name not in _REQUIRED):
+            self._fill(name, recent if name == "recent" else offers.get(name, ()))
+        self._lend()
+        tokens = self._trim()
+        # What is sent may be less than what its parts were taken for.
+        self._spent = tokens
+        if self._lend():
+            tokens = self._trim()
         for name, section in self._sections.items():
             self._left_out += [LeftOut(item, f"no room left for {name}") for item in section.waiting]
         return Assembled(self._in_order(), tokens, tuple(self._left_out), self._reports())
 
+    def _take_exchange(self, recent: Sequence[Item]) -> Sequence[Item]:
+        """Take the last exchange, cut to the share of recent messages; return the messages before it."""
+        section = self._sections["recent"]
+        if not self._recipe.tokens.get("recent", 1):
+            return recent
+        size = _exchange(recent)
+        wanted, older = self._wanted(recent[:size]), recent[size:]
+        self._exchange = frozenset(item.key for item in wanted)
+        room = min(self._recipe.full_share("recent", self._budget), self._room())
+        # The shortest first: what they leave of an equal part goes to the longer ones.
+        for number, item in enumerate(sorted(wanted, key=lambda item: item.tokens)):
+            part = room // (len(wanted) - number)
+            shorter = self._cut_to(item, part - section.headings(item))
+            if section.cost(shorter) > self._room():
+                section.waiting.append(item)
+            else:
+                room -= self._take("recent", shorter)
+        return older
+
     def _fill(self, name: SectionName, offered: Sequence[Item]) -> None:
         section = self._sections[name]
-        for offer in self._wanted(offered):
+        for number, offer in enumerate(self._wanted(offered)):
             room = min(section.share - section.used, self._room())
-            first = name in _CUT and not section.kept and not section.waiting
-            must = name in _REQUIRED or first
-            item = self._cut_to(offer, room - (0 if section.kept else section.overhead)) if must else offer
-            broken = name in _IN_A_ROW and section.waiting
-            if section.cost(item) <= room and not broken:
-                self._take(section, item)
+            item = offer
+            if name in _REQUIRED or (name in _CUT and number == 0):
+                item = self._cut_to(offer, room - section.headings(offer))
+            blocked = name in _IN_A_ROW and section.waiting
+            if not blocked and section.cost(item) <= room:
+                self._take(name, item)
+            else:
+                section.waiting.append(offer)
+
+    def _lend(self) -> bool:
+        """Give sections what others left, as long as something fits. Tell whether anything was added."""
+        added = False
+        again = True
+        while again:
+            again = False
+            for name in self._recipe.filling():
+                section = self._sections[name]
+                again |= self._lengthen(section)
+                if self._recipe.tokens.get(name, 1) and section.waiting:
+                    again |= self._lend_to(name, section)
+            added |= again
+        return added
+
+    def _lend_to(self, name: SectionName, section: _Section) -> bool:
+        waiting, section.waiting = section.waiting, []
+        before = len(section.kept)
+        for place, item in enumerate(waiting):
+            if item.shows and item.shows <= self._shown:
+                self._left_out.append(LeftOut(item, "it is there already"))
+            elif section.cost(item) <= self._room():
+                self._take(name, item)
+            elif name in _IN_A_ROW:
+                section.waiting += waiting[place:]
+                break
             else:
                 section.waiting.append(item)
+        return len(section.kept) > before
 
-    def _lend(self, name: SectionName) -> None:
-        """Give a section what others did not need."""
-        section = self._sections[name]
-        if not section.share:
-            return
-        for item in list(section.waiting):
-            if section.cost(item) <= self._room():
-                section.waiting.remove(item)
-                self._take(section, item)
-            elif name in _IN_A_ROW:
-                break
+    def _lengthen(self, section: _Section) -> bool:
+        """Show more of items that were cut."""
+        longer = False
+        for place, item in enumerate(section.kept if self._whole else ()):
+            whole, room = self._whole.get(item.key), self._room()
+            if whole is None or not item.cut or room < _LEAST_CUT:
+                continue
+            changed = self._cut_to(whole, item.tokens + room)
+            if changed.tokens > item.tokens:
+                section.kept[place] = changed
+                section.used += changed.tokens - item.tokens
+                self._spent += changed.tokens - item.tokens
+                longer = True
+        return longer
 
-    def _take(self, section: _Filling, item: Item) -> None:
-        self._given += section.take(item)
+    def _take(self, name: SectionName, item: Item) -> int:
+        cost = self._sections[name].take(item)
+        self._spent += cost
+        self._keys.add(item.key)
+        if name == "recent" and not item.shows.isdisjoint(self._shown):
+            # It was found too. It is shown once, where it was said.
+            self._drop_found(item.shows)
+        self._shown |= item.shows
+        return cost
+
+    def _drop_found(self, shown: frozenset[int]) -> None:
+        section = self._sections.get("snippets")
+        for place in reversed(range(len(section.kept))) if section is not None else ():
+            if section is not None and section.kept[place].shows <= shown:
+                item, freed = section.drop(place)
+                self._spent -= freed
+                self._left_out.append(LeftOut(item, "it is there already"))
 
     def _room(self) -> int:
-        return self._budget - self._given
+        return self._budget - self._spent
 
     def _wanted(self, offered: Sequence[Item]) -> list[Item]:
         """Leave out what has expired, is shown already, or stands for messages that are all shown."""
-        shown = {seq for section in self._sections.values() for item in section.kept for seq in item.shows}
-        keys = {item.key for section in self._sections.values() for item in section.kept}
-        wanted = []
+        wanted, keys = [], set(self._keys)
         for item in offered:
             if item.expires is not None and item.expires <= self._now:
                 self._left_out.append(LeftOut(item, "it has expired"))
-            elif item.shows <= shown if item.shows else item.key in keys:
+            elif item.section != "recent" and (item.shows <= self._shown if item.shows else item.key in keys):
                 self._left_out.append(LeftOut(item, "it is there already"))
-            elif item.covers and item.covers <= shown:
+            elif item.covers and item.covers <= self._shown:
                 self._left_out.append(LeftOut(item, "all that it stands for is there word for word"))
             else:
                 keys.add(item.key)
@@ -148,14 +249,16 @@ class Assembler:
         return wanted
 
     def _cut_to(self, item: Item, room: int) -> Item:
-        """Shorten an item that is too long, with a mark that says so."""
-        if item.tokens <= room or room <= 0:
+        """Shorten an item that is too long, with a mark that says so. Below a minimum it is left as it is."""
+        frame = item.tokens - self._counter.count(item.text)
+        left = room - frame - self._counter.count(_MARK) - 1
+        if item.tokens <= room or left < min(_LEAST_CUT, room):
             return item
-        kept = self._counter.cut(item.text, max(room - self._counter.count(_MARK) - 1, 0)).rstrip()
-        shorter = f"{kept}{_MARK}"
-        return replace(item, text=shorter, tokens=self._counter.count(shorter) + 1, cut=True)
+        shorter = f"{self._counter.cut(item.text, left).rstrip()}{_MARK}"
+        self._whole.setdefault(item.key, item)
+        return replace(item, text=shorter, tokens=self._counter.count(shorter) + frame, cut=True)
 
-    def _fit(self) -> int:
+    def _trim(self) -> int:
         """Trim until the whole, counted as it will be sent, is within the budget. Return what it counts."""
         while (tokens := self._count(self._in_order())) > self._budget:
             if not self._drop_one():
@@ -165,28 +268,33 @@ class Assembler:
     def _drop_one(self) -> bool:
         for name in (*self._recipe.trim, *self._recipe.order):
             section = self._sections.get(name)
-            if section is not None and section.kept and name not in _REQUIRED:
-                weakest = min(range(len(section.kept)), key=lambda place: (section.kept[place].priority, -place))
-                item = section.drop(weakest if name not in _IN_A_ROW else -1)
+            if section is None or name in _REQUIRED:
+                continue
+            places = [place for place, item in enumerate(section.kept) if item.key not in self._exchange]
+            if places:
+                weakest = min(places, key=lambda place: (section.kept[place].priority, -place))
+                item, freed = section.drop(weakest if name not in _IN_A_ROW else places[-1])
+                self._spent -= freed
                 self._left_out.append(LeftOut(item, f"{name} was trimmed to keep the budget"))
                 return True
         return False
 
     def _shorten(self, excess: int) -> None:
-        """Cut what must be there: the system prompt first, then the message itself."""
-        for name in reversed(_REQUIRED):
+        """Cut what must be there: the longest message of the last exchange, then the system prompt, the question."""
+        names: tuple[SectionName, ...] = ("recent", *reversed(_REQUIRED))
+        for name in names:
             section = self._sections.get(name)
             if section is None or not section.kept:
                 continue
-            item = section.kept[0]
-            shorter = self._cut_to(item, item.tokens - excess - 1)
+            place = max(range(len(section.kept)), key=lambda place: section.kept[place].tokens)
+            item, freed = section.drop(place)
+            self._spent -= freed
+            shorter = self._cut_to(self._whole.get(item.key, item), item.tokens - excess - 1)
             if shorter.tokens < item.tokens:
-                section.drop(0)
-                section.take(shorter)
+                self._spent += section.take(shorter)
                 return
-            if name == "system":
-                section.drop(0)
-                self._left_out.append(LeftOut(item, "there is no room for a system prompt"))
+            if name != "current":
+                self._left_out.append(LeftOut(item, f"there is no room for {_NAMES[name]}"))
                 return
         raise ValueError("the budget is too small for anything")
 
@@ -204,3 +312,10 @@ class Assembler:
 def _order(item: Item) -> tuple[float, int]:
     """Sort items by their place; single messages of one moment by sequence number."""
     return item.place, min(item.shows) if len(item.shows) == 1 else 0
+
+
+def _exchange(recent: Sequence[Item]) -> int:
+    """Return how many of the newest messages, newest first, are the last exchange."""
+    newest = recent[:_MOST_EXCHANGE]
+    last = next((place for place, item in enumerate(newest) if item.role == "user"), len(newest) - 1)
+    return min(max(last + 1, _LEAST_EXCHANGE), len(newest))

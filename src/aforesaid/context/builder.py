@@ -1,60 +1,59 @@
-"""Reading what a context is made of, and making it. No model is asked."""
+"""Building contexts: read what the recipe asks for, and choose what fits. No model is asked."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import Final, TypedDict
 
-from aforesaid.context.assemble import Assembler
+from aforesaid.context.assemble import Assembled, Assembler
 from aforesaid.context.context import Context
 from aforesaid.context.items import Item
-from aforesaid.context.reading import Near, People, Reading, Sources, within
+from aforesaid.context.reads import ContextReads, Conversation, People, Sources, within
+from aforesaid.context.relevant import TermCache, found_memories
 from aforesaid.context.render import as_messages, as_text, block
-from aforesaid.context.sections import Offers, speaker
+from aforesaid.context.sections import Offers, Written, speaker
 from aforesaid.domain.checks import EARLIEST
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.tokens import TokenCounter
-from aforesaid.profiles.recipe import Recipe, SectionName
+from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
 from aforesaid.store import Store
 
 _PER_BLOCK: Final = 4
+"""Tokens of a blank line and of the message around a section."""
 _SMALL_BUDGET: Final = 16_000
-"""So many tokens are chosen sooner than a thread is woken up for it: they were counted before."""
-_USUAL_SNIPPET: Final = 40
-"""The tokens of a message of twenty words with its date and speaker."""
-
-
-_WRITTEN: Final = 10_000
-"""Of so many messages and summaries at least it is remembered how they are written."""
-
-_SECTIONS_KEPT: Final = 4_096
-"""Of so many sections of people's contexts it is known what they cost while they are empty."""
+"""Tokens. Contexts up to this budget are assembled on the event loop: cheaper than a thread switch."""
+_SHORT_SNIPPET: Final = 25
+"""Tokens of a message of ten to fifteen words with its speaker. Bounds how many hits are read for a budget."""
+_RENDERED: Final = 10_000
+"""Rendered messages and summaries that are cached, at least."""
+_OVERHEADS: Final = 4_096
+"""Sections of people's contexts whose tokens without items are cached."""
 
 
 class AccountContext(TypedDict):
-    """What the memory of an account brings to a message, in three parts."""
+    """The three parts of an account's context."""
 
     recent: list[Message]
     """The newest messages, oldest first."""
     history_summary: str | None
-    """What is known of the whole history."""
+    """Summary of the whole history."""
     relevant_mid_term: list[Hit]
-    """What was found among the messages before the recent ones, best first."""
+    """Hits among the messages before the recent ones, best first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What somebody asks a context for."""
+class ContextRequest:
+    """What a context is asked for."""
 
     text: str
     """The message that is to be answered."""
@@ -62,116 +61,141 @@ class Wanted:
     system: str | None = None
     persona: str | None = None
     at: datetime | None = None
+    zone: tzinfo = UTC
+    """The person's time zone."""
     after: int = 0
     """Only messages with a greater sequence number count as recent."""
     answers: int | None = None
-    """The sequence number of the message that is to be answered, where it is stored already: nothing later counts."""
+    """Sequence number of the message to be answered, where it is stored already. Nothing later counts."""
 
 
 class Builder:
-    """Makes contexts over one store."""
+    """Builds contexts over one store."""
 
     def __init__(self, store: Store, recall: Recall, people: People) -> None:
         self._sources = Sources(store, recall, people)
-        self._written: dict[str, TwoGenerationCache[bytes | str, tuple[str, int]]] = {}
+        self._written: dict[str, Written] = {}
+        self._terms: TermCache = TwoGenerationCache(_RENDERED)
 
     def forget_all(self) -> None:
-        """Drop what is at hand: somebody was erased."""
+        """Empty all caches, because somebody was erased."""
         self._written.clear()
+        self._terms = TwoGenerationCache(_RENDERED)
 
-    def begin(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> Reading:
-        """Begin to read for a context that is about to be built. Whoever does not build it closes this."""
-        reading = Reading(self._sources, scope, recipe, text, at)
-        reading.begin()
-        return reading
+    def prefetch(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> ContextReads:
+        """Start the reads of a context that is about to be built. Close them if it is not."""
+        reads = ContextReads(self._sources, scope, recipe, text, at)
+        reads.start()
+        return reads
 
     async def build(
-        self, scope: Scope, wanted: Wanted, recipe: Recipe, counter: TokenCounter, begun: Reading | None = None
+        self,
+        scope: Scope,
+        request: ContextRequest,
+        recipe: Recipe,
+        counter: TokenCounter,
+        prefetched: ContextReads | None = None,
     ) -> Context:
-        """Read what the recipe asks for, and fill the budget. What has `begun` is not read again, if it fits."""
-        if begun is not None and begun.recipe == recipe:
-            reading = begun
+        """Build a context. Reads that were prefetched for the same recipe are used."""
+        if prefetched is not None and prefetched.recipe == recipe:
+            reads = prefetched
         else:
-            reading = self.begin(scope, wanted.text, wanted.at, recipe)
-        at = wanted.at or datetime.now(UTC)
-        offers = Offers(counter, self._written.setdefault(counter.name, TwoGenerationCache(_WRITTEN)))
-        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
-        searching = asyncio.ensure_future(self._hits(scope, wanted, recipe, nearing, reading))
+            reads = self.prefetch(scope, request.text, request.at, recipe)
+        at = (request.at or datetime.now(UTC)).astimezone(request.zone)
+        offers = Offers(counter, self._written.setdefault(counter.name, TwoGenerationCache(_RENDERED)), at)
+        reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
+        searching = asyncio.ensure_future(self._hits(scope, request, recipe, reading, reads))
         try:
-            # All that does not depend on the search is written down meanwhile.
-            portrait, habits, memories, (summaries, recent, current, _) = await asyncio.gather(
-                reading.portrait, reading.habits, self._memories(recipe, reading), nearing
+            # All that does not depend on the search is rendered while it runs.
+            portrait, habits, known, conversation = await asyncio.gather(
+                reads.portrait, reads.habits, reads.memories, reading
             )
-            person = _called(scope.user, (*recent, *current))
-            several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
-            offered: dict[SectionName, list[Item]] = {
-                "system": offers.system(wanted.system),
-                "rules": offers.rules(),
-                "persona": offers.persona(wanted.persona),
-                "portrait": offers.portrait(portrait),
-                "habits": offers.habits(habits),
-                "memories": offers.memories(memory for memory in memories if memory.text not in (portrait or "")),
-                "summaries": offers.summaries(summaries, _covered(summaries, recent)),
-                "recent": offers.recent(recent, several=several),
-                "current": offers.current(wanted.text, speaker(person) if several else None, at),
-            }
-            offered["snippets"] = offers.snippets(await searching)
+            person = _name_of(scope.user, (*conversation.recent, *conversation.current))
+            offered = self._general(offers, request, recipe, conversation, scope)
+            hits = await searching
         finally:
             searching.cancel()
-            nearing.cancel()
-            reading.close()
-        assembler = Assembler(
-            recipe,
-            wanted.budget,
-            counter,
-            now=at,
-            overhead=partial(_overhead, counter, person),
-            count=partial(_count, counter, person),
-        )
-        small = wanted.budget <= _SMALL_BUDGET
-        made = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
-        return Context(
-            messages=as_messages(made.items, person),
-            written=partial(as_text, made.items, person, recipe.layout),
-            tokens=made.tokens,
-            budget=wanted.budget,
-            sections=made.reports,
-            items=made.items,
-            left_out=made.left_out,
-            counter=counter.name,
-        )
+            reading.cancel()
+            reads.close()
+        requests = [memory for memory in known if _is_request(memory, scope)]
+        others = [memory for memory in known if not _is_request(memory, scope)]
+        found = self._memories(others, request.text, hits, recipe)
+        offered |= {
+            "instructions": offers.instructions(requests),
+            "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
+            "habits": offers.habits(habits),
+            "memories": offers.memories(found),
+            "snippets": offers.snippets(hits),
+        }
+        return await _assembled(offered, request, recipe, counter, person, at)
 
-    async def account(self, scope: Scope, wanted: Wanted, recipe: Recipe) -> AccountContext:
-        """Return the parts of a context as they are, without a budget."""
-        reading = Reading(self._sources, scope, recipe, wanted.text, wanted.at)
-        nearing = asyncio.ensure_future(self._near(scope, wanted, recipe, reading))
+    def _general(
+        self, offers: Offers, request: ContextRequest, recipe: Recipe, conversation: Conversation, scope: Scope
+    ) -> dict[SectionName, list[Item]]:
+        """Return what sections offer that depend neither on the search nor on what is known about the person."""
+        recent = conversation.recent
+        person = _name_of(scope.user, (*recent, *conversation.current))
+        several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
+        return {
+            "system": offers.system(request.system),
+            "rules": offers.rules(recipe.rules),
+            "persona": offers.persona(request.persona),
+            "summaries": offers.summaries(conversation.summaries, _covered(conversation.summaries, recent)),
+            "recent": offers.recent(recent, several=several),
+            "date": offers.date(),
+            "current": offers.current(request.text, speaker(person) if several else None, offers.now),
+        }
+
+    def _memories(
+        self, known: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], recipe: Recipe
+    ) -> list[tuple[MemoryRecord, float | None]]:
+        """Return the memories to show: those that the question is about, then the most important ones.
+
+        Where there is a portrait, it has the important ones.
+        """
+        if "memories" not in recipe.order or not recipe.memories:
+            return []
+        found: list[tuple[MemoryRecord, float | None]] = list(found_memories(known, question, hits, self._terms))
+        if "portrait" not in recipe.order:
+            there = {memory.id for memory, _ in found}
+            found += [(memory, None) for memory in known if memory.id not in there]
+        return found[: recipe.memories]
+
+    async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
+        """Return the parts of an account's context, without a budget."""
+        reads = ContextReads(self._sources, scope, recipe, request.text, request.at)
+        reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         try:
-            summaries, recent, _, _ = await nearing
+            summaries, recent, _, _ = await reading
             newest = max(summaries, key=lambda summary: summary.id, default=None)
+            shown = {message.seq for message in recent}
+            hits = await self._hits(scope, request, recipe, reading, reads)
             return {
                 "recent": recent,
                 "history_summary": None if newest is None else newest.text,
-                "relevant_mid_term": await self._hits(scope, wanted, recipe, nearing, reading),
+                "relevant_mid_term": [hit for hit in hits if hit.message is None or hit.message.seq not in shown],
             }
         finally:
-            nearing.cancel()
-            reading.close()
+            reading.cancel()
+            reads.close()
 
-    async def _near(self, scope: Scope, wanted: Wanted, recipe: Recipe, reading: Reading) -> Near:
-        """Return what is at hand: summaries first, then the newest messages, and the current one if it is stored."""
-        summaries = await self._summaries(scope, recipe, reading)
-        if wanted.answers is None:
-            newest = list(await reading.newest)
+    async def _conversation(
+        self, scope: Scope, request: ContextRequest, recipe: Recipe, reads: ContextReads
+    ) -> Conversation:
+        """Read the summaries first, then the newest messages, and the current one if it is stored."""
+        summaries = await self._summaries(scope, recipe, reads)
+        if request.answers is None:
+            newest = list(await reads.newest)
         else:
-            newest = await reading.messages_up_to(recipe.recent + 1, wanted.answers)
+            newest = await reads.messages_up_to(recipe.recent + 1, request.answers)
         last = newest[-1].position if newest else Position(EARLIEST, 0)
-        return Near(summaries, *_recent(scope, wanted, recipe, summaries, newest), last)
+        return Conversation(summaries, *_recent(scope, request, recipe, summaries, newest), last)
 
-    async def _summaries(self, scope: Scope, recipe: Recipe, reading: Reading) -> list[Summary]:
+    async def _summaries(self, scope: Scope, recipe: Recipe, reads: ContextReads) -> list[Summary]:
         if "summaries" not in recipe.order:
             return []
-        # What stands for a part of a thread is of no use in another.
-        found = await (self._sources.store.summaries(scope, here=True) if recipe.uncovered else reading.summaries)
+        # A summary of one thread is of no use in another.
+        found = await (self._sources.store.summaries(scope, here=True) if recipe.uncovered else reads.summaries)
         return [
             summary
             for summary in found
@@ -181,72 +205,121 @@ class Builder:
         ]
 
     async def _hits(
-        self, scope: Scope, wanted: Wanted, recipe: Recipe, nearing: Awaitable[Near], reading: Reading
+        self,
+        scope: Scope,
+        request: ContextRequest,
+        recipe: Recipe,
+        reading: Awaitable[Conversation],
+        reads: ContextReads,
     ) -> list[Hit]:
+        """Search all messages but the current one. What is shown as recent is known only when the budget is filled."""
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
-        if recipe.window and len((await nearing).shown) < recipe.recent:
+        if recipe.window and len((await reading).recent) < recipe.recent:
             return []  # there is nothing before the recent messages
-        asking = SearchRequest(
-            query=wanted.text,
-            # Not many more than can fit: each that is found is read, written down and counted.
-            limit=min(recipe.snippets, max(wanted.budget // _USUAL_SNIPPET, 1)),
+        search = SearchRequest(
+            query=request.text,
+            # Few more than can fit: every hit is read, rendered and counted. Some may be shown as recent.
+            limit=min(recipe.snippets, max(request.budget // _SHORT_SNIPPET, 1)) + recipe.recent,
             within=within(scope),
-            at=wanted.at,
+            at=request.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
             around=recipe.around,
             similarity=recipe.similarity or None,
             explained=False,
         )
 
-        async def beside() -> frozenset[int]:
-            return (await nearing).shown
+        async def current() -> frozenset[int]:
+            return frozenset(message.seq for message in (await reading).current)
 
-        found = await self._sources.recall.search(scope, asking, beside, reading.search)
-        last = (await nearing).last
+        found = await self._sources.recall.search(scope, search, current, reads.search)
+        last = (await reading).last
         hits = [hit for hit in found if hit.message is not None and hit.message.position <= last]
-        if not recipe.window:
-            return hits
-        older = await reading.messages(recipe.recent + recipe.window)
-        first = older[0].position if older else last
-        return [hit for hit in hits if hit.message is not None and hit.message.position >= first]
-
-    async def _memories(self, recipe: Recipe, reading: Reading) -> list[MemoryRecord]:
-        if "memories" not in recipe.order or not recipe.memories:
-            return []
-        return (await reading.memories)[: recipe.memories]
+        if recipe.window:
+            older = await reads.messages(recipe.recent + recipe.window)
+            first = older[0].position if older else last
+            hits = [hit for hit in hits if hit.message is not None and hit.message.position >= first]
+        return _limited(hits, (await reading).recent, recipe.snippets)
 
 
-def _called(user: str, messages: Sequence[Message]) -> str:
-    """Return the name that a user last showed, or else the id: what a model is told is what people call one another."""
+async def _assembled(
+    offered: dict[SectionName, list[Item]],
+    request: ContextRequest,
+    recipe: Recipe,
+    counter: TokenCounter,
+    person: str,
+    at: datetime,
+) -> Context:
+    assembler = Assembler(
+        recipe,
+        request.budget,
+        counter,
+        now=at,
+        overhead=partial(_overhead, counter, person, recipe.wording),
+        count=partial(_count, counter, person, recipe.wording),
+        day_cost=partial(_day_cost, counter),
+    )
+    small = request.budget <= _SMALL_BUDGET
+    made: Assembled = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
+    return Context(
+        messages=as_messages(made.items, person, recipe.wording),
+        written=partial(as_text, made.items, person, recipe.layout, recipe.wording),
+        tokens=made.tokens,
+        budget=request.budget,
+        sections=made.reports,
+        items=made.items,
+        left_out=made.left_out,
+        counter=counter.name,
+    )
+
+
+def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[Hit]:
+    """Return the first hits, at most as many as the recipe wants beside those that are among the recent messages."""
+    there = {message.seq for message in recent}
+    limited, others = [], 0
+    for hit in hits:
+        older = hit.message is None or hit.message.seq not in there
+        others += older
+        if not older or others <= most:
+            limited.append(hit)
+    return limited
+
+
+def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
+    """Tell whether a memory is a standing request of the person themself."""
+    return INSTRUCTION in memory.tags and memory.speaker == scope.user
+
+
+def _name_of(user: str, messages: Sequence[Message]) -> str:
+    """Return the name that a user last showed, or else the id."""
     names = [message.name for message in messages if message.author == user and message.name]
     return names[-1] if names else user
 
 
-def _is_current(message: Message, scope: Scope, wanted: Wanted) -> bool:
-    """Tell whether the newest message is the one to be answered: it was stored before, and stands there once."""
-    if wanted.answers is not None:
-        return message.seq == wanted.answers
-    return (message.role, message.text, message.user) == ("user", wanted.text, scope.user)
+def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:
+    """Tell whether the newest message is the one to be answered, which is shown once."""
+    if request.answers is not None:
+        return message.seq == request.answers
+    return (message.role, message.text, message.user) == ("user", request.text, scope.user)
 
 
 def _recent(
-    scope: Scope, wanted: Wanted, recipe: Recipe, summaries: Sequence[Summary], newest: list[Message]
+    scope: Scope, request: ContextRequest, recipe: Recipe, summaries: Sequence[Summary], newest: list[Message]
 ) -> tuple[list[Message], list[Message]]:
     """Return the newest messages, and the current one apart from them if it has been stored already."""
-    current = [newest.pop()] if newest and _is_current(newest[-1], scope, wanted) else []
+    current = [newest.pop()] if newest and _is_current(newest[-1], scope, request) else []
     covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
     # A summary of this kind covers the user's own messages, not what others said beside them.
     kept = [
         message
         for message in newest
-        if message.seq > wanted.after and (message.seq > covered or message.user != scope.user)
+        if message.seq > request.after and (message.seq > covered or message.user != scope.user)
     ]
     return kept[-recipe.recent :], current
 
 
 def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[int, frozenset[int]]:
-    """Return what each summary stands for, as far as it is among the recent messages; nothing where more lies below."""
+    """Return the messages of each summary whose messages are all among the recent ones."""
     covered = {}
     for summary in summaries:
         below = frozenset(message.seq for message in recent if message.chunk in summary.chunks)
@@ -255,13 +328,20 @@ def _covered(summaries: Sequence[Summary], recent: Sequence[Message]) -> dict[in
     return covered
 
 
-@lru_cache(_SECTIONS_KEPT)
-def _overhead(counter: TokenCounter, user: str, section: SectionName) -> int:
-    """Return what a section costs beside its items."""
+@lru_cache(_OVERHEADS)
+def _overhead(counter: TokenCounter, user: str, wording: Wording, section: SectionName) -> int:
+    """Return the tokens of a section without items."""
     if section in {"recent", "current"}:
         return 0
-    return counter.count(block(section, (), user)) + _PER_BLOCK
+    return counter.count(block(section, (), user, wording)) + _PER_BLOCK
 
 
-def _count(counter: TokenCounter, user: str, items: Sequence[Item]) -> int:
-    return counter.count_messages(as_messages(items, user))
+def _day_cost(counter: TokenCounter, item: Item) -> int:
+    """Return the tokens of the heading of an item's day: a message of its own among turns, otherwise a line."""
+    if item.section == "recent":
+        return counter.count_messages([{"role": "system", "content": f"[{item.day}]"}])
+    return counter.count(f"{item.day}\n")
+
+
+def _count(counter: TokenCounter, user: str, wording: Wording, items: Sequence[Item]) -> int:
+    return counter.count_messages(as_messages(items, user, wording))

@@ -1,4 +1,4 @@
-"""What sections offer, and what became of it."""
+"""Items: what may go into a context, and what became of each."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ class Item:
 
     section: SectionName
     key: str
-    """What it is, such as `message #12` or `summary 3`. Two items with one key are the same thing."""
+    """What it is, such as `message 12` or `summary 3`. Two items with one key are the same thing."""
     text: str
     """As it will be shown, escaped where people wrote it."""
     tokens: int
+    """The tokens of the item alone, without the heading of its section or of its day."""
     place: float = 0.0
-    """Where it stands among the items of its section."""
+    """Sort key among the items of its section."""
     relevance: float = 1.0
-    """How well it fits what is asked now, 0 to 1."""
+    """How well it fits the question, 0 to 1."""
     priority: int = USUAL_PRIORITY
-    """1 (first to go) to 5 (last to go)."""
+    """1 (trimmed first) to 5 (trimmed last)."""
     score: float | None = None
-    """What the search gave it."""
+    """The score of the search hit."""
     tags: tuple[str, ...] = ()
-    """What it is about."""
+    """Topics."""
     at: datetime | None = None
     expires: datetime | None = None
     role: Role = "user"
     name: str | None = None
     """The speaker, where several people talk."""
     shows: frozenset[int] = field(default=frozenset(), repr=False)
-    """The messages that it shows word for word, by sequence number."""
+    """Sequence numbers of the messages that it shows word for word."""
     covers: frozenset[int] = field(default=frozenset(), repr=False)
-    """The messages that it stands for."""
+    """Sequence numbers of the messages that it summarises or was learned from."""
     cut: bool = False
-    """Whether a part of it was left out to make it fit."""
+    """Whether its end was cut off to make it fit."""
+    day: str = ""
+    """Heading of the day it was said on. Shown once above consecutive items of the same day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """What a section was given, and what it used."""
+    """The share of a section in tokens, and what it used of it."""
 
     name: SectionName
     budget: int

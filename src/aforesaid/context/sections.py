@@ -1,15 +1,15 @@
-"""What each section has to offer, most wanted first."""
+"""What each section offers, most wanted first."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, tzinfo
 from typing import Any, Final
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
+from aforesaid.context.render import TODAY
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
@@ -25,9 +25,18 @@ _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
 _FURTHER_LINE: Final = "\n    "
+_DAY: Final = len("Sun 2026-03-01")
+_BEST: Final = 3
+"""This many hits come first whatever their length."""
+_RANK_OFFSET: Final = 5
+_TOKEN_OFFSET: Final = 20
+"""After the best hits, those with the highest value per token come first. The value of a hit falls with its rank."""
 _NOTHING: Final[frozenset[int]] = frozenset()
-_made: Final = fast_constructor(Item)
+_make_item: Final = fast_constructor(Item)
 _FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
+
+Written = TwoGenerationCache[bytes | str, tuple[str, int]]
+"""Rendered messages (by hash) and summaries (by text) with their tokens. They come back turn after turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +44,28 @@ class Offers:
     """Makes items of what was read."""
 
     counter: TokenCounter
-    written: TwoGenerationCache[bytes | str, tuple[str, int]]
-    """How messages (by their hashes) and summaries (by their texts) were written lately, and what that costs.
+    written: Written
+    now: datetime
+    """When the question is asked, in the person's time zone."""
+    days: dict[date, str] = field(default_factory=dict)
 
-    They come back turn after turn, and never change.
-    """
+    @property
+    def zone(self) -> tzinfo | None:
+        """The person's time zone."""
+        return self.now.tzinfo
 
     def system(self, text: str | None) -> list[Item]:
         """Offer the system prompt, as the operator wrote it."""
         return [] if not text else [self._item("system", "system prompt", text)]
 
-    def rules(self) -> list[Item]:
-        """Offer the rules against invention."""
-        return [self._item("rules", "rules", _rules())]
+    def rules(self, text: str) -> list[Item]:
+        """Offer the rules of the recipe."""
+        return [] if not text else [self._item("rules", "rules", text)]
+
+    def date(self) -> list[Item]:
+        """Offer the current date, weekday, time and time zone."""
+        zone = getattr(self.zone, "key", None) or str(self.zone)
+        return [self._item("date", "date", load_prompt("chat").section("date", now=moment(self.now), zone=zone))]
 
     def persona(self, persona: str | None) -> list[Item]:
         """Offer the bot's character."""
@@ -55,11 +73,33 @@ class Offers:
             return []
         return [self._item("persona", "persona", load_prompt("chat").section("persona", persona=Fenced(persona)))]
 
-    def portrait(self, text: str | None) -> list[Item]:
-        """Offer what is known about the person, line by line: where not all of it fits, the first lines do."""
+    def instructions(self, requests: Sequence[MemoryRecord]) -> list[Item]:
+        """Offer the person's standing requests: the newest first, shown in the order of time."""
+        return [
+            self._item(
+                "instructions",
+                f"memory {memory.id}",
+                quote(one_line(memory.text)),
+                place=memory.id,
+                at=memory.created_at,
+                expires=memory.expires_at,
+            )
+            for memory in sorted(requests, key=lambda memory: -memory.id)
+        ]
+
+    def portrait(self, text: str | None, memories: Mapping[str, int]) -> list[Item]:
+        """Offer the portrait line by line: where not all of it fits, the first lines do.
+
+        `memories` has the ids of memories by their texts. A line that repeats a memory is the same item.
+        """
         lines = [line for line in (text or "").splitlines() if line.strip()]
         return [
-            self._item("portrait", f"portrait, line {number}", quote(line), place=number)
+            self._item(
+                "portrait",
+                f"memory {memories[line]}" if line in memories else f"portrait, line {number}",
+                quote(line),
+                place=number,
+            )
             for number, line in enumerate(lines, 1)
         ]
 
@@ -67,25 +107,26 @@ class Offers:
         """Offer how the person likes to talk."""
         return [] if not text else [self._item("habits", "habits", quote(text))]
 
-    def memories(self, found: Iterable[MemoryRecord]) -> list[Item]:
-        """Offer remembered things: the most important first."""
+    def memories(self, found: Iterable[tuple[MemoryRecord, float | None]]) -> list[Item]:
+        """Offer memories, each with its relevance to the question; None: its importance counts."""
         return [
             self._item(
                 "memories",
                 f"memory {memory.id}",
                 f"[{memory.category.upper()}] {quote(one_line(memory.text))}",
                 place=number,
-                relevance=memory.importance / _IMPORTANT,
+                relevance=memory.importance / _IMPORTANT if relevance is None else relevance,
                 priority=memory.priority,
                 tags=memory.tags,
                 at=memory.created_at,
                 expires=memory.expires_at,
+                covers=frozenset(memory.sources),
             )
-            for number, memory in enumerate(found)
+            for number, (memory, relevance) in enumerate(found)
         ]
 
     def summaries(self, found: Sequence[Summary], covered: dict[int, frozenset[int]]) -> list[Item]:
-        """Offer summaries: newest first, for the oldest are trimmed first; the highest level stands first."""
+        """Offer summaries: newest first, since the oldest are trimmed first; shown with the highest level first."""
         ordered = sorted(found, key=lambda summary: (-summary.level, summary.id))
         places = {summary.id: float(place) for place, summary in enumerate(ordered)}
         return [
@@ -110,7 +151,7 @@ class Offers:
         return known
 
     def snippets(self, hits: Sequence[Hit]) -> list[Item]:
-        """Offer what the search found: best first; it will stand in the order of time."""
+        """Offer what the search found: the best hits, then the most valuable per token. Shown in the order of time."""
         best = max((hit.score for hit in hits), default=0.0)
         items: dict[int, Item] = {}
         names: dict[str, str] = {}
@@ -119,18 +160,22 @@ class Offers:
             for message in () if hit.message is None else (hit.message, *hit.around):
                 if message.seq not in items:
                     items[message.seq] = self._snippet(message, relevance, hit, names)
-        return list(items.values())
+        offered = list(items.values())
+        ranked = enumerate(offered[_BEST:], _BEST + _RANK_OFFSET)
+        by_value = sorted(ranked, key=lambda each: each[0] * (each[1].tokens + _TOKEN_OFFSET))
+        return [*offered[:_BEST], *(item for _, item in by_value)]
 
     def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
-        known = self.written.get(message.hash)
-        if known is None:
+        day = self._day(message.at)
+        row = self._row_of_today(message, names) if day == TODAY else self.written.get(message.hash)
+        if row is None:
             text = _row(message, names)
-            known = text, self.counter.count(f"{text}\n")
-            self.written.put(message.hash, known)
-        return _made(
+            row = text, self.counter.count(f"{text}\n")
+            self.written.put(message.hash, row)
+        return _make_item(
             "snippets",
             f"message {message.id}",
-            *known,
+            *row,
             message.at.timestamp(),
             relevance,
             USUAL_PRIORITY,
@@ -143,15 +188,20 @@ class Offers:
             frozenset((message.seq,)),
             _NOTHING,
             False,
+            day,
         )
 
+    def _row_of_today(self, message: Message, names: dict[str, str]) -> tuple[str, int]:
+        text = f"{message.at.astimezone(self.zone):%H:%M} {_row(message, names)}"
+        return text, self.counter.count(f"{text}\n")
+
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:
-        """Offer the newest messages: newest first; they will stand as they were said."""
+        """Offer the newest messages: newest first; they are shown as turns."""
         offered = []
         for message in reversed(messages):
             name = speaker(message.name or message.author) if several and message.role == "user" else None
             offered.append(
-                _made(
+                _make_item(
                     "recent",
                     f"message {message.id}",
                     message.text,
@@ -168,16 +218,25 @@ class Offers:
                     frozenset((message.seq,)),
                     _NOTHING,
                     False,
+                    self._day(message.at),
                 )
             )
         return offered
+
+    def _day(self, at: datetime) -> str:
+        """Return the heading of a day in the person's time zone."""
+        local = at.astimezone(self.zone)
+        day = local.date()
+        if day not in self.days:
+            self.days[day] = TODAY if day == self.now.date() else moment(local)[:_DAY]
+        return self.days[day]
 
     def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
         """Offer the message that is to be answered."""
         return [Item("current", "current message", text, self._turn(text, name), name=name, at=at)]
 
     def _turn(self, text: str, name: str | None) -> int:
-        """Return what a turn of the conversation costs: it is a message of its own, with what that adds."""
+        """Return the tokens of a turn: it is a message of its own, with what a chat API adds around each."""
         tokens = self.counter.count(text) + 1 + _PER_TURN
         return tokens + self.counter.count(name) + 1 if name else tokens
 
@@ -185,21 +244,16 @@ class Offers:
         return Item(section=section, key=key, text=text, tokens=self.counter.count(f"{text}\n"), **more)
 
 
-@cache
-def _rules() -> str:
-    return load_prompt("chat").section("rules")
-
-
 def _row(message: Message, names: dict[str, str]) -> str:
-    """Write a message in as few tokens as it takes: when, who, what. Further lines of it are indented.
+    """Render a message in few tokens: who and what. Its day stands above it. Further lines are indented.
 
-    So no text can pass for another message, whatever it says. `names` keeps how names are written.
+    So no text can pass for another message or for a day, whatever it says. `names` caches rendered names.
     """
     called = message.name or message.author
     if called not in names:
         names[called] = quote(one_line(called))
     said = quote(message.text).replace("\n", _FURTHER_LINE)
-    return f"{moment(message.at)} {names[called]}: {said}"
+    return f"{names[called]}: {said}"
 
 
 def speaker(name: str) -> str | None:

@@ -19,6 +19,8 @@ from aforesaid.domain.summary_change import Revise
 from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
 
+_PAGE: Final = 500
+"""Messages that are read at a time."""
 _log: Final = logging.getLogger("aforesaid.digest")
 
 _MOST_STEPS: Final = 10_000
@@ -134,14 +136,21 @@ async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, m
 
 
 async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dict[str, str]]:
-    """Return the rolling summary as a system message, and what it does not cover; without one, the newest messages."""
+    """Return the rolling summary as a system message and all messages that it does not cover.
+
+    Without a summary, the newest `limit` messages. With one, `limit` only bounds what other people said.
+    """
     store = digest.executor.store
     current = await RollingSteps(digest.executor).current(scope)
-    if current is None or not current.valid:
-        newest = await store.messages(scope, within="thread", limit=limit)
-        return [_said(message) for message in newest]
     newest = await store.messages(scope, within="thread", limit=limit)
-    rest = [message for message in newest if message.seq > current.last or message.user != scope.user]
+    if current is None or not current.valid:
+        return [_said(message) for message in newest]
+    rest = [message for message in newest if message.user != scope.user]
+    after = current.last
+    while page := await store.following(scope, after, _PAGE, here=True):
+        rest += page
+        after = page[-1].seq
+    rest.sort(key=lambda message: message.position)
     head = {"role": "system", "content": f"Summary of the conversation so far ({current.period}):\n{current.text}"}
     return [head, *(_said(message) for message in rest)]
 

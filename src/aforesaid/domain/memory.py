@@ -22,6 +22,8 @@ USUAL_PRIORITY: Final = 3
 MOST_PRIORITY: Final = 5
 BY_HAND: Final = "hand"
 """The extractor of what a person wrote down."""
+INSTRUCTION: Final = "instruction"
+"""The tag of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
 FORGOTTEN: Final = "forgotten"
 """The reason of what was put away because a person asked to forget it."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import tzinfo
 from difflib import get_close_matches
 from time import monotonic
 from typing import Any, Final
@@ -19,6 +21,8 @@ from aforesaid.errors import InvalidInput, TooLarge
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.store import Store
+
+_log: Final = logging.getLogger("aforesaid.profiles")
 
 STORAGE: Final = "storage_type"
 TIME_ZONE: Final = "time_zone"
@@ -175,6 +179,17 @@ def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:
         context=replace(recipe, **{name: value for name, value in values.items() if value is not None}),
         persona=other.persona if persona is None else str(persona),
     )
+
+
+def zone_from(settings: Mapping[str, SettingValue], profile: Profile, space: str) -> tzinfo:
+    """Return the time zone of a user with these settings, or else that of their space."""
+    name = settings.get(TIME_ZONE)
+    if isinstance(name, str):
+        try:
+            return ZoneInfo(name)
+        except (LookupError, ValueError, OSError):
+            _log.warning("the setting %s names no time zone: %r; the profile's is used", TIME_ZONE, name)
+    return profile.zone(space)
 
 
 def _checked(key: str, value: SettingValue) -> SettingValue:

@@ -1,9 +1,9 @@
-"""Recipes: which sections a context has, in what order, with how much, and what goes first when it is too much."""
+"""Recipes: which sections a context has, in what order, with what share, and what is trimmed first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -11,19 +11,37 @@ from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput
 
 SectionName: TypeAlias = Literal[
-    "system", "rules", "persona", "portrait", "habits", "memories", "summaries", "snippets", "recent", "current"
+    "system",
+    "rules",
+    "persona",
+    "instructions",
+    "portrait",
+    "habits",
+    "memories",
+    "summaries",
+    "snippets",
+    "recent",
+    "date",
+    "current",
 ]
 SECTIONS: Final[tuple[SectionName, ...]] = get_args(SectionName)
 
 Layout: TypeAlias = Literal["messages", "portrait"]
 """How `context.text` is laid out: plain, or as XML around the portrait."""
+Wording: TypeAlias = Literal["plain", "companion"]
+"""Headings of the sections `memories` and `snippets`: plain, or those of a companion."""
 
 LEAST_BUDGET: Final = 256
-"""A context of fewer tokens would be no context."""
+"""Smallest budget of a context, in tokens. Less would not hold a question and the last exchange."""
 MOST_TOKENS: Final = 10_000_000
 
 _ALWAYS: Final[tuple[SectionName, ...]] = ("current", "system")
-"""These come first when the budget is given out, and are cut before they are dropped."""
+"""Filled first, and cut rather than dropped."""
+_GENERAL: Final[frozenset[SectionName]] = frozenset({"portrait", "habits", "summaries", "recent"})
+"""Sections that are chosen without regard to the question. In small budgets they get less than their share."""
+_BEFORE_KNOWLEDGE: Final[frozenset[SectionName]] = frozenset({"system", "rules", "persona"})
+_LONGEST_RULES: Final = 4_000
+"""Characters of a recipe's rules."""
 _COUNTS: Final = {
     "budget": (LEAST_BUDGET, MOST_TOKENS),
     "recent": (1, 1_000),
@@ -34,45 +52,61 @@ _COUNTS: Final = {
 }
 
 
+_CHOICES: Final = {"layout": get_args(Layout), "wording": get_args(Wording)}
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How a context is made. The keys of the table `context` in a profile are the fields of this class."""
 
     budget: int
-    """So many tokens in all, where nobody asks for another number."""
+    """Default budget in tokens, where a caller names none."""
     order: tuple[SectionName, ...]
-    """Where the sections stand, first to last."""
+    """The sections, in the order in which they are sent."""
     tokens: Mapping[SectionName, int]
-    """What each section may use. What one does not need, others may have."""
+    """Share of each section of `budget`, in tokens; 0 switches it off. Other sections may use what is left of it."""
     trim: tuple[SectionName, ...]
-    """What is trimmed first when it is too much."""
+    """Sections in the order in which they are trimmed when the context is too long. The last is filled first."""
+    rules: str
+    """Text of the section `rules`; empty for none."""
     recent: int
-    """So many of the newest messages at most."""
+    """Maximum number of recent messages."""
     uncovered: bool
     """Whether the recent messages are those that no summary covers."""
     snippets: int
-    """So many hits of the search at most."""
+    """Maximum number of search hits."""
     similarity: float
-    """Only hits that are at least as near in meaning, up to 1; 0 for all of them."""
+    """Minimum similarity of hits to the question, 0 to 1; 0 for no minimum."""
     window: int
-    """Only hits among so many of the newest messages; 0 for all of them."""
+    """Only hits among this many of the newest messages; 0 for all messages."""
     whole_sessions: bool
     """Whether hits are past conversations instead of single messages."""
     around: int
-    """So many messages around each hit."""
+    """Number of messages shown around each hit."""
     memories: int
-    """So many memories at most, the most important ones first."""
+    """Maximum number of memories."""
     kinds: tuple[str, ...]
-    """The kinds of summaries that are shown; empty: those of any kind."""
+    """The kinds of summaries that are shown; empty for all kinds."""
     layout: Layout
     """How the text is laid out: messages or portrait."""
+    wording: Wording
+    """Headings of `memories` and `snippets`: plain or companion."""
 
     def share(self, name: SectionName, budget: int) -> int:
-        """Return what a section may use of a budget."""
+        """Return how many tokens of a budget a section may use.
+
+        Shares shrink with the budget. Those of sections that do not depend on the question shrink with its square:
+        where there is little room, what was found for the question comes first.
+        """
+        share = self.full_share(name, budget)
+        return share * budget // self.budget if name in _GENERAL and budget < self.budget else share
+
+    def full_share(self, name: SectionName, budget: int) -> int:
+        """Return the share of a section, in proportion to the budget."""
         return self.tokens.get(name, self.budget) * budget // self.budget
 
     def filling(self) -> tuple[SectionName, ...]:
-        """Return the order in which the budget is given out: first what must be there, last what is trimmed first."""
+        """Return the sections in the order in which they are filled: those that are trimmed first come last."""
         rest = [name for name in self.order if name not in _ALWAYS and name not in self.trim]
         last = [name for name in reversed(self.trim) if name in self.order and name not in _ALWAYS]
         return (*(name for name in _ALWAYS if name in self.order), *rest, *last)
@@ -97,31 +131,52 @@ def read_recipe(keys: object, start: Recipe | None, where: str) -> Recipe:
     recipe = Recipe(**values)
     if len(set(recipe.order)) != len(recipe.order) or "current" not in recipe.order:
         raise InvalidInput(f"{where}.order must name each section once, and 'current' among them")
-    return recipe
+    return replace(recipe, order=_with_required(recipe.order))
+
+
+def _with_required(order: tuple[SectionName, ...]) -> tuple[SectionName, ...]:
+    """Add the sections that every context has: the date before the question, requests before what is known."""
+    names = list(order)
+    if "date" not in names:
+        names.insert(names.index("current"), "date")
+    if "instructions" not in names:
+        names.insert(next(place for place, name in enumerate(names) if name not in _BEFORE_KNOWLEDGE), "instructions")
+    return tuple(names)
 
 
 def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  # noqa: ANN401 - as many types as keys
     if key in _COUNTS:
         least, most = _COUNTS[key]
         return checks.at_most(checks.at_least(value, least, what), most, what)
-    if key in {"order", "trim"}:
-        return _sections(value, what)
-    if key == "kinds":
-        return tuple(checks.identifier(kind, what) for kind in _list(value, what))
+    if key in _CHOICES:
+        if value not in _CHOICES[key]:
+            raise InvalidInput(f"{what} must be one of {', '.join(_CHOICES[key])}, not {value!r}")
+        return value
     if key == "tokens":
         return _tokens(value, what, start)
-    if key == "similarity":
-        number = checks.number(value, what)
-        if not 0 <= number <= 1:
-            raise InvalidInput(f"{what} must be between 0 and 1, not {value!r}")
-        return number
-    if key == "layout":
-        if value not in get_args(Layout):
-            raise InvalidInput(f"{what} must be one of {', '.join(get_args(Layout))}, not {value!r}")
-        return value
+    if key in _CHECKS:
+        return _CHECKS[key](value, what)
     if not isinstance(value, bool):
         raise InvalidInput(f"{what} must be true or false, not {value!r}")
     return value
+
+
+def _kinds(value: object, what: str) -> tuple[str, ...]:
+    return tuple(checks.identifier(kind, what) for kind in _list(value, what))
+
+
+def _similarity(value: object, what: str) -> float:
+    number = checks.number(value, what)
+    if not 0 <= number <= 1:
+        raise InvalidInput(f"{what} must be between 0 and 1, not {value!r}")
+    return number
+
+
+def _rules(value: object, what: str) -> str:
+    text = checks.storable(value, what).strip()
+    if len(text) > _LONGEST_RULES:
+        raise InvalidInput(f"{what} has {len(text):,} characters; at most {_LONGEST_RULES:,} are allowed")
+    return text
 
 
 def _sections(value: object, what: str) -> tuple[SectionName, ...]:
@@ -150,3 +205,12 @@ def _list(value: object, what: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"{what} must be a list, not {value!r}")
     return value
+
+
+_CHECKS: Final[Mapping[str, Callable[[object, str], object]]] = {
+    "order": _sections,
+    "trim": _sections,
+    "rules": _rules,
+    "kinds": _kinds,
+    "similarity": _similarity,
+}

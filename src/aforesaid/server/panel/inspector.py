@@ -17,14 +17,16 @@ router = APIRouter()
 
 WHY: Final[Mapping[SectionName, str]] = {
     "system": "the application's own instructions; always in, cut before anything is dropped",
-    "rules": "rules against inventing things",
+    "rules": "the profile's rules for using what is quoted",
     "persona": "the character of the bot",
+    "instructions": "standing requests of the person, which the model is told to follow",
     "portrait": "what should be known about the person",
     "habits": "what the person seems to like, counted in what they said",
-    "memories": "the most important memories that hold now",
+    "memories": "memories that this message is about; without a portrait also the most important ones",
     "summaries": "what stands for older talk, highest level first",
     "snippets": "what the search found for this message: best first here, sent in the order of time",
-    "recent": "the newest messages, word for word",
+    "recent": "the newest messages, word for word; the last exchange is always in",
+    "date": "date, weekday, time and time zone of the person",
     "current": "the message itself; always in",
 }
 

@@ -30,7 +30,7 @@ _PATIENCE_SECONDS: Final = 5.0
 _COMPARED: Final = 12
 _MOST_COMPARED: Final = 400
 """So many messages of the log are compared with what a client sends, beside twice as many as it sends; and at most."""
-_ADDED: Final[tuple[SectionName, ...]] = ("portrait", "memories", "summaries", "snippets")
+_ADDED: Final[tuple[SectionName, ...]] = ("instructions", "portrait", "memories", "summaries", "snippets", "date")
 _REPLY_TOKENS: Final = 1_024
 """What is kept free for the reply where the client does not say."""
 _EARLIER: Final = "What was said last, before the messages below:"

@@ -1,4 +1,4 @@
-"""Reads that one context is made of: each is made once, and begins as soon as it is known that it will be needed."""
+"""The store reads of one context. Each is made once, and starts as soon as it is known to be needed."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ T = TypeVar("T")
 
 
 class People(Protocol):
-    """What is known about people, without asking a model."""
+    """Knowledge about people that is available without a model."""
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
-        """Return all that should be known about a user, in lines, the most important first.
+        """Return the portrait of a user, in lines, the most important first.
 
-        Active memories and summaries are passed: others need them too.
+        Active memories and summaries are passed in, since the context reads them anyway.
         """
 
     async def habits(self, scope: Scope) -> str:
         """Return how a user likes to talk."""
 
 
-class Near(NamedTuple):
-    """What is at hand without a search."""
+class Conversation(NamedTuple):
+    """The conversation as far as it is known without a search."""
 
     summaries: list[Summary]
     recent: list[Message]
@@ -47,26 +47,18 @@ class Near(NamedTuple):
     last: Position
     """The place of the newest message when this was read. What comes after it is no part of the context."""
 
-    @property
-    def shown(self) -> frozenset[int]:
-        """The messages that need not be found, by sequence number."""
-        return frozenset(message.seq for message in (*self.recent, *self.current))
-
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where contexts come from."""
+    """What contexts are read from."""
 
     store: Store
     recall: Recall
     people: People
 
 
-class Reading:
-    """What several parts of a context need. Each is read when it is first asked for, or `begin` is called, and once.
-
-    Whoever awaits it waits for the same read.
-    """
+class ContextReads:
+    """The reads of one context. Each starts when it is first asked for, or with `start`, and is shared by all."""
 
     def __init__(self, sources: Sources, scope: Scope, recipe: Recipe, text: str, at: datetime | None) -> None:
         self.recipe = recipe
@@ -74,14 +66,14 @@ class Reading:
         self._scope = scope
         self._text = text
         self._at = at
-        self._begun: list[asyncio.Future[Any]] = []
+        self._started: list[asyncio.Future[Any]] = []
         self.search: Begun | None = None
-        """The search for snippets, where it has begun."""
+        """The search for snippets, where it has started."""
 
-    def begin(self) -> None:
-        """Begin to read all at once: what takes longest first, the search.
+    def start(self) -> None:
+        """Start all reads at once: the search first, since it takes longest.
 
-        A recipe with a window says in which order things are read: each only if what came before leaves something.
+        With a window, nothing starts here: history, recent messages and the search are read one after the other.
         """
         if self.recipe.window:
             return
@@ -104,39 +96,39 @@ class Reading:
     @cached_property
     def newest(self) -> asyncio.Future[list[Message]]:
         """The newest messages, as many as the recipe shows and one more, oldest first."""
-        return self._begin(self.messages(self.recipe.recent + 1))
+        return self._start(self.messages(self.recipe.recent + 1))
 
     @cached_property
     def portrait(self) -> asyncio.Future[str | None]:
         """What is known about the user."""
-        return self._begin(self._portrait())
+        return self._start(self._portrait())
 
     @cached_property
     def habits(self) -> asyncio.Future[str]:
         """How the user likes to talk."""
-        return self._begin(self._habits())
+        return self._start(self._habits())
 
     @cached_property
     def memories(self) -> asyncio.Future[list[MemoryRecord]]:
-        """All that the user has active."""
-        return self._begin(self._sources.store.memories(self._scope))
+        """All active memories of the user, the most important first."""
+        return self._start(self._sources.store.memories(self._scope))
 
     @cached_property
     def summaries(self) -> asyncio.Future[list[Summary]]:
-        """The same of the summaries."""
-        return self._begin(self._sources.store.summaries(self._scope))
+        """All active summaries of the user."""
+        return self._start(self._sources.store.summaries(self._scope))
 
     def close(self) -> None:
-        """Give up what nobody waits for any more."""
-        for each in self._begun:
+        """Cancel reads that nobody waits for."""
+        for each in self._started:
             each.cancel()
         if self.search is not None:
             self.search.cancel()
 
-    def _begin(self, read: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
-        begun = begin(read)
-        self._begun.append(begun)
-        return begun
+    def _start(self, read: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        started = begin(read)
+        self._started.append(started)
+        return started
 
     async def _portrait(self) -> str | None:
         if "portrait" not in self.recipe.order:
@@ -148,5 +140,5 @@ class Reading:
 
 
 def within(scope: Scope) -> Within:
-    """Return whose messages belong to a conversation: all of a person's, or all that was said in a shared thread."""
+    """Return which messages belong to a conversation: all of a person's, or all that was said in a shared thread."""
     return "user" if is_direct(scope.thread) else "thread"

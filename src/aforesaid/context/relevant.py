@@ -1,0 +1,68 @@
+"""Which memories a question is about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryRecord
+from aforesaid.domain.two_generation_cache import TwoGenerationCache
+from aforesaid.store.languages import language_of, stop_words
+from aforesaid.store.terms import query_words, terms
+
+_LEAST: Final = 0.2
+"""Relevance from which a memory counts as found. A person's own name, which is in most of them, stays below."""
+_HITS: Final = 20
+"""Memories that were learned from one of this many best hits count as found."""
+
+TermCache = TwoGenerationCache[str, frozenset[str]]
+"""The index terms of memories' texts, by text."""
+
+
+def found_memories(
+    memories: Sequence[MemoryRecord], question: str, hits: Sequence[Hit], cache: TermCache
+) -> list[tuple[MemoryRecord, float]]:
+    """Return the memories that a question is about, each with its relevance from 0 to 1, best first.
+
+    A memory is found by the question's words, the rarer the better, or by a search hit that it was learned from.
+    Among those that fit alike, the more important ones come first.
+    """
+    if not memories:
+        return []
+    of_hits = {hit.message.seq: 1 - place / _HITS for place, hit in enumerate(hits[:_HITS]) if hit.message is not None}
+    by_words = _coverage(memories, question, cache)
+    found = []
+    for memory, coverage in zip(memories, by_words, strict=True):
+        relevance = max([coverage, *(of_hits.get(seq, 0.0) for seq in memory.sources)])
+        if relevance >= _LEAST:
+            found.append((memory, relevance))
+    # Stable: memories come with the most important first.
+    found.sort(key=lambda each: -each[1] * (1 + each[0].importance / MOST_IMPORTANCE))
+    return found
+
+
+def _coverage(memories: Sequence[MemoryRecord], question: str, cache: TermCache) -> list[float]:
+    """Return the weighted share of the question's words that each memory contains."""
+    asked = query_words(question)
+    # A question of stop words alone is about nothing in particular.
+    dull = stop_words(language_of([each.word for each in asked]))
+    words = [frozenset(each.terms) for each in asked if each.word not in dull]
+    said = [_terms(memory.text, cache) for memory in memories]
+    covered, worth = [0.0] * len(memories), 0.0
+    for word in words:
+        having = [place for place, each in enumerate(said) if not word.isdisjoint(each)]
+        weight = math.log1p(len(memories) / (len(having) + 1))
+        worth += weight
+        for place in having:
+            covered[place] += weight
+    return [each / worth for each in covered] if worth else covered
+
+
+def _terms(text: str, cache: TermCache) -> frozenset[str]:
+    known = cache.get(text)
+    if known is None:
+        known = frozenset(terms(text))
+        cache.put(text, known)
+    return known
