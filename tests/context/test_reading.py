@@ -77,7 +77,8 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(
 async def test_settings_that_change_what_is_read_are_expected_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with connect(tmp_path / "memory.db", embedder="none") as memory:
+    profile = {"summaries": "none", "extract": False}  # no other work reads messages
+    async with connect(tmp_path / "memory.db", profile=profile, embedder="none") as memory:
         ann = memory.user("ann")
         await talk(memory, *(f"Message {number} about tea." for number in range(30)))
         await ann.set("short_term_memory_limit", 2)

@@ -325,10 +325,14 @@ def test_the_documented_wording_is_there() -> None:
     ):
         assert f" {rule}: " in rules
     assert rules.startswith("CRITICAL RULES:")
-    saved = load_prompt("chat").section("companionsaved", saved=listed([("schedule", "Funeral at church on Monday at 9am")]))
+    saved = load_prompt("chat").section(
+        "companionsaved", saved=listed([("schedule", "Funeral at church on Monday at 9am")])
+    )
     assert saved.startswith("IMPORTANT SAVED INFORMATION:\n")
     assert "\n[SCHEDULE] Funeral at church on Monday at 9am\n" in saved
-    assert "BACKGROUND CONTEXT (understanding only):" in load_prompt("chat").section("companionbackground", background="x")
+    assert "BACKGROUND CONTEXT (understanding only):" in load_prompt("chat").section(
+        "companionbackground", background="x"
+    )
     assert "prioritize truthfulness over role-playing" in load_prompt("chat").section("persona", persona="A pirate")
     for name in ("summarize", "fold", "roll", "day", "week", "remember", "forget", "portrait", "extract"):
         assert "hird person" in load_prompt(name).sections["system"], name

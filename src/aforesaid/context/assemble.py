@@ -35,6 +35,8 @@ _LEAST_EXCHANGE: Final = 2
 _MOST_EXCHANGE: Final = 4
 """The last exchange: messages back to the person's last one, at least two and at most four."""
 _NAMES: Final[Mapping[SectionName, str]] = {"system": "a system prompt", "recent": "the last exchange"}
+_MUCH_ROOM: Final = 100
+"""Tokens. Less is left unused rather than filled with a part of a message."""
 _LEAST_CUT: Final = 12
 """Tokens. A shorter beginning of a text says nothing."""
 
@@ -180,7 +182,20 @@ class Assembler:
                 if self._recipe.tokens.get(name, 1) and section.waiting:
                     again |= self._lend_to(name, section)
             added |= again
-        return added
+        return self._fill_up() or added
+
+    def _fill_up(self) -> bool:
+        """Show the beginning of the next older message, where much room is left and only longer ones wait."""
+        section = self._sections.get("recent")
+        if section is None or not section.waiting or self._room() < _MUCH_ROOM:
+            return False
+        item = section.waiting[0]
+        shorter = self._cut_to(item, self._room() - section.headings(item))
+        if section.cost(shorter) > self._room():
+            return False
+        section.waiting.pop(0)
+        self._take("recent", shorter)
+        return True
 
     def _lend_to(self, name: SectionName, section: _Section) -> bool:
         waiting, section.waiting = section.waiting, []

@@ -41,6 +41,8 @@ class Candidate(NamedTuple):
     extractor: str
     quote: str
     """The words themselves, as far as they are known."""
+    request: bool = False
+    """Whether it is a standing request of the owner to the assistant."""
 
     @property
     def last(self) -> int:
@@ -59,12 +61,29 @@ def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: P
         Spoken(by_id(people, message.author).name, message.text, message.at.astimezone(zone), message.role)
         for message in messages
     ]
+    among_people = _among_people(messages, owner)
     # One turn at a time: the same thing said in two messages is found twice, and counted.
     return [
         _from_rules(each, messages[number], people, owner)
         for number, turn in enumerate(turns)
         for each in extract([turn])
+        # What somebody else asks for, or the owner asks of other people, is no request to the assistant.
+        if not each.request or (messages[number].author == owner.id and not among_people)
     ]
+
+
+def requests_in(
+    messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo
+) -> list[Candidate]:
+    """Return the owner's standing requests to the assistant, which rules find beside a model."""
+    return [candidate for candidate in by_rules(messages, people, owner, zone) if candidate.request]
+
+
+def _among_people(messages: Sequence[Message], owner: Person) -> bool:
+    """Tell whether these messages are people talking with one another, without an assistant."""
+    roles = {message.role for message in messages}
+    others = any(message.role == "user" and message.author != owner.id for message in messages)
+    return others and "assistant" not in roles
 
 
 def _from_rules(found: Found, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:
@@ -75,12 +94,19 @@ def _from_rules(found: Found, message: Message, people: Mapping[str, Person], ow
         importance=found.importance,
         sources=(message,),
         speaker=speaker,
-        subject=subject_of(found.quote, speaker, owner) if found.key is not None else None,
+        subject=_subject(found, speaker, owner),
         event=None if found.when is None else _event(found.when),
         replaces=None,
         extractor=RULES,
         quote=found.quote,
+        request=found.request,
     )
+
+
+def _subject(found: Found, speaker: Person, owner: Person) -> str | None:
+    if found.key is None or found.request:
+        return found.key
+    return subject_of(found.quote, speaker, owner)
 
 
 def from_model(

@@ -15,7 +15,7 @@ from aforesaid.domain.memory_change import MarkExtracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
-from aforesaid.facts.candidate import Candidate, by_rules, from_model
+from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.settle import Situation, settle
 from aforesaid.facts.statement import statement
@@ -188,7 +188,9 @@ class Extractor:
         extractor = f"{prompt.version} {answer.model}"
         made = [from_model(each, batch, shown, people, owner, zone, extractor) for each in answer.value.memories]
         candidates = [candidate for candidate in made if candidate is not None]
-        return _Found(candidates, len(made) - len(candidates))
+        # Standing requests are found by rules, with a model too: none may be missed or made up.
+        requests = await asyncio.to_thread(requests_in, batch, people, owner, zone)
+        return _Found([*candidates, *requests], len(made) - len(candidates))
 
     async def _near(self, scope: Scope, candidates: Sequence[Candidate]) -> dict[str, frozenset[int]]:
         """Return which memories mean nearly the same as each candidate, where an embedder can tell."""

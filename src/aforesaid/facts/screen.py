@@ -11,8 +11,8 @@ from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import RULES, Candidate
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
-from aforesaid.facts.suspicion import sensitive, suspicion
-from aforesaid.models.offline import forget_fact
+from aforesaid.facts.suspicion import sensitive, suspicion, tampered
+from aforesaid.models.offline import forget_fact, without_requests
 from aforesaid.models.offline.text.sentences import is_question
 from aforesaid.store.terms import fold, words_of
 
@@ -95,12 +95,16 @@ def _unfounded(candidate: Candidate, batch: Sequence[Message], names: Collection
 
 
 def _doubt(candidate: Candidate, owner: Person) -> str | None:
-    """Return why a candidate should be looked at by a person."""
-    own = suspicion(candidate.text)
+    """Return why a candidate should be looked at by a person.
+
+    A standing request of the person is an instruction, and is meant to be one. Whatever else its message says is not.
+    """
+    own = tampered(candidate.text) if candidate.request else suspicion(candidate.text)
     if own is not None:
         return own
     for message in candidate.sources:
-        if message.role == "user" and (reason := suspicion(message.text)) is not None:
+        said = without_requests(message.text) if candidate.request else message.text
+        if message.role == "user" and (reason := tampered(message.text) or suspicion(said)) is not None:
             return f"the message that it comes from is suspicious: {reason}"
     if candidate.speaker.id != owner.id and _about(owner, candidate) and sensitive(candidate.text):
         return "somebody else said something sensitive"

@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Final
 
-from aforesaid.domain.memory import BY_HAND, FORGOTTEN, MemoryDraft, MemoryRecord, Tombstone
+from aforesaid.domain.memory import BY_HAND, FORGOTTEN, INSTRUCTION, MemoryDraft, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -113,6 +113,7 @@ def _draft(candidate: Candidate, now: Situation, quarantine: str | None) -> Memo
         category=candidate.category,
         text=candidate.text,
         importance=candidate.importance,
+        tags=(INSTRUCTION,) if candidate.request else (),
         sources=tuple(message.seq for message in candidate.sources),
         state="active" if quarantine is None else "quarantined",
         speaker=candidate.speaker.id,

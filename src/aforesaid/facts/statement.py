@@ -23,6 +23,7 @@ _DENIAL: Final = re.compile(
 )
 _SINGLE: Final = frozenset({
     "name", "birthday", "age", "home", "work", "study", "marital", "diet", "favourite", "contact", "taste", "choice",
+    "request",
 })  # fmt: skip
 """What somebody has one of at a time. Of a pet, an allergy or an origin there may be several."""
 

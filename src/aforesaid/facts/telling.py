@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import FORGOTTEN, Facts, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
@@ -23,10 +23,18 @@ from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, people_in, person_called, subject_of
 from aforesaid.facts.screen import matches
 from aforesaid.facts.statement import contradicts, says_the_same
-from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion
+from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline import Spoken, extract, forget_fact, merge_fact, split_sentences
+from aforesaid.models.offline import (
+    Spoken,
+    extract,
+    forget_fact,
+    merge_fact,
+    split_sentences,
+    standing_request,
+    topic_of,
+)
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store
@@ -121,6 +129,8 @@ class Teller:
 
     async def _remember(self, scope: Scope, words: str, by: str | None, name: str | None, actor: str) -> Remembered:
         person = await self.person(scope, name)
+        if by in (None, scope.user) and standing_request(words) and tampered(words) is None:
+            return await self._remember_request(scope, words, person, actor)
         reason = suspicion(words)
         words = complete(words, person)
         facts = await self._store.facts(scope)
@@ -146,6 +156,30 @@ class Teller:
             receipt = await self._store.apply(changes)
             same = same or receipt.memory
         return Remembered("stored" if changes else "known", text, same)
+
+    async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> Remembered:
+        """Store a standing request to the assistant. It is no fact, and leaves the text of facts as it is."""
+        facts = await self._store.facts(scope)
+        known = [memory for memory in await self._store.memories(scope) if INSTRUCTION in memory.tags]
+        topic = topic_of(words)
+        draft = MemoryDraft(
+            scope,
+            "preference",
+            f'{person.name} asks: "{words}"',
+            importance=_TOLD + 1,
+            tags=(INSTRUCTION,),
+            speaker=scope.user,
+            subject=f"request {topic}" if topic else None,
+            valid_from=moment(now()),
+            trust="stated",
+        )
+        same = next((memory for memory in known if memory.text == draft.text), None)
+        if same is None:
+            old = [memory for memory in known if topic is not None and memory.subject == draft.subject]
+            replaced = tuple(Superseded(memory.id, memory.revision) for memory in old)
+            stored = (await self._store.apply([AddMemory(draft, actor, replaced)])).memory
+            return Remembered("stored", "" if facts is None else facts.text, stored)
+        return Remembered("known", "" if facts is None else facts.text, same)
 
     async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> Forgotten:
         person = await self.person(scope, name)

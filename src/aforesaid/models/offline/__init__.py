@@ -2,6 +2,7 @@
 
 from aforesaid.models.offline.facts import Forgotten, forget_fact, merge_fact
 from aforesaid.models.offline.memories.extract import Found, extract
+from aforesaid.models.offline.memories.requests import standing_request, topic_of, without_requests
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.route import ME, Routed, route
 from aforesaid.models.offline.spoken import Spoken, Summarised
@@ -31,7 +32,10 @@ __all__ = [
     "roll",
     "route",
     "split_sentences",
+    "standing_request",
     "summarise",
     "summarise_summaries",
     "third_person",
+    "topic_of",
+    "without_requests",
 ]

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import MOST_IMPORTANCE
 from aforesaid.domain.words import Category
 from aforesaid.models.offline.memories.keys import claim_of
+from aforesaid.models.offline.memories.requests import may_hold_requests, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.spoken import Spoken
@@ -25,6 +26,8 @@ _LONGEST: Final = 400
 _LONGER: Final = frozenset({"task", "other"})
 _LEAST_WORDS: Final = 4
 """Of a task or an event, in fewer words there is nothing to remember."""
+_REQUESTED: Final = 9
+"""Importance of a standing request."""
 _DAY: Final = timedelta(days=1)
 _MONTH: Final = timedelta(days=28)
 _YEAR: Final = timedelta(days=365)
@@ -86,13 +89,16 @@ class Found(NamedTuple):
     """When it happens or happened, as far as it was said."""
     quote: str
     """The words themselves."""
+    request: bool = False
+    """Whether it is a standing request to the assistant."""
 
 
 def extract(turns: Sequence[Spoken]) -> list[Found]:
     """Return what is worth remembering of what people said, in order.
 
     Looked at are statements of the first person, appointments, tasks, and what is said about relatives and named
-    people. Left out are questions, conditions, wishes, denials, quotations, jokes, and all that the assistant said.
+    people. Standing requests to the assistant are found too. Left out are questions, conditions, wishes, denials,
+    quotations, jokes, and all that the assistant said.
     """
     found: dict[tuple[str, str], Found] = {}
     for number, turn in enumerate(turns):
@@ -107,6 +113,9 @@ def extract(turns: Sequence[Spoken]) -> list[Found]:
 def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[Found]:
     if len(sentence) >= _LONGEST:
         return
+    if _requests(sentence, turn):
+        yield _request(sentence, turn, number)
+        return
     language = guess_language(sentence)
     core = without_opener(sentence, vocabulary(language), words_of(turn.speaker))
     rules = RULES.get(language, ())
@@ -115,6 +124,22 @@ def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[Found]:
         memory = _of_clause(clause, language, rules, turn, number)
         if memory is not None:
             yield memory
+
+
+def _requests(sentence: str, turn: Spoken) -> bool:
+    """Tell whether a sentence is a standing request in the speaker's own words."""
+    if _QUOTED.search(sentence) or _REPORTED.search(fold(sentence)):
+        return False
+    return standing_request(sentence) and may_hold_requests(turn.text)
+
+
+def _request(sentence: str, turn: Spoken, number: int) -> Found:
+    claim, topic = claim_of(sentence), topic_of(sentence)
+    named = claim is not None and claim.key == "name"
+    key = "name" if named else f"request {topic}" if topic else None
+    text = f'{turn.speaker} asks: "{sentence}"' if turn.speaker else f'"{sentence}"'
+    category: Category = "fact" if named else "preference"
+    return Found(number, turn.speaker, category, text, _REQUESTED, key, None, sentence, request=True)
 
 
 def _clauses(sentence: str) -> list[str]:

@@ -1,0 +1,80 @@
+"""Recognising standing requests to the assistant: "always answer in metric units", "call me Max".
+
+A request must say that it holds for good ("always", "never", "from now on"), or how to address the person. What could
+be an attack (ignoring rules, recommending or revealing something, links) is not a request.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from aforesaid.models.offline.text.language import as_matched, guess_language
+from aforesaid.models.offline.text.sentences import is_question, sentences
+from aforesaid.store.terms import fold
+
+_LONGEST: Final = 240
+"""Characters of a request. Longer sentences are stories or pasted texts."""
+_LONGEST_MESSAGE: Final = 1_000
+"""Characters of a message that may hold a request. Longer ones are mostly pasted."""
+_PASTED: Final = re.compile(r"```|^\s*>|^(?:from|subject|to|von|betreff):", re.IGNORECASE | re.MULTILINE)
+_LATIN: Final = ("english", "german", "spanish", "french", "italian", "portuguese", "dutch")
+_NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
+
+
+def standing_request(sentence: str) -> bool:
+    """Tell whether a sentence asks the assistant for something for good, and is not an attack."""
+    if len(sentence) > _LONGEST or is_question(sentence):
+        return False
+    guessed = guess_language(sentence)
+    # The language of a few words is often guessed wrong; these patterns have little in common.
+    languages = _LATIN if guessed in _LATIN else (guessed,)
+    if not any(_asks(sentence, language) for language in languages):
+        return False
+    attack = _patterns()["attack"]
+    return attack.search(fold(sentence)) is None and attack.search(sentence) is None
+
+
+def may_hold_requests(message: str) -> bool:
+    """Tell whether a message reads like somebody's own words, not like something that they pasted."""
+    return len(message) <= _LONGEST_MESSAGE and _PASTED.search(message) is None
+
+
+def without_requests(message: str) -> str:
+    """Return the sentences of a message that are no standing requests."""
+    return "\n".join(sentence for sentence in sentences(message) if not standing_request(sentence))
+
+
+def topic_of(request: str) -> str | None:
+    """Return what a standing request is about, where it is one of a few topics."""
+    folded = fold(request)
+    topics = ((name[6:], each) for name, each in _patterns().items() if name.startswith("topic "))
+    return next((topic for topic, each in topics if each.search(folded) or each.search(request)), None)
+
+
+def _asks(sentence: str, language: str) -> bool:
+    pattern = _patterns().get(language)
+    matched = as_matched(sentence, language)
+    return pattern is not None and pattern.search(matched.lower() if language == "english" else matched) is not None
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return the patterns of the file: of each language, each topic (`topic units`), and of attacks."""
+    text = (files("aforesaid.models.offline.memories") / "requests.toml").read_text(encoding="utf-8")
+    table: dict[str, Any] = tomllib.loads(text)
+    parts = {name: table[name].replace("\n", "") for name in _NAMES}
+    languages = {name: _compiled(patterns, parts) for name, patterns in table["languages"].items()}
+    topics = {f"topic {name}": _compiled([pattern], {}) for name, pattern in table["topics"].items()}
+    return {**languages, **topics, "attack": _compiled(table["attack"]["any"], {})}
+
+
+def _compiled(patterns: Iterable[str], parts: dict[str, str]) -> re.Pattern[str]:
+    whole = "|".join(f"(?:{pattern})" for pattern in patterns).replace("\n", "")
+    for name in reversed(_NAMES):
+        whole = whole.replace(name, parts.get(name, name))
+    return re.compile(whole)
