@@ -84,7 +84,7 @@ async def test_the_funeral_is_on_monday_at_nine(location: str) -> None:
         assert funeral.importance >= 9
         assert funeral.band.colour == "red"
         (source,) = funeral.sources
-        said = (await user.history())[source - 1]
+        (said,) = [message for message in await user.history() if message.seq == source]
         assert (said.text, said.session, funeral.user) == (
             "I have a funeral at church on Monday at 9am.",
             said.session,

@@ -13,12 +13,20 @@ import pytest
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreTooNew, StoreUnavailable
 from aforesaid.store import default_location, locate, open_store, sqlite_path
-from aforesaid.store.sqlite import Options, SqliteStore, connection, migrate, sharing
+from aforesaid.store.sqlite import Options, SqliteStore, append, connection, migrate, sharing, writer
 from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
 from making import add
 
 ANN = Scope.of("ann")
+
+
+_VERSIONS = 11
+"""The schema from which on the log says which message a message replaces."""
+_INSERT_BEFORE_VERSIONS = """
+INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL
+"""
 
 
 @pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])
@@ -27,6 +35,9 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
 ) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
+        if schema < _VERSIONS:
+            earlier.setattr(append, "_NEW_MESSAGE", _INSERT_BEFORE_VERSIONS)
+            earlier.setattr(writer, "wipe_is_due", lambda _: False)
         store = await open_store(path)
         await add(store, ANN, "written long ago")
         await store.close()

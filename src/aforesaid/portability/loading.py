@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -77,6 +78,8 @@ class Loader:
         self._taking = taking
         self._intake = Intake(store, self._refused)
         self._found: Counter[str] = Counter()
+        self._last_at: dict[str, datetime] = {}
+        """The time of the last message of each thread that has one."""
         self._new: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._problems = 0
@@ -124,7 +127,7 @@ class Loader:
 
     async def _take(self, page: Sequence[Item]) -> None:
         changes: list[AddMessage] = []
-        for item in page:
+        for item in self._timed(page):
             match item:
                 case Incoming():
                     change = self._prepared(item)
@@ -141,6 +144,26 @@ class Loader:
         if changes and not self._taking.dry_run:
             receipt = await self._store.apply(changes)
             self._new["message"] += sum(isinstance(result, Stored) for result in receipt.results)
+
+    def _timed(self, page: Sequence[Item]) -> list[Item]:
+        """Give messages without a time the time of the next one in their thread, or of the one before.
+
+        Otherwise they would come last, as if they were said now.
+        """
+        following: dict[str, datetime] = {}
+        items = list(page)
+        for place in range(len(items) - 1, -1, -1):
+            item = items[place]
+            if isinstance(item, Incoming) and item.at is not None:
+                following[item.thread] = item.at
+            elif isinstance(item, Incoming):
+                items[place] = item._replace(at=following.get(item.thread))
+        for place, item in enumerate(items):
+            if isinstance(item, Incoming) and item.at is not None:
+                self._last_at[item.thread] = item.at
+            elif isinstance(item, Incoming):
+                items[place] = item._replace(at=self._last_at.get(item.thread))
+        return items
 
     def _prepared(self, item: Incoming) -> AddMessage | None:
         taking = self._taking
