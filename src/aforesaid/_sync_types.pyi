@@ -31,7 +31,7 @@ from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
 
 class SyncMemory:
-    """All that is remembered, of all users."""
+    """The memory of all users."""
 
     def user(
         self,
@@ -44,9 +44,9 @@ class SyncMemory:
     ) -> SyncUserMemory:
         """Return the memory of one user.
 
-        Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
-        others said there. A session, if named, holds the messages that are added through this handle. With an `actor`,
-        the audit log names who changed what is known about the user, and who looked at it.
+        Without a thread, messages go to the user's direct chat. With one, `within="thread"` also includes other users'
+        messages in it. `session` is the session of messages added through this handle. With an `actor`, the audit log
+        records who changed and who viewed the user's memory.
         """
 
     def ingest_message(
@@ -61,41 +61,41 @@ class SyncMemory:
         id: str | int | None = None,
         name: str | None = None,
     ) -> Receipt:
-        """Store a message of a space, such as one of a community's channels. The same as `user(…).add(…)`."""
+        """Store a message. The same as `user(…).add(…)`."""
 
     def get_memories(self, space: str | int, user: str | int) -> str | None:
         """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
 
     @property
     def store(self) -> Store:
-        """The store below, for whoever builds on it. What is changed there passes by all rules but its own."""
+        """The underlying store. Changes made there bypass all checks but its own."""
 
     @property
     def models(self) -> Chat | None:
-        """The models that are configured; None where there are none."""
+        """The configured models, or None."""
 
     def settings(self, space: str | int = ...) -> dict[str, SettingValue]:
-        """Return what was set for everybody in a space."""
+        """Return the settings of a space."""
 
     def set(self, key: str, value: SettingValue, *, space: str | int = ..., actor: str | None = None) -> None:
-        """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
+        """Change a setting of a space; None removes it. It takes effect immediately, in other processes in a second.
 
-        What is set for a single user (`user(…).set`) goes before it. The audit log names the `actor`.
+        A user's own setting (`user(…).set`) overrides it. The audit log records the `actor`.
         """
 
     def close(self) -> None:
-        """Finish what was handed in and let go of the file. Closing twice is fine."""
+        """Finish pending writes and close the store. A second call does nothing."""
 
     def __enter__(self) -> Self:
-        """Return itself."""
+        """Return the memory."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the memory."""
 
     def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
+        """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
 
     def memories(
         self,
@@ -117,38 +117,38 @@ class SyncMemory:
         """
 
     def memory(self, memory: int, *, space: str | int = ...) -> MemoryRecord:
-        """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
+        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space."""
 
     def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts and the display name that they used last."""
+        """Return all users, with counts and their last display name."""
 
     def names(self, space: str | int = ..., *, users: Iterable[str | int] | None = None) -> dict[str, str]:
-        """Return the display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+        """Return the display names of a space by user id: of all authors who have one, or only of `users`.
 
-        The name that somebody used last counts. Authors who own no memory are included, the assistant too.
+        It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
 
     def stats(self) -> Stats:
-        """Return totals."""
+        """Return the totals of the store."""
 
     def activity(self, days: int = 30, *, space: str | int = ..., user: str | int | None = None) -> list[Activity]:
-        """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
+        """Return the number of messages in a space on each of the last days (UTC), oldest first, of all users or one.
 
-        A message counts for whom it belongs to.
+        A message counts for its owner.
         """
 
     def audit(self, limit: int = 100, *, space: str | int = ...) -> list[AuditEntry]:
-        """Return the newest changes that were made to the settings of a space, oldest first.
+        """Return the newest changes of a space's settings, oldest first.
 
-        What was done with a user's memory is in `memory.user(…).audit()`.
+        A user's audit log is in `memory.user(…).audit()`.
         """
 
     def health(self) -> Health:
-        """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
+        """Return the status of each component, alerts, storage growth, and recent latencies."""
 
     @property
     def profile(self) -> Profile:
-        """The profile that it was opened with. Settings that were stored stand above it."""
+        """The profile that the memory was opened with. Stored settings override it."""
 
     @property
     def loops(self) -> BackgroundLoops:
@@ -156,30 +156,30 @@ class SyncMemory:
 
     @property
     def metrics(self) -> Metrics:
-        """What every operation took in this process: calls, failures, cache hits, latencies."""
+        """Metrics of this process by operation: calls, failures, cache hits, latencies."""
 
     def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+        """Do all pending background work now: embed, extract memories, summarise. Return a report."""
 
     def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
-        """Archive and remove what is old enough by the rules in `retention`, now; otherwise it happens once a day.
+        """Apply the retention rules now, instead of once a day.
 
-        With `dry_run`, nothing is changed: the report says what would be.
+        With `dry_run`, nothing is changed: the report says what would be archived or deleted.
         """
 
     def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+        """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
 
     def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Copy the memory as it is now to a new file, while it is in use."""
+        """Back up the store to a new file and verify the copy. The store can be in use."""
 
     def export(
         self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
     ) -> Exported:
-        """Write everything to a new file of JSON lines, as it is now, while the memory is in use.
+        """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
-        A name that ends in `.gz` makes a compressed file, `-` means standard output. With `vectors`, what an embedder
-        made of the messages is written too; without, it is made again where the file is loaded.
+        A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
+        otherwise they are computed again after an import.
         """
 
     def load(
@@ -193,25 +193,24 @@ class SyncMemory:
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Loaded:
-        """Take in a file: an export of Aforesaid, or what another application wrote.
+        """Import a file: an Aforesaid export, or another application's.
 
-        What is here already is recognised, so a file can be loaded again, also after it was interrupted. Entries that
-        are damaged are told in the result (`problems`, `examples`) and the rest is stored. `user` makes all of it the
-        memory of one user; without it, in a chat among people everybody's words become their own, and talks with an
-        assistant become those of the user `me`. `space` is where it goes (an export knows that by itself). `zone` is
-        where the clocks were that wrote times without a time zone, such as `Europe/Berlin` (default: this machine's).
-        With `dry_run`, it is only read.
+        Entries that are stored already are skipped, so an interrupted import can be repeated. Damaged entries are
+        listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
+        memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
+        the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored.
         """
 
     def purge(self, user: str | int, *, space: str | int = ..., actor: str = "aforesaid") -> Purged:
-        """Erase a user for good: messages, summaries, memories, facts, settings, index, vectors, caches, every byte.
+        """Delete a user permanently from every byte of the store: messages, summaries, memories, facts, settings.
 
-        Summaries and memories of others that were made with the user's words go too, and are made again without them.
-        An audit row stays that says how much was erased, and nothing of it. There is no way back.
+        Other users' summaries and memories made from the user's messages are deleted too, and made again without them.
+        One audit row stays, with counts only. This cannot be undone.
         """
 
 class SyncUserMemory:
-    """What is remembered of one user."""
+    """The memory of one user."""
 
     scope: Scope
 
@@ -226,11 +225,11 @@ class SyncUserMemory:
         name: str | None = None,
         replaces: Message | str | int | None = None,
     ) -> Receipt:
-        """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
+        """Store a message. When this returns, it is on disk (`receipt.durable`).
 
-        `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
-        with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
-        `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+        `at` is when it was written (default: now). `id` is the platform's id. A message whose id exists in the thread,
+        or with the same author, role, text and given `at`, is a duplicate and not stored again (`receipt.duplicate`).
+        `author` is the author's id, if not the user's or the assistant's; `name` is the author's display name.
 
         `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
         version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
@@ -246,10 +245,10 @@ class SyncUserMemory:
         within: Within = "user",
         versions: bool = False,
     ) -> list[Message]:
-        """Return the newest `limit` messages by when they were said, oldest first.
+        """Return the newest `limit` messages in order of their time, oldest first.
 
-        To read on, pass the first one as `before`: a message, its id or its sequence number. Messages of one moment
-        come in the order of storing. `archived=False` leaves out messages that a summary covers.
+        To page back, pass the first one as `before`: a message, its id or its sequence number. Messages with the same
+        time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
 
@@ -267,13 +266,13 @@ class SyncUserMemory:
         without: Collection[str] = (),
         tokens: int | None = None,
     ) -> list[Hit]:
-        """Return what fits best, by its words and by its meaning, best first.
+        """Search by words and meaning; return the hits, best first.
 
-        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `kinds` says
-        what is looked for: messages, summaries, memories, whole sessions. `around` adds so many messages around each
-        hit, a third before it and two thirds after. `similarity` keeps what is at least as near in meaning (up to 1).
-        `without` leaves out messages by their ids, and `tokens` stops before the texts are longer than that. `arms`
-        limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        The query is plain text without a syntax. `at` is the time of the question (default: now), to resolve "last
+        May". `kinds` selects messages, summaries, memories and whole sessions. `around` is the number of neighbouring
+        messages returned with each hit, a third before it and two thirds after. `similarity` is the minimum cosine
+        similarity, up to 1. `without` excludes messages by id, and `tokens` limits the total length of the texts.
+        `arms` restricts the search to `keyword` or `dense`. `hit.explain()` shows why something was found.
         """
 
     def message(self, id: str | int, *, within: Within = "user") -> Message:
@@ -283,30 +282,30 @@ class SyncUserMemory:
         """Return the newest sessions, oldest first."""
 
     def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
-        """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
+        """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
         """
 
     def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
-        """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
+        """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
         It is not learned again from what had been said until now; saying it again later counts.
         """
 
     def portrait(self, *, name: str | None = None) -> str | None:
-        """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
+        """Return what is known about the user as one text: facts, today, the days before. None if nothing is known.
 
         A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
         are the facts, else today, else the days before.
         """
 
     def facts(self) -> list[Facts]:
-        """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+        """Return all versions of the facts text, oldest first, each with the request that caused it."""
 
     def preferences(self) -> Preferences:
-        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+        """Return the user's preferences, counted in their messages: topics, hours, languages, lengths, tone."""
 
     def memories(
         self,
@@ -316,7 +315,7 @@ class SyncUserMemory:
         state: MemoryState | None = None,
         at: datetime | None = None,
     ) -> list[MemoryRecord]:
-        """Return single memories, most important first.
+        """Return memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
         what was believed at that moment.
@@ -334,7 +333,7 @@ class SyncUserMemory:
         expires: datetime | None = None,
         source: Message | None = None,
     ) -> MemoryRecord:
-        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts.
+        """Store a memory. `when` is when it happens or when to remind; default: the time in the text.
 
         `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
         user's message that asked for it.
@@ -353,38 +352,38 @@ class SyncUserMemory:
         expires: datetime | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
-        """Correct a memory. What is not given stays as it is; what it was before is kept.
+        """Change a memory. Arguments that are not given keep their value; the old version is kept.
 
         `when` moves it, and is read as for `note`. A new text that names another time moves it as well.
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
         """
 
     def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
+        """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
 
     def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Bring back a memory that was put away, superseded or over."""
+        """Reactivate a memory that was deactivated, superseded or expired."""
 
     def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
+        """Approve a quarantined memory (`memories(state="quarantined")`)."""
 
     def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Do not believe a memory that waits for approval, also when it is said again."""
+        """Reject a quarantined memory, also when it is stated again."""
 
     def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
+        """Undo the last change of a memory. Undoing its creation deactivates it and restores what it replaced."""
 
     def memory_history(self, memory: int) -> list[MemoryVersion]:
-        """Return what a memory was before each of its changes, oldest first, and who changed it."""
+        """Return the earlier versions of a memory, oldest first, and who changed it."""
 
     def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
+        """Return scheduled events, soonest first: "what do I have Monday?", "next week". Default: all future ones.
 
         `at` is when it is asked (default: now).
         """
 
     def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
+        """Return undelivered reminders, soonest first; with `due`, only those that are due.
 
         Those without a time stand last, and are never due.
         """
@@ -393,22 +392,22 @@ class SyncUserMemory:
         """Return the user's time zone: their setting `time_zone`, else the one of their space or of the profile."""
 
     def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
-        """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
+        """Claim a due reminder. True for one caller only, which sends it and then calls `delivered`.
 
         Until then it is put off: whoever is killed in between, or cannot send it, leaves it due again at `until`.
         `at` is when it is asked (default: now).
         """
 
     def delivered(self, memory: int) -> bool:
-        """Say that a reminder was delivered. True for the first caller alone."""
+        """Mark a reminder as delivered. True for the first caller only."""
 
     def read_memory(self, memory: int) -> MemoryRecord:
-        """Return one memory of the user, in whatever state it is."""
+        """Return one memory of the user, in any state."""
 
     def summarize(self) -> list[Summary]:
-        """Summarise now, however little there is, and return what was made.
+        """Summarise now, even if there is little to summarise; return the new summaries.
 
-        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        Raises ModelError if a model is required and none answers; then nothing is changed.
         """
 
     def summaries(
@@ -434,28 +433,31 @@ class SyncUserMemory:
         """Correct an active summary. The new text is its next version; the old one is kept."""
 
     def roll_back(self, summary: int) -> Summary:
-        """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+        """Undo a summary: its previous version, or else the messages it covers, become active again."""
 
     def summary_messages(self, summary: int) -> list[Message]:
-        """Return the messages below a summary of any level and kind, oldest first."""
+        """Return the messages that a summary of any level and kind covers, oldest first."""
 
     def message_summaries(self, message: Message | str) -> list[Summary]:
-        """Return the summaries, of every level and kind, that one of the user's messages lies below."""
+        """Return the summaries of every level and kind that cover a message of the user."""
 
     def messages_for_llm(self, limit: int = ...) -> list[dict[str, str]]:
-        """Return the thread for a model: its rolling summary and what that does not cover; without one, the newest."""
+        """Return the thread for a model: its rolling summary and all messages that it does not cover.
+
+        Without a summary, the newest `limit` messages.
+        """
 
     def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
 
     def day(self, day: date | None = None) -> Summary | None:
-        """Return what a day (default: today) was for the user; None if there is nothing.
+        """Return the user's summary of a day (default: today), or None.
 
-        With the policy `calendar` it is made if it is time: today's at most once an hour, others once.
+        With the policy `calendar` it is made on request: today's at most once an hour, others once.
         """
 
     def week(self) -> Summary | None:
-        """Return what the six days before today were for the user, made once a day; None if there is nothing."""
+        """Return the user's summary of the six days before today, or None. It is made once a day."""
 
     def tiers(self, *, within: Within = "user") -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
@@ -465,7 +467,7 @@ class SyncUserMemory:
         """
 
     def history_context(self) -> HistoryContext:
-        """Return the analysis of the whole history; what everybody starts with where there is none yet."""
+        """Return the analysis of the whole history; a baseline if there is none yet."""
 
     def context(
         self,
@@ -508,13 +510,13 @@ class SyncUserMemory:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
 
     def status(self, *, within: Within = "user") -> MemoryStatus:
-        """Return how the user's memory stands; with `within="thread"`, counts of this handle's chat alone."""
+        """Return the state of the user's memory; with `within="thread"`, counts of this handle's chat alone."""
 
     def health(self) -> Health:
-        """Say how the parts of this user's memory are doing.
+        """Return the status of the components of this user's memory.
 
         With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
         """
 
     def audit(self, limit: int = 100) -> list[AuditEntry]:
-        """Return the newest changes that were made to this user's memory, oldest first."""
+        """Return the newest audit rows of this user, oldest first."""

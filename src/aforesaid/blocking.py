@@ -48,7 +48,7 @@ def open(  # noqa: A001 - reads as aforesaid.open
 
 
 class _Loop:
-    """An event loop in a thread of its own."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._stopping = threading.Lock()
@@ -99,7 +99,7 @@ class _Loop:
 
 
 class SyncUserMemory:
-    """One user's memory for code that does not await: passes every call on and waits for its result."""
+    """One user's memory for sync code: forwards every call to the event loop and waits for its result."""
 
     def __init__(self, target: Memory | UserMemory, loop: _Loop) -> None:
         self._target = target
@@ -130,7 +130,7 @@ class SyncUserMemory:
 
 
 class SyncMemory(SyncUserMemory):
-    """A memory for code that does not await. It owns the event loop that everything runs on."""
+    """A memory for sync code. It owns the event loop that everything runs on."""
 
     def close(self) -> None:
         """Close the memory and stop its event loop. A second call does nothing."""

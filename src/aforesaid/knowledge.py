@@ -1,4 +1,4 @@
-"""The part of the front door that is about what is known of a user: told, learned, put into words."""
+"""The API for facts, portraits and preferences of a user."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ class Handle:
 
 
 class UserKnowledge(Handle):
-    """What is known of one user, as people tell it and as it is put into words."""
+    """Facts, portrait and preferences of one user."""
 
     @timed("remember")
     async def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
-        """Keep a fact in mind: "prefers tea", "I moved to Berlin". Newer information takes the place of older.
+        """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
@@ -149,7 +149,7 @@ class UserKnowledge(Handle):
 
     @timed("forget")
     async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
-        """Forget a fact, in the text of facts and in single memories. True if there was something to forget.
+        """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
         It is not learned again from what had been said until now; saying it again later counts.
         """
@@ -158,7 +158,7 @@ class UserKnowledge(Handle):
 
     @timed("portrait")
     async def portrait(self, *, name: str | None = None) -> str | None:
-        """Return what should be known about the user, in one text: facts, today, the days before. None if nothing is.
+        """Return what is known about the user as one text: facts, today, the days before. None if nothing is known.
 
         A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
         are the facts, else today, else the days before.
@@ -169,13 +169,13 @@ class UserKnowledge(Handle):
 
     @timed("facts")
     async def facts(self) -> list[Facts]:
-        """Return all versions of the text of facts, oldest first, each with the words that led to it."""
+        """Return all versions of the facts text, oldest first, each with the request that caused it."""
         await self._noted("facts.read", "facts")
         return await self._knowledge.store.facts_versions(self.scope)
 
     @timed("preferences")
     async def preferences(self) -> Preferences:
-        """Return what the user seems to like, counted in what they said: topics, hours, language, lengths, tone."""
+        """Return the user's preferences, counted in their messages: topics, hours, languages, lengths, tone."""
         await self._noted("preferences.read", "preferences")
         return await self._knowledge.observer.preferences(self.scope)
 

@@ -1,4 +1,4 @@
-"""The part of the front door that is about single memories: written down, listed, corrected, reminded of."""
+"""The API for memories and reminders: store, list, correct, deliver."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from aforesaid.knowledge import Handle, Knowledge
 from aforesaid.telemetry import Metrics, timed
 
 MOST_DUE = 1_000
-"""One call returns at most so many reminders."""
+"""Maximum number of reminders that one call returns."""
 MOST_LISTED = 500
-"""One call returns at most so many memories of a space."""
+"""Maximum number of memories of a space that one call returns."""
 
 
 class AllMemories:
@@ -40,7 +40,7 @@ class AllMemories:
 
     @timed("reminders")
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return the reminders of all users whose time has come, oldest first. `user(…).claim(…)` takes one."""
+        """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
         checks.microseconds(moment, "at")
         return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
@@ -91,7 +91,7 @@ class AllMemories:
 
     @timed("memory")
     async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> MemoryRecord:
-        """Return one memory of a space by its id, whoever it is about. Raises NotFound, also for one of another."""
+        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space."""
         number = _number(memory)
         where = checks.identifier(space, "the space")
         before = None if number == checks.LARGEST else number + 1
@@ -113,7 +113,7 @@ class UserMemories(Handle):
         state: MemoryState | None = None,
         at: datetime | None = None,
     ) -> list[MemoryRecord]:
-        """Return single memories, most important first.
+        """Return memories, most important first.
 
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
         what was believed at that moment.
@@ -146,7 +146,7 @@ class UserMemories(Handle):
         expires: datetime | None = None,
         source: Message | None = None,
     ) -> MemoryRecord:
-        """Write a memory down. `when` is when it happens or reminds; without it, what the text says counts.
+        """Store a memory. `when` is when it happens or when to remind; default: the time in the text.
 
         `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
         user's message that asked for it.
@@ -180,7 +180,7 @@ class UserMemories(Handle):
         expires: datetime | None = None,
         revision: int | None = None,
     ) -> MemoryRecord:
-        """Correct a memory. What is not given stays as it is; what it was before is kept.
+        """Change a memory. Arguments that are not given keep their value; the old version is kept.
 
         `when` moves it, and is read as for `note`. A new text that names another time moves it as well.
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
@@ -201,37 +201,37 @@ class UserMemories(Handle):
 
     @timed("deactivate")
     async def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Put a memory away: it is not used any more, and can be brought back. `revision` is as for `edit_memory`."""
+        """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Bring back a memory that was put away, superseded or over."""
+        """Reactivate a memory that was deactivated, superseded or expired."""
         return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("approve")
     async def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Believe a memory that waits for approval (`memories(state="quarantined")`)."""
+        """Approve a quarantined memory (`memories(state="quarantined")`)."""
         return await self._knowledge.curator.approve(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reject")
     async def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Do not believe a memory that waits for approval, also when it is said again."""
+        """Reject a quarantined memory, also when it is stated again."""
         return await self._knowledge.curator.reject(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("undo")
     async def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
-        """Take back the last change of a memory. One that was just learned is put away; what it replaced is back."""
+        """Undo the last change of a memory. Undoing its creation deactivates it and restores what it replaced."""
         return await self._knowledge.curator.undo(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("memory_history")
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
-        """Return what a memory was before each of its changes, oldest first, and who changed it."""
+        """Return the earlier versions of a memory, oldest first, and who changed it."""
         return await self._knowledge.store.memory_versions(self.scope, _number(memory))
 
     @timed("schedule")
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return what is scheduled, soonest first: "what do I have Monday?", "next week". Without `when`, all to come.
+        """Return scheduled events, soonest first: "what do I have Monday?", "next week". Default: all future ones.
 
         `at` is when it is asked (default: now).
         """
@@ -246,7 +246,7 @@ class UserMemories(Handle):
 
     @timed("reminders")
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
-        """Return the reminders that were not delivered yet, soonest first; with `due`, those whose time has come.
+        """Return undelivered reminders, soonest first; with `due`, only those that are due.
 
         Those without a time stand last, and are never due.
         """
@@ -271,7 +271,7 @@ class UserMemories(Handle):
 
     @timed("claim")
     async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
-        """Take a reminder that is due. True for one caller alone: that one sends it, and then calls `delivered`.
+        """Claim a due reminder. True for one caller only, which sends it and then calls `delivered`.
 
         Until then it is put off: whoever is killed in between, or cannot send it, leaves it due again at `until`.
         `at` is when it is asked (default: now).
@@ -285,12 +285,12 @@ class UserMemories(Handle):
 
     @timed("delivered")
     async def delivered(self, memory: int) -> bool:
-        """Say that a reminder was delivered. True for the first caller alone."""
+        """Mark a reminder as delivered. True for the first caller only."""
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
     @timed("read_memory")
     async def read_memory(self, memory: int) -> MemoryRecord:
-        """Return one memory of the user, in whatever state it is."""
+        """Return one memory of the user, in any state."""
         await self._noted("memory.read", f"memory {memory}")
         return await self._knowledge.store.memory(self.scope, _number(memory))
 

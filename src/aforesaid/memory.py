@@ -1,4 +1,4 @@
-"""The front door, for async code. It checks what callers pass and hands on; it decides nothing itself."""
+"""The async API. It validates arguments and delegates."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def connect(
     embedder: str | Embedder | None = None,
     settings: Settings | Mapping[str, object] | str | os.PathLike[str] | None = None,
 ) -> Connecting:
-    """Open a memory for async code, until the end of a block or until it is closed.
+    """Open a memory for async code. Use it in an `async with` block, or await it and call `close`.
 
         async with aforesaid.connect("memory.db") as memory: ...
         memory = await aforesaid.connect("memory.db")
 
-    `location` is a path or `sqlite:PATH` (a SQLite file, made if it is not there), `json:PATH` (one JSON file),
-    `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Without it, memory is kept where
-    AFORESAID_STORE or `aforesaid.toml` says, or in the platform's folder for application data.
+    `location` is a path or `sqlite:PATH` (a SQLite file, created if it does not exist), `json:PATH` (one JSON file),
+    `files:PATH` (a folder of account folders), `postgresql://…`, or `:memory:`. Default: AFORESAID_STORE, or `store` in
+    `aforesaid.toml`, or `memory.db` in the platform's data folder.
 
-    `embedder` finds messages by their meaning: `local` (the default, offline), `process` (the same in a process of its
-    own, for servers), `PROVIDER:MODEL` or `MODEL@BASE_URL` for any server that speaks OpenAI's API, `none` for words
-    alone; or AFORESAID_EMBEDDER.
+    `embedder` makes search by meaning possible: `local` (the default, offline), `process` (the same in a separate
+    process, for servers), `PROVIDER:MODEL` or `MODEL@BASE_URL` for any OpenAI-compatible server, or `none` for keyword
+    search only. Default: AFORESAID_EMBEDDER.
 
-    `settings` is the path of a `aforesaid.toml`, or single settings by their dotted names, as
-    `{"models.default": "ollama:llama3.2"}`. Without it, the usual files and variables are read.
+    `settings` is the path of an `aforesaid.toml`, or a mapping of dotted names such as
+    `{"models.default": "ollama:llama3.2"}`. Default: the usual files and variables.
     """
     known = as_settings(settings)
     for warning in known.warnings:
@@ -78,7 +78,7 @@ def connect(
 
 
 class Connecting:
-    """A memory that is about to be opened."""
+    """An unopened memory; await it, or use it in `async with`."""
 
     def __init__(
         self,
@@ -97,18 +97,18 @@ class Connecting:
         self._memory: Memory | None = None
 
     def __await__(self) -> Generator[Any, None, Memory]:
-        """Open it."""
+        """Open the memory."""
         return self._open().__await__()
 
     async def __aenter__(self) -> Memory:
-        """Open it until the end of the block."""
+        """Open the memory for the block."""
         self._memory = await self._open()
         return self._memory
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the memory."""
         if self._memory is not None:
             await self._memory.close()
 
@@ -119,7 +119,7 @@ class Connecting:
 
 
 def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
-    """Return the models that are configured, if any are: their libraries are not loaded for nothing."""
+    """Return the configured models, or None. Without any, their libraries are not imported."""
     if not any(route.chain for operation, route in settings.routes.items() if operation != "embed"):
         return None
     from aforesaid.models.chat import open_chat  # noqa: PLC0415
@@ -129,7 +129,7 @@ def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:
 
 
 class Memory(AllMemories, MemoryOperations, MemoryTransfer):
-    """All that is remembered, of all users."""
+    """The memory of all users."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         clock: Callable[[], int] = now,
         metrics: Metrics | None = None,
     ) -> None:
-        """Use `connect` or `open`. `clock` is what decides which day it is."""
+        """Use `connect` or `open`. `clock` returns the current time."""
         counted = Metrics() if metrics is None else metrics
         self.changes = Announcements()
         store = announcing(store, self.changes)
@@ -182,16 +182,16 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     ) -> UserMemory:
         """Return the memory of one user.
 
-        Without a thread, messages go to the user's own direct chat. With one, `within="thread"` also reaches what
-        others said there. A session, if named, holds the messages that are added through this handle. With an `actor`,
-        the audit log names who changed what is known about the user, and who looked at it.
+        Without a thread, messages go to the user's direct chat. With one, `within="thread"` also includes other users'
+        messages in it. `session` is the session of messages added through this handle. With an `actor`, the audit log
+        records who changed and who viewed the user's memory.
         """
         scope = Scope.of(user, space, thread, session)
         if scope.user == EVERYBODY:
             raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._services, scope, self._recall, actor)
 
-    def _forget_what_is_at_hand(self) -> None:
+    def _clear_caches(self) -> None:
         self._knowledge.portraitist.forget_all()
         self._recall.forget_all()
         self._contexts.forget_all()
@@ -208,7 +208,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         id: str | int | None = None,  # noqa: A002 - the platform's id of the message
         name: str | None = None,
     ) -> Receipt:
-        """Store a message of a space, such as one of a community's channels. The same as `user(…).add(…)`."""
+        """Store a message. The same as `user(…).add(…)`."""
         there = self.user(user, space=space, thread=thread)
         return await there.add(role, text, at=at, id=id, name=name)
 
@@ -218,47 +218,47 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
 
     @property
     def store(self) -> Store:
-        """The store below, for whoever builds on it. What is changed there passes by all rules but its own."""
+        """The underlying store. Changes made there bypass all checks but its own."""
         return self._store
 
     @property
     def models(self) -> Chat | None:
-        """The models that are configured; None where there are none."""
+        """The configured models, or None."""
         return self._services.chat
 
     @timed("settings")
     async def settings(self, space: str | int = DEFAULT_SPACE) -> dict[str, SettingValue]:
-        """Return what was set for everybody in a space."""
+        """Return the settings of a space."""
         return await self._contexts.effective.of_space(checks.identifier(space, "the space"))
 
     @timed("set")
     async def set(
         self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
     ) -> None:
-        """Change a setting for everybody in a space; None takes it back. It acts at once, in other processes soon.
+        """Change a setting of a space; None removes it. It takes effect immediately, in other processes in a second.
 
-        What is set for a single user (`user(…).set`) goes before it. The audit log names the `actor`.
+        A user's own setting (`user(…).set`) overrides it. The audit log records the `actor`.
         """
         who = "aforesaid" if actor is None else checks.identifier(actor, "the actor")
         await self._contexts.effective.set(Scope.of(EVERYBODY, space), key, value, who)
 
     async def close(self) -> None:
-        """Finish what was handed in and let go of the file. Closing twice is fine."""
+        """Finish pending writes and close the store. A second call does nothing."""
         await self._services.close()
 
     async def __aenter__(self) -> Self:
-        """Return itself."""
+        """Return the memory."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the memory."""
         await self.close()
 
 
 class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations):
-    """What is remembered of one user."""
+    """The memory of one user."""
 
     def __init__(
         self,
@@ -278,7 +278,7 @@ class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserC
         self._recall = recall
 
     async def _observe(self) -> None:
-        """Have the days summarised that are read next, where they are summarised at all."""
+        """Summarise the days that are read next, if the profile summarises days."""
         if self._digests.profile.summaries == "calendar":
             await self.day()
             await self.week()

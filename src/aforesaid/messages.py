@@ -1,4 +1,4 @@
-"""The part of the front door that is about messages: stored, read, searched."""
+"""The API for messages: store, read, search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aforesaid.recall import ARMS, KINDS, USUAL_KINDS, Arms, Recall, SearchReque
 from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
-"""A hit comes with at most so many messages around it."""
+"""Maximum number of neighbouring messages per hit."""
 
 
 class UserMessages(Handle):
@@ -44,11 +44,11 @@ class UserMessages(Handle):
         name: str | None = None,
         replaces: Message | str | int | None = None,
     ) -> Receipt:
-        """Store a message for good. When this returns, it is on the disk (`receipt.durable`).
+        """Store a message. When this returns, it is on disk (`receipt.durable`).
 
-        `at` is when it was said (default: now). `id` is the platform's id. A message with an id that the thread has, or
-        with the same author, role, text and given `at`, is recognised and not stored twice (`receipt.duplicate`).
-        `author` and `name` say who spoke, where that is not the user (or the assistant) itself.
+        `at` is when it was written (default: now). `id` is the platform's id. A message whose id exists in the thread,
+        or with the same author, role, text and given `at`, is a duplicate and not stored again (`receipt.duplicate`).
+        `author` is the author's id, if not the user's or the assistant's; `name` is the author's display name.
 
         `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
         version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
@@ -83,10 +83,10 @@ class UserMessages(Handle):
         within: Within = "user",
         versions: bool = False,
     ) -> list[Message]:
-        """Return the newest `limit` messages by when they were said, oldest first.
+        """Return the newest `limit` messages in order of their time, oldest first.
 
-        To read on, pass the first one as `before`: a message, its id or its sequence number. Messages of one moment
-        come in the order of storing. `archived=False` leaves out messages that a summary covers.
+        To page back, pass the first one as `before`: a message, its id or its sequence number. Messages with the same
+        time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
         await self._noted("messages.read", "history")
@@ -114,13 +114,13 @@ class UserMessages(Handle):
         without: Collection[str] = (),
         tokens: int | None = None,
     ) -> list[Hit]:
-        """Return what fits best, by its words and by its meaning, best first.
+        """Search by words and meaning; return the hits, best first.
 
-        The query may hold anything. `at` is when it is asked (default: now), for what "last May" means. `kinds` says
-        what is looked for: messages, summaries, memories, whole sessions. `around` adds so many messages around each
-        hit, a third before it and two thirds after. `similarity` keeps what is at least as near in meaning (up to 1).
-        `without` leaves out messages by their ids, and `tokens` stops before the texts are longer than that. `arms`
-        limits the search to `keyword` or `dense` alone. `hit.explain()` says why something was found.
+        The query is plain text without a syntax. `at` is the time of the question (default: now), to resolve "last
+        May". `kinds` selects messages, summaries, memories and whole sessions. `around` is the number of neighbouring
+        messages returned with each hit, a third before it and two thirds after. `similarity` is the minimum cosine
+        similarity, up to 1. `without` excludes messages by id, and `tokens` limits the total length of the texts.
+        `arms` restricts the search to `keyword` or `dense`. `hit.explain()` shows why something was found.
         """
         if arms not in ARMS:
             raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
@@ -175,7 +175,7 @@ def _kinds(kinds: Sequence[HitKind]) -> tuple[HitKind, ...]:
 
 
 def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
-    """Take hits as long as their texts fit; one that is too long does not keep shorter ones out."""
+    """Return the hits whose texts fit; one that is too long does not exclude shorter ones."""
     kept = []
     for hit in hits:
         size = count_tokens(hit.text)

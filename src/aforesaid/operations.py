@@ -1,4 +1,4 @@
-"""The part of the front door that is about the memory as a whole: how much there is, how it is doing, its upkeep."""
+"""The API for administration: totals, health, background work, verification, backup."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
 
 MOST_AT_ONCE = 10_000
-"""One call returns at most so many messages or hits."""
+"""Maximum number of messages or hits that one call returns."""
 MOST_DAYS = 366
 _DAY = 24 * 60 * 60 * 1_000_000
 
@@ -36,7 +36,7 @@ def _start(day: date) -> int:
 
 
 class Services:
-    """What looks after one store."""
+    """The services of one open store."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Services:
 
 
 class MemoryOperations:
-    """The memory of all users, as a whole."""
+    """Operations on the memory of all users."""
 
     _metrics: Metrics
 
@@ -87,7 +87,7 @@ class MemoryOperations:
 
     @timed("users")
     async def users(self, space: str | int | None = None) -> list[User]:
-        """Return everybody who owns something, with counts and the display name that they used last."""
+        """Return all users, with counts and their last display name."""
         found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
         return [user for user in found if user.id != EVERYBODY]
 
@@ -95,25 +95,25 @@ class MemoryOperations:
     async def names(
         self, space: str | int = DEFAULT_SPACE, *, users: Iterable[str | int] | None = None
     ) -> dict[str, str]:
-        """Return the display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+        """Return the display names of a space by user id: of all authors who have one, or only of `users`.
 
-        The name that somebody used last counts. Authors who own no memory are included, the assistant too.
+        It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
         wanted = None if users is None else [checks.identifier(user, "the user id") for user in users]
         return await self._store.names(checks.identifier(space, "the space"), wanted)
 
     @timed("stats")
     async def stats(self) -> Stats:
-        """Return totals."""
+        """Return the totals of the store."""
         return await self._store.stats()
 
     @timed("activity")
     async def activity(
         self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
     ) -> list[Activity]:
-        """Return how much was said in a space on each of the last days (of UTC), oldest first; by all, or by one.
+        """Return the number of messages in a space on each of the last days (UTC), oldest first, of all users or one.
 
-        A message counts for whom it belongs to.
+        A message counts for its owner.
         """
         where = checks.identifier(space, "the space")
         whose = None if user is None else checks.identifier(user, "the user id")
@@ -126,21 +126,21 @@ class MemoryOperations:
 
     @timed("audit")
     async def audit(self, limit: int = 100, *, space: str | int = DEFAULT_SPACE) -> list[AuditEntry]:
-        """Return the newest changes that were made to the settings of a space, oldest first.
+        """Return the newest changes of a space's settings, oldest first.
 
-        What was done with a user's memory is in `memory.user(…).audit()`.
+        A user's audit log is in `memory.user(…).audit()`.
         """
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
         return await self._store.audit(Scope.of(EVERYBODY, checks.identifier(space, "the space")), limit=most)
 
     async def health(self) -> Health:
-        """Say how each part is doing, what an operator should know, and what operations took in the last minutes."""
+        """Return the status of each component, alerts, storage growth, and recent latencies."""
         self._services.watch.start()
         return await self._services.watch.look()
 
     @property
     def profile(self) -> Profile:
-        """The profile that it was opened with. Settings that were stored stand above it."""
+        """The profile that the memory was opened with. Stored settings override it."""
         return self._services.profile
 
     @property
@@ -150,35 +150,35 @@ class MemoryOperations:
 
     @property
     def metrics(self) -> Metrics:
-        """What every operation took in this process: calls, failures, cache hits, latencies."""
+        """Metrics of this process by operation: calls, failures, cache hits, latencies."""
         return self._metrics
 
     @timed("upkeep")
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all that is due, to the end: embed what was stored. Otherwise it happens in the background."""
+        """Do all pending background work now: embed, extract memories, summarise. Return a report."""
         return await self._upkeep.run(progress)
 
     @timed("cleanup")
     async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
-        """Archive and remove what is old enough by the rules in `retention`, now; otherwise it happens once a day.
+        """Apply the retention rules now, instead of once a day.
 
-        With `dry_run`, nothing is changed: the report says what would be.
+        With `dry_run`, nothing is changed: the report says what would be archived or deleted.
         """
         return await self._services.cleaning.clean(progress, dry_run=dry_run)
 
     @timed("verify")
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything that is stored. Reads all of it; `progress` is called from another thread."""
+        """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
         return await self._store.verify(progress)
 
     @timed("backup")
     async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Copy the memory as it is now to a new file, while it is in use."""
+        """Back up the store to a new file and verify the copy. The store can be in use."""
         await self._store.backup(checks.file_path(path, "the backup's path"), progress)
 
 
 class UserOperations:
-    """The memory of one user, as a whole."""
+    """Operations on the memory of one user."""
 
     _metrics: Metrics
 
@@ -189,7 +189,7 @@ class UserOperations:
         self.scope = scope
 
     async def health(self) -> Health:
-        """Say how the parts of this user's memory are doing.
+        """Return the status of the components of this user's memory.
 
         With the profile `account` these are `short_term`, `mid_term`, `whole_history` and `history_context`.
         """
@@ -199,6 +199,6 @@ class UserOperations:
 
     @timed("audit")
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
-        """Return the newest changes that were made to this user's memory, oldest first."""
+        """Return the newest audit rows of this user, oldest first."""
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
         return await self._services.store.audit(self.scope, limit=most)

@@ -1,4 +1,4 @@
-"""The part of the front door that is about summaries: made, read, corrected."""
+"""The API for summaries: make, read, correct."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _PERSON: Final = "person"
 MOST_FOR_LLM: Final = 100
 """Messages that `messages_for_llm` returns where there is no summary."""
 MOST_COVERED: Final = 10_000
-"""A summary that a caller made can cover so many messages more than the one before."""
+"""Maximum number of messages that a caller's summary may cover beyond the previous one."""
 
 
 class Digests:
-    """What makes summaries, for all users of a store. It is loaded when it is needed."""
+    """Makes summaries for all users of a store. Loaded on first use."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class Digests:
 
     @cached_property
     def digest(self) -> Digest:
-        """What decides, writes and stores."""
+        """The digest, which plans, writes and stores summaries."""
         from aforesaid.digest import Digest  # noqa: PLC0415
 
         return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock, self.metrics)
 
     def load(self) -> Digest:
-        """Return the digest. Takes a moment the first time."""
+        """Return the digest. The first call imports it."""
         return self.digest
 
 
@@ -78,13 +78,13 @@ class UserSummaries:
         self.scope = scope
 
     async def _noted(self, action: str, subject: str) -> None:
-        """Write down who looked, where somebody is named."""
+        """Record who viewed the summaries, if the handle has an actor."""
 
     @timed("summarize")
     async def summarize(self) -> list[Summary]:
-        """Summarise now, however little there is, and return what was made.
+        """Summarise now, even if there is little to summarise; return the new summaries.
 
-        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        Raises ModelError if a model is required and none answers; then nothing is changed.
         """
         from aforesaid.digest import requests  # noqa: PLC0415 - loaded when it is needed
 
@@ -138,19 +138,19 @@ class UserSummaries:
 
     @timed("roll_back")
     async def roll_back(self, summary: int) -> Summary:
-        """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+        """Undo a summary: its previous version, or else the messages it covers, become active again."""
         change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"))
         return (await self._digests.store.apply([change])).summary
 
     @timed("summary_messages")
     async def summary_messages(self, summary: int) -> list[Message]:
-        """Return the messages below a summary of any level and kind, oldest first."""
+        """Return the messages that a summary of any level and kind covers, oldest first."""
         await self._noted("messages.read", f"summary {summary}")
         return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
 
     @timed("message_summaries")
     async def message_summaries(self, message: Message | str) -> list[Summary]:
-        """Return the summaries, of every level and kind, that one of the user's messages lies below."""
+        """Return the summaries of every level and kind that cover a message of the user."""
         store = self._digests.store
         found = (
             message
@@ -180,9 +180,9 @@ class UserSummaries:
 
     @timed("day")
     async def day(self, day: date | None = None) -> Summary | None:
-        """Return what a day (default: today) was for the user; None if there is nothing.
+        """Return the user's summary of a day (default: today), or None.
 
-        With the policy `calendar` it is made if it is time: today's at most once an hour, others once.
+        With the policy `calendar` it is made on request: today's at most once an hour, others once.
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ class UserSummaries:
 
     @timed("week")
     async def week(self) -> Summary | None:
-        """Return what the six days before today were for the user, made once a day; None if there is nothing."""
+        """Return the user's summary of the six days before today, or None. It is made once a day."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
         return await requests.week(self._digests.digest, self.scope)
@@ -210,7 +210,7 @@ class UserSummaries:
 
     @timed("history_context")
     async def history_context(self) -> HistoryContext:
-        """Return the analysis of the whole history; what everybody starts with where there is none yet."""
+        """Return the analysis of the whole history; a baseline if there is none yet."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
         return await requests.history_context(self._digests.digest, self.scope)

@@ -1,4 +1,4 @@
-"""The part of the front door that is about taking data out and in, and about erasing people."""
+"""The API for export, import and deletion."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MemoryTransfer(ABC):
-    """The memory of all users, as something that can be carried about."""
+    """Export, import and deletion for the memory of all users."""
 
     _store: Store
     _metrics: Metrics
@@ -34,12 +34,12 @@ class MemoryTransfer(ABC):
     async def export(
         self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
     ) -> Exported:
-        """Write everything to a new file of JSON lines, as it is now, while the memory is in use.
+        """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
-        A name that ends in `.gz` makes a compressed file, `-` means standard output. With `vectors`, what an embedder
-        made of the messages is written too; without, it is made again where the file is loaded.
+        A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
+        otherwise they are computed again after an import.
         """
-        from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded when somebody moves
+        from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded on first use
 
         target = checks.file_path(path, "the export's path")
         return await export(self._store, target, vectors=vectors, progress=progress)
@@ -56,14 +56,13 @@ class MemoryTransfer(ABC):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Loaded:
-        """Take in a file: an export of Aforesaid, or what another application wrote.
+        """Import a file: an Aforesaid export, or another application's.
 
-        What is here already is recognised, so a file can be loaded again, also after it was interrupted. Entries that
-        are damaged are told in the result (`problems`, `examples`) and the rest is stored. `user` makes all of it the
-        memory of one user; without it, in a chat among people everybody's words become their own, and talks with an
-        assistant become those of the user `me`. `space` is where it goes (an export knows that by itself). `zone` is
-        where the clocks were that wrote times without a time zone, such as `Europe/Berlin` (default: this machine's).
-        With `dry_run`, it is only read.
+        Entries that are stored already are skipped, so an interrupted import can be repeated. Damaged entries are
+        listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
+        memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
+        the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored.
         """
         from aforesaid.portability.items import Reading  # noqa: PLC0415
         from aforesaid.portability.loading import Loader, Taking  # noqa: PLC0415
@@ -85,23 +84,23 @@ class MemoryTransfer(ABC):
 
     @timed("purge")
     async def purge(self, user: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "aforesaid") -> Purged:
-        """Erase a user for good: messages, summaries, memories, facts, settings, index, vectors, caches, every byte.
+        """Delete a user permanently from every byte of the store: messages, summaries, memories, facts, settings.
 
-        Summaries and memories of others that were made with the user's words go too, and are made again without them.
-        An audit row stays that says how much was erased, and nothing of it. There is no way back.
+        Other users' summaries and memories made from the user's messages are deleted too, and made again without them.
+        One audit row stays, with counts only. This cannot be undone.
         """
         scope = Scope.of(user, space)
         if scope.user == EVERYBODY:
-            raise InvalidInput(f"{EVERYBODY!r} stands for everybody in a space; name one user")
+            raise InvalidInput(f"{EVERYBODY!r} means all users of a space; pass one user's id")
         done = await self._store.purge(scope, checks.identifier(actor, "the actor"))
-        self._forget_what_is_at_hand()
-        # What was made with the user's words is made again without them.
+        self._clear_caches()
+        # Other users' summaries and memories are made again without the deleted messages.
         self._upkeep.nudge()
         return done
 
     @abstractmethod
-    def _forget_what_is_at_hand(self) -> None:
-        """Let go of what is kept in memory and may hold words of somebody who was erased."""
+    def _clear_caches(self) -> None:
+        """Clear the caches that may contain data of a deleted user."""
 
 
 def _zone(name: str) -> ZoneInfo:

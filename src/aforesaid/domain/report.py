@@ -188,12 +188,12 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStatus:
-    """How a user's memory stands: what `/summary_status` shows."""
+    """The state of a user's memory, as `/summary_status` shows it."""
 
     enabled: bool
     storage: str
     threshold: int
-    """So many user turns make a summary."""
+    """Number of user turns per summary."""
     since_last: int
     """User turns since the last summary."""
     messages: int

@@ -36,7 +36,7 @@ _SIMILARITY: Final = "semantic_similarity_threshold"
 _MEMORIES: Final = "persistent_memory_limit"
 
 _FRESH_SECONDS: Final = 1.0
-"""What another process sets is seen after so long."""
+"""Seconds after which a change by another process is seen."""
 _MOST_KEPT: Final = 10_000
 
 
@@ -72,18 +72,18 @@ def _built_in(value: object, what: str) -> SettingValue:
 
 
 KNOWN: Final[Mapping[str, tuple[Callable[[object, str], SettingValue], str]]] = {
-    ENABLED: (_switch, "whether it summarises and learns by itself"),
-    EVERY: (_whole(1, 500), "so many of the user's turns make a summary"),
-    STORAGE: (checks.storable, "what /summary was told"),
-    TIME_ZONE: (_zone, "where a day begins and ends"),
-    _PROFILE: (_built_in, "the built-in profile whose contexts are made"),
-    BUDGET: (_whole(LEAST_BUDGET, MOST_TOKENS), "the tokens of a context, where nobody asks for another number"),
-    _EXCHANGES: (_whole(1, 500), "so many of the newest exchanges are in a context"),
-    _FOUND: (_whole(0, 1_000), "so many things that the search found"),
-    _SIMILARITY: (_share, "only what is at least as near in meaning, up to 1"),
-    _MEMORIES: (_whole(0, 1_000), "so many memories, the most important ones"),
-    SESSION: (_whole(1, 10 * 365 * 24 * 60), "a session closes after so many minutes of silence; for a whole space"),
-    PERSONA: (checks.storable, "the character of the bot"),
+    ENABLED: (_switch, "whether summaries and memories are made automatically"),
+    EVERY: (_whole(1, 500), "summarise after this many user turns"),
+    STORAGE: (checks.storable, "the storage chosen with /summary"),
+    TIME_ZONE: (_zone, "time zone for dates and days"),
+    _PROFILE: (_built_in, "build contexts with this built-in profile"),
+    BUDGET: (_whole(LEAST_BUDGET, MOST_TOKENS), "default token budget of a context"),
+    _EXCHANGES: (_whole(1, 500), "maximum recent exchanges in a context"),
+    _FOUND: (_whole(0, 1_000), "maximum search results in a context"),
+    _SIMILARITY: (_share, "minimum similarity of search results, 0 to 1"),
+    _MEMORIES: (_whole(0, 1_000), "maximum memories in a context"),
+    SESSION: (_whole(1, 10 * 365 * 24 * 60), "minutes of silence that close a session; per space only"),
+    PERSONA: (checks.storable, "the bot's persona"),
 }
 """The settings that Aforesaid reads: how each is checked, and what it does. Other names are the caller's."""
 _INTERNAL: Final = (CLEARED,)
