@@ -281,11 +281,15 @@ class SyncUserMemory:
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
 
-    def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
+    def remember(
+        self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
+    ) -> Remembered:
         """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
+        memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
 
     def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
@@ -466,6 +470,12 @@ class SyncUserMemory:
         there.
         """
 
+    def analyze(self) -> HistoryContext:
+        """Analyse the whole history now, in every profile, and return the history context.
+
+        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        """
+
     def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""
 
@@ -510,7 +520,10 @@ class SyncUserMemory:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
 
     def status(self, *, within: Within = "user") -> MemoryStatus:
-        """Return the state of the user's memory; with `within="thread"`, counts of this handle's chat alone."""
+        """Return the state of the user's memory, by the policy that makes its summaries.
+
+        With `within="thread"`, counts are of this handle's chat alone.
+        """
 
     def health(self) -> Health:
         """Return the status of the components of this user's memory.

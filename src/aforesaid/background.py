@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
@@ -100,7 +101,8 @@ class BackgroundLoop:
 
     def _begin(self, delay_seconds: float | None) -> None:
         if self._task is None and not self.stopped:
-            self._task = asyncio.create_task(self._run(delay_seconds), name=f"aforesaid-{self.name}")
+            # In a context of its own: a loop outlives the request that happened to start it.
+            self._task = Context().run(asyncio.create_task, self._run(delay_seconds), name=f"aforesaid-{self.name}")
 
     async def _run(self, wait_seconds: float | None) -> None:
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -15,9 +15,10 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, EVERY, wants_memory
+from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import SettingValue, Within
 from aforesaid.profiles import Profile, load_profile
-from aforesaid.profiles.effective import BUDGET, STORAGE, EffectiveSettings, tuned, zone_from
+from aforesaid.profiles.effective import BUDGET, EffectiveSettings, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
 from aforesaid.telemetry import Metrics, timed
 
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
     from aforesaid.recall import Recall
     from aforesaid.store import Store
 
+_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "tree": ("tree",),
+    "rolling": ("rolling",),
+    "calendar": ("day", "week"),
+    "tiers": ("history",),
+    "none": ("tree",),
+}
+"""The kinds of summaries that each policy makes; without one, those that people ask for."""
+_MOST_COUNTED: Final = 1_000
+"""Messages since a rolling summary are counted up to here."""
 _LONGEST: Final = 64 * 1024 * 1024
 """Longest question of a context, in bytes."""
 _NOBODY: Final = "aforesaid"
@@ -178,21 +189,45 @@ class UserContexts:
 
     @timed("status")
     async def status(self, *, within: Within = "user") -> MemoryStatus:
-        """Return the state of the user's memory; with `within="thread"`, counts of this handle's chat alone."""
-        store = self._contexts.store
+        """Return the state of the user's memory, by the policy that makes its summaries.
+
+        With `within="thread"`, counts are of this handle's chat alone.
+        """
+        store, profile, here = self._contexts.store, self._contexts.profile, within != "user"
         settings = await self._contexts.effective.of(self.scope)
-        ledger = await store.ledger(self.scope, here=within != "user")
-        every = settings.get(EVERY)
+        ledger = await store.ledger(self.scope, here=here)
+        found = await store.summaries(self.scope, here=here)
+        active = [each for each in found if each.kind in _KINDS[profile.summaries]]
+        threshold, since_last = await self._progress(settings, ledger.open_turns, ledger.messages, active)
         return MemoryStatus(
             enabled=wants_memory(settings),
-            storage=str(settings.get(STORAGE) or dict((await store.health()).facts).get("backend", "unknown")),
-            threshold=every if isinstance(every, int) else self._contexts.profile.tree_turns,
-            since_last=ledger.open_turns,
+            storage=dict((await store.health()).facts).get("backend", "unknown"),
+            threshold=threshold,
+            since_last=since_last,
             messages=ledger.messages,
             archived=ledger.archived,
-            active_summaries=sum(count for _, count in ledger.active_summaries),
+            active_summaries=len(active),
             highest_level=ledger.highest_level,
+            policy=profile.summaries,
         )
+
+    async def _progress(
+        self, settings: Mapping[str, SettingValue], turns: int, messages: int, active: Sequence[Summary]
+    ) -> tuple[int, int]:
+        """Return after how many messages a summary is made, and how many there are since the last one."""
+        profile = self._contexts.profile
+        if profile.summaries == "tree":
+            every = settings.get(EVERY)
+            return (every if isinstance(every, int) else profile.tree_turns), turns
+        if profile.summaries == "rolling":
+            here = await self._contexts.store.summaries(self.scope, kind="rolling", here=True)
+            rest = await self._contexts.store.following(
+                self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True
+            )
+            return (profile.rolling_step if here else profile.rolling_messages), len(rest)
+        if profile.summaries == "tiers":
+            return profile.short_term, messages - max((each.messages for each in active), default=0)
+        return 0, 0
 
 
 def _cleared(settings: Mapping[str, SettingValue]) -> int:

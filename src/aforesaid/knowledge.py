@@ -137,15 +137,22 @@ class UserKnowledge(Handle):
     """Facts, portrait and preferences of one user."""
 
     @timed("remember")
-    async def remember(self, fact: str, *, by: str | int | None = None, name: str | None = None) -> Remembered:
+    async def remember(
+        self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
+    ) -> Remembered:
         """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
         reads like an instruction to a model. `name` is what the user is called. `outcome` says what became of it.
+        With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
+        memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
         speaker = None if by is None else checks.identifier(by, "by")
         words = _words(fact, "the fact")
-        return await self._knowledge.teller.remember(self.scope, words, by=speaker, name=_name(name), actor=self._who)
+        whom = None if about is None else checks.display_name(about)
+        return await self._knowledge.teller.remember(
+            self.scope, words, by=speaker, name=_name(name), actor=self._who, about=whom
+        )
 
     @timed("forget")
     async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:

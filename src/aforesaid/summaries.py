@@ -208,6 +208,16 @@ class UserSummaries:
 
         return await requests.read_tiers(self._digests.digest, self.scope, within)
 
+    @timed("analyze")
+    async def analyze(self) -> HistoryContext:
+        """Analyse the whole history now, in every profile, and return the history context.
+
+        Raises ModelError when a model has to do it and none answers; then everything is as it was.
+        """
+        from aforesaid.digest import requests  # noqa: PLC0415
+
+        return await requests.analyze(self._digests.digest, self.scope)
+
     @timed("history_context")
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -115,14 +117,56 @@ async def test_two_people_of_one_name_are_not_mixed_up(memory: aforesaid.Memory)
     await there.add("user", "hello", name="Florent")
     assert "several people called" in str(await say(memory, "Bot remember that Florent likes tea"))
     assert await facts(memory, "102") == await facts(memory, "104") == ""
-    assert await say(memory, "Bot remember that <@104> likes tea") == "I will remember that about 104."
+    assert await say(memory, "Bot remember that <@104> likes tea") == "I will remember that about Florent."
 
 
-async def test_a_first_name_will_do_and_a_stranger_stands_with_who_told_it(memory: aforesaid.Memory) -> None:
+async def test_a_first_name_will_do(memory: aforesaid.Memory) -> None:
     assert await say(memory, "Bot remember that Ann is a doctor") == "I will remember that about Ann Miller."
-    told = str(await say(memory, "Bot remember that Zoe is a pilot"))
-    assert "I know nobody here called Zoe" in told
-    assert "Zoe is a pilot" in await facts(memory, "100")
+
+
+@pytest.mark.defect("B4")
+@pytest.mark.req("G4")
+async def test_what_is_said_about_a_stranger_is_not_filed_under_the_speaker(memory: aforesaid.Memory) -> None:
+    assert "I know nobody here called Zoe" in str(await say(memory, "Bot remember that Zoe is a pilot"))
+    assert "pilot" not in await facts(memory, "100")
+    (kept,) = await memory.user("100", space="guild").memories()
+    assert ("Zoe is a pilot" in kept.text, kept.tags, kept.speaker) == (True, ("about zoe",), "100")
+    assert "Zoe is a pilot" in str(await say(memory, "Bot what do you know about Zoe?"))
+
+
+@pytest.mark.defect("B4")
+@pytest.mark.req("G4")
+async def test_somebody_who_spoke_long_ago_is_known_by_name_after_a_restart(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as memory:
+        await memory.user("105", space="guild", thread="sports").add("user", "Hello!", name="Tom Baker")
+        for number in range(60):
+            await memory.user("100", space="guild", thread="general").add("user", f"word {number}", name="Eve")
+    async with aforesaid.connect(tmp_path / "memory.db", profile=QUIET, embedder="none") as memory:
+        said = await say(memory, "Bot remember that Tom supports Arsenal")
+        assert said == "I will remember that about Tom Baker."
+        assert "Arsenal" in await facts(memory, "105")
+        assert "Arsenal" not in await facts(memory, "100")
+        assert "Arsenal" in str(await say(memory, "Bot what do you know about Tom?"))
+
+
+@pytest.mark.defect("B3")
+@pytest.mark.req("G6")
+async def test_a_reminder_in_free_text_is_set_and_confirmed_without_a_model(memory: aforesaid.Memory) -> None:
+    eve = memory.user("100", space="guild")
+    await eve.set("time_zone", "Europe/Berlin")
+    told = str(await say(memory, "Bot, remind me tomorrow at 9 to call mum"))
+    (reminder,) = await eve.reminders()
+    assert reminder.remind_at is not None
+    local = reminder.remind_at.astimezone(ZoneInfo("Europe/Berlin"))
+    assert (local.date(), local.hour) == (datetime.now(ZoneInfo("Europe/Berlin")).date() + timedelta(days=1), 9)
+    assert told == f"I will remind you on {local:%A}, {local.day} {local:%B %Y} at 09:00 (Europe/Berlin): call mum"
+
+
+async def test_a_request_that_the_bot_carried_out_is_not_learned_once_more(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
+        await say(memory, "Remind me tomorrow at 9 to call mum")
+        await memory.upkeep()
+        assert [each.text for each in await memory.user("100", space="guild").reminders()] == ["call mum"]
 
 
 async def test_what_somebody_else_says_that_is_sensitive_waits(memory: aforesaid.Memory) -> None:
@@ -198,3 +242,12 @@ async def test_models_see_names_and_never_ids(tmp_path: Path) -> None:
 def test_requests_in_many_languages_are_worth_a_look(text: str) -> None:
     assert may_ask(text)
     assert not may_ask("What a lovely day")
+
+
+@pytest.mark.defect("B12")
+async def test_the_portrait_states_what_was_asked_to_be_remembered_and_does_not_quote_it(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile={"summaries": "none"}, embedder="none") as memory:
+        await say(memory, "Bot remember that I have a daughter")
+        await say(memory, "Bot what do you know about me?")
+        await memory.upkeep()
+        assert await facts(memory, "100") == "Eve has a daughter."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from datetime import datetime, time, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -123,7 +125,7 @@ async def test_a_command_without_its_words_says_how_it_is_used(memory: aforesaid
 async def test_unknown_commands_and_commands_of_groups(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     assert "/help lists" in (await ask(ann, "/nonsense")).text
-    assert (await ask(ann, "/HELP@my_bot")).text.startswith("/help")
+    assert (await ask(ann, "/HELP@my_bot")).text.count("\n/") > 10
     assert await Router().answer(ann, "hello") is None
 
 
@@ -192,7 +194,7 @@ async def test_when_the_model_fails_the_message_is_stored_and_the_user_is_told(t
 async def test_without_a_model_everything_else_goes_on(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     said = "".join([piece async for piece in Assistant(memory).reply(ann, "My cat is called Miso.")])
-    assert "no model is configured" in said
+    assert "No language model is connected" in said
     assert (await ann.search("Miso"))[0].text == "My cat is called Miso."
 
 
@@ -230,11 +232,139 @@ async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Mem
     assert len(await bob.history()) == 1
 
 
-async def test_reminders_are_set_and_listed(memory: aforesaid.Memory) -> None:
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+@pytest.mark.defect("B3")
+@pytest.mark.req("G6")
+async def test_reminders_are_set_listed_moved_and_cancelled_in_local_time(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
-    assert "I will remind you at" in (await ask(ann, "/remind call mum tomorrow at 9")).text
-    assert "do not understand when" in (await ask(ann, "/remind be nice")).text
+    assert "Europe/Berlin" in (await ask(ann, "/timezone berlin")).text
+    tomorrow = datetime.now(BERLIN).date() + timedelta(days=1)
+    said = (await ask(ann, "/remind call mum tomorrow at 9")).text
+    day = f"{tomorrow:%A}, {tomorrow.day} {tomorrow:%B %Y}"
+    assert said == f"I will remind you on {day} at 09:00 (Europe/Berlin): call mum"
+    (reminder,) = await ann.reminders()
+    assert reminder.remind_at == datetime.combine(tomorrow, time(9), BERLIN)
     listed = (await ask(ann, "/reminders")).text
-    assert "09:00 (UTC)  call mum tomorrow at 9" in listed
-    assert "be nice" not in listed
+    assert f"{reminder.id}. {tomorrow:%a} {tomorrow.day} {tomorrow:%b %Y}, 09:00  call mum" in listed
+    assert "Europe/Berlin" in listed
+    assert "UTC" not in said + listed
+    assert "at 17:30 (Europe/Berlin)" in (await ask(ann, f"/reminders move {reminder.id} tomorrow at 17:30")).text
+    (moved,) = await ann.reminders()
+    assert moved.remind_at == datetime.combine(tomorrow, time(17, 30), BERLIN)
+    assert (await ask(ann, f"/reminders cancel {reminder.id}")).text == "Cancelled: call mum"
+    assert await ann.reminders() == []
+    assert "no reminder" in (await ask(ann, f"/reminders cancel {reminder.id}")).text
     assert "Like this: /remind " in (await ask(ann, "/remind")).text
+
+
+@pytest.mark.defect("B3")
+async def test_a_reminder_without_a_time_is_asked_back(memory: aforesaid.Memory) -> None:
+    ann = memory.user("ann")
+    assert "When should I remind you: be nice?" in (await ask(ann, "/remind be nice")).text
+    assert "at 07:00" in (await ask(ann, "tomorrow at 7")).text
+    (reminder,) = await ann.reminders()
+    assert reminder.text == "be nice"
+    await ask(ann, "/remind water the plants")
+    assert await Router().answer(ann, "What a lovely day it was yesterday") is None
+    assert await Router().answer(ann, "tomorrow at 7") is None, "the question is not open any more"
+    assert "is in the past" in (await ask(ann, "/remind call dad on 3 May 2020 at 10am")).text
+    assert [each.text for each in await ann.reminders()] == ["be nice"]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("/timezone", "Your time zone is UTC"),
+        ("/timezone Mars/Olympus", "There is no time zone"),
+        ("/timezone Europe/Berln", "Did you mean Europe/Berlin"),
+        ("/timezone new york", "Your time zone is America/New_York now"),
+    ],
+)
+async def test_a_time_zone_is_shown_and_set(memory: aforesaid.Memory, said: str, answer: str) -> None:
+    assert answer in (await ask(memory.user("ann"), said)).text
+
+
+@pytest.mark.defect("B10")
+@pytest.mark.req("G8")
+async def test_a_new_person_is_welcomed_with_three_things_to_try(memory: aforesaid.Memory) -> None:
+    for command in ("/start", "/help"):
+        welcome = (await ask(memory.user("ann"), command)).text
+        assert welcome.startswith("Hello!")
+        assert all(f"\n{number}. " in welcome for number in (1, 2, 3))
+    assert "/timezone" in welcome
+
+
+@pytest.mark.defect("B6")
+@pytest.mark.req("G5")
+async def test_a_storage_that_cannot_be_changed_in_a_chat_is_not_claimed(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="archive", embedder="none") as memory:
+        ann, router = memory.user("ann"), Router(memory)
+        await router.answer(ann, "/summary")
+        told = await router.answer(ann, "JSON file")
+        assert told is not None
+        assert "Everything is stored in SQLite" in told.text
+        assert "aforesaid migrate memory.db json:memory.json" in told.text
+        done = await router.answer(ann, "15")
+        assert done is not None
+        assert "Storage: SQLite" in done.text
+        assert "Storage: SQLite" in (await ask(ann, "/summary_status")).text
+    async with aforesaid.connect(f"json:{tmp_path / 'memory.json'}", profile="archive", embedder="none") as memory:
+        ann = memory.user("ann")
+        await ask(ann, "/summary")
+        assert "compress" in (await ask(ann, "JSON file")).text
+        assert "Storage: JSON file" in (await ask(ann, "15")).text
+
+
+@pytest.mark.defect("B7")
+@pytest.mark.req("G5")
+@pytest.mark.parametrize("profile", ["default", "archive", "session", "community", "companion", "account"])
+async def test_commands_tell_what_the_policy_of_the_profile_does(tmp_path: Path, profile: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile=profile, embedder="none") as memory:
+        ann = memory.user("ann")
+        for number in range(24):
+            await ann.add("user", f"The safe number {number} opens with 47{number:02}.")
+            await ann.add("assistant", "I see.")
+        await ann.summarize()
+        status, shown = await ann.status(), (await ask(ann, "/summary_status")).text
+        on = (await ask(ann, "/summary_on")).text
+        if profile in {"companion", "community"}:
+            assert "Threshold: one for each day" in shown or "Threshold: none in this profile" in shown
+        else:
+            assert status.threshold == {"session": 10, "account": 50}.get(profile, 10)
+            assert status.active_summaries >= 1
+            assert f"Active summaries: {status.active_summaries}" in shown
+        assert ("makes no summaries" in on) == (profile == "companion")
+        assert "opens with" in (await ask(ann, "/analyze")).text
+        assert "opens with" in (await ask(ann, "/historycontext")).text
+        assert all(message.active for message in await ann.history()) or profile in {"default", "archive", "companion"}
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.req("G8")
+async def test_without_a_model_the_excuse_comes_once(memory: aforesaid.Memory) -> None:
+    ann, assistant = memory.user("ann"), Assistant(memory)
+    said = ["".join([piece async for piece in assistant.reply(ann, text)]) for text in ("My cat is Miso.", "Thanks!")]
+    assert said[0].startswith("Noted: My cat is Miso.")
+    assert "No language model is connected" in said[0]
+    assert said[1] == "You are welcome."
+
+
+@pytest.mark.defect("B10")
+@pytest.mark.req("G8")
+@pytest.mark.parametrize(
+    "question", ["When is the wedding?", "when is the wedding", "tell me when the wedding is", "wann ist die Hochzeit?"]
+)
+async def test_questions_of_any_form_are_answered_by_meaning(tmp_path: Path, question: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann = memory.user("ann")
+        for text in ("My sister gets married on 12 June.", "I bought a new bicycle.", "The soup was too salty."):
+            await ann.add("user", text)
+        await memory.upkeep()
+        assistant = Assistant(memory)
+        for _ in range(2):
+            said = "".join([piece async for piece in assistant.reply(ann, question)])
+            assert "gets married on 12 June" in said.splitlines()[0]
+            assert "soup" not in said
+            assert question not in said

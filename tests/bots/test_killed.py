@@ -185,4 +185,4 @@ async def test_a_command_is_carried_out_once_or_asked_for_again(tmp_path: Path, 
 
 
 def _listed(text: str) -> bool:
-    return "(UTC)  call mum" in text or "nothing to remind" in text
+    return ", 09:00  call mum" in text or "nothing to remind" in text

@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import ClientSession
@@ -71,7 +72,7 @@ async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path)
                 reply = await telegram.next_sent(1)
                 assert (reply.chat, reply.text, reply.replies_to) == (1001, "You live in Bern.", None)
                 assert 1001 in telegram.typing
-                assert {"command": "summary", "description": "set summaries up, in two steps"} in telegram.commands
+                assert {"command": "summary", "description": "set up summaries, in two steps"} in telegram.commands
                 assert desk.health().status == "active"
             log = await memory.user("1001", space="telegram").history()
             assert [message.text for message in log][0::2] == ["I live in Bern.", "Where do I live?"]
@@ -107,7 +108,8 @@ def test_marks_become_entities() -> None:
 
 @pytest.mark.req("A12")
 async def test_the_set_up_with_its_keyboard(telegram: FakeTelegram, tmp_path: Path) -> None:
-    async with opened(tmp_path) as memory, running(telegram, memory):
+    summarising = aforesaid.connect(tmp_path / "memory.db", profile={"extract": False}, embedder="none")
+    async with summarising as memory, running(telegram, memory):
         telegram.say(ANN, "/summary")
         asked = await telegram.next_sent(0)
         assert asked.buttons == ("sqlite", "json")
@@ -254,7 +256,7 @@ async def test_the_webhook(telegram: FakeTelegram, tmp_path: Path) -> None:
         address = f"http://127.0.0.1:{port}/telegram/hook"
         async with running(telegram, memory, webhook=address, listen=f"127.0.0.1:{port}"):
             telegram.say(ANN, "hello")
-            assert "Noted" in (await telegram.next_sent(0)).text
+            assert "Hello!" in (await telegram.next_sent(0)).text
             assert "getUpdates" not in telegram.calls
             async with ClientSession() as session, session.post(address, json={"update_id": 1}) as answer:
                 assert answer.status == 403
@@ -273,6 +275,33 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@pytest.mark.defect("B3")
+@pytest.mark.req("G6")
+async def test_a_reminder_in_free_text_is_confirmed_and_cancelled(telegram: FakeTelegram, tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory, running(telegram, memory):
+        telegram.say(ANN, "/timezone Europe/Berlin")
+        assert "Europe/Berlin" in (await telegram.next_sent(0)).text
+        telegram.say(ANN, "remind me tomorrow at 7 to call mum")
+        confirmed = (await telegram.next_sent(1)).text
+        assert " at 07:00 (Europe/Berlin): call mum" in confirmed
+        (reminder,) = await memory.user("1001", space="telegram").reminders()
+        assert reminder.remind_at is not None
+        assert reminder.remind_at.astimezone(ZoneInfo("Europe/Berlin")).hour == 7
+        telegram.say(ANN, "/reminders")
+        assert ", 07:00  call mum" in (await telegram.next_sent(2)).text
+        telegram.say(ANN, f"/reminders cancel {reminder.id}")
+        assert (await telegram.next_sent(3)).text == "Cancelled: call mum"
+        assert await memory.user("1001", space="telegram").reminders() == []
+
+
+@pytest.mark.defect("B10")
+@pytest.mark.req("G8")
+async def test_a_new_person_is_welcomed(telegram: FakeTelegram, tmp_path: Path) -> None:
+    async with opened(tmp_path) as memory, running(telegram, memory):
+        telegram.say(ANN, "/start")
+        assert "Three things to try" in (await telegram.next_sent(0)).text
 
 
 async def test_reminders_reach_the_person_and_not_the_group(telegram: FakeTelegram, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
                 assert sum("kept in memory only" in text for text in told) == 1
                 disk.apply = apply
                 telegram.say(ANN, "four")
-                await telegram.wait_for(lambda: any("kept for good again" in sent.text for sent in telegram.sent))
+                await telegram.wait_for(lambda: any("stored durably again" in sent.text for sent in telegram.sent))
                 await telegram.wait_for(lambda: _was_sent(telegram, "re four"))
     async with opened(tmp_path) as memory:
         log = [message.text for message in await memory.user("1001", space="telegram").history()]

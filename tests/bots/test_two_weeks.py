@@ -129,7 +129,7 @@ async def _a_summary_fails(life: Life, memory: aforesaid.Memory) -> None:
     life.model.fail(faults.ServerError())
     for text in ("Is anybody there?", "I saw an owl."):
         life.said.append(text)
-        assert "the model could not answer" in (await life.ask(text)).text
+        assert "The language model could not answer" in (await life.ask(text)).text
     await memory.user("1001", space="telegram").add("assistant", "(the model was away)")
     await memory.upkeep()
     life.model.heal()

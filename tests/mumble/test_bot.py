@@ -98,7 +98,7 @@ async def last_told(person: Someone, before: str) -> str:
 @pytest.mark.req("C13")
 async def test_the_commands_work_as_everywhere(mumble: MumbleServer, tmp_path: Path) -> None:
     async with (
-        remembering(tmp_path / "memory.db") as memory,
+        remembering(tmp_path / "memory.db", summaries="tree") as memory,
         bot(memory, mumble),
         someone(mumble.address, "ann") as ann,
     ):
@@ -108,7 +108,7 @@ async def test_the_commands_work_as_everywhere(mumble: MumbleServer, tmp_path: P
         assert "Threshold: 25 messages" in await whisper(ann, "25")
         assert "remember" in await whisper(ann, "/remember I like tea")
         assert "tea" in await whisper(ann, "/portrait")
-        assert "no model is configured" in await whisper(ann, "The weather is nice.")
+        assert "No language model is connected" in await whisper(ann, "The weather is nice.")
         for command, expected in {
             "/context": "The weather is nice.",
             "/historycontext": "",

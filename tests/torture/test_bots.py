@@ -26,9 +26,9 @@ _HOUR = 3600.0
 _AHEAD = 100
 """So many messages may wait for their answers at a time."""
 _TOLD = (
-    "(the model could not answer",
-    "(the model wrote nothing",
-    "(I could not answer",
+    "(The language model could not answer",
+    "(The language model wrote nothing",
+    "(My memory cannot be reached",
     "(I was stopped before",
     # What a model says that is slow, but comes to an end.
     "Struck by a fault",

@@ -56,7 +56,7 @@ class Talker:
                 if text == f"answer to {number}":
                     self.answered.append(f"message {number}")
                     return
-                if text.startswith("(the model could not answer"):
+                if text.startswith("(The language model could not answer"):
                     return
 
 

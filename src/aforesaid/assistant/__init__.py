@@ -1,8 +1,21 @@
-"""The chat brain, apart from any platform: commands are routed, everything else is answered with a context."""
+"""What a bot answers, on any platform: commands are routed, everything else is answered with a context."""
 
 from aforesaid.assistant.answer import Answer, Button, File
 from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant
 from aforesaid.assistant.router import Router, is_command
+from aforesaid.assistant.shown import failure
 from aforesaid.assistant.turn import CALLED, Turn
 
-__all__ = ["CALLED", "NOT_DURABLE", "SYSTEM", "Answer", "Assistant", "Button", "File", "Router", "Turn", "is_command"]
+__all__ = [
+    "CALLED",
+    "NOT_DURABLE",
+    "SYSTEM",
+    "Answer",
+    "Assistant",
+    "Button",
+    "File",
+    "Router",
+    "Turn",
+    "failure",
+    "is_command",
+]

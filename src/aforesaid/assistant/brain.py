@@ -6,14 +6,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.assistant import shown
 from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.freeform import FreeForm
-from aforesaid.assistant.people import with_names
+from aforesaid.assistant.modelless import Modelless
+from aforesaid.assistant.people import Names, with_names
 from aforesaid.assistant.router import Router
 from aforesaid.assistant.turn import Turn
 from aforesaid.domain.scope import is_direct
-from aforesaid.domain.words import Within
 from aforesaid.errors import ModelError
 
 if TYPE_CHECKING:
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 
 SYSTEM: Final = "You are a helpful assistant with a long memory. Answer briefly."
 NOT_DURABLE: Final = "this is kept in memory only, and will be lost when the program ends"
-_FOUND: Final = 5
-_LOOKED_AT: Final = 20
-_QUESTION: Final = ("?", "？", "؟")
 
 
 class Assistant:
@@ -33,6 +29,7 @@ class Assistant:
         self._memory = memory
         self._system = system
         self._free_form = FreeForm(memory)
+        self._modelless = Modelless()
         self.router = Router(memory)
 
     @property
@@ -84,34 +81,19 @@ class Assistant:
         """
         chat = self._memory.models
         if chat is None or not self.speaks:
-            yield await self._without_a_model(turn)
+            yield await self._modelless.answer(turn)
             return
         from aforesaid.models.chat import Said  # noqa: PLC0415 - brings the libraries of models
 
         context = await turn.user.context(turn.text, system=self._system, answers=turn.message)
         mentions = any("@" in message["content"] for message in context.messages)
-        heard = await turn.user.history(within=_within(turn)) if mentions else []
+        direct = is_direct(turn.user.scope.thread)
+        known = {} if direct or not mentions else await self._memory.names(turn.user.scope.space)
+        names = Names.around(turn, known)
         said = [
-            Said(message["role"], with_names(message["content"], turn, heard), message.get("name"))  # type: ignore[arg-type]
+            Said(message["role"], with_names(message["content"], names), message.get("name"))  # type: ignore[arg-type]
             for message in context.messages
         ]
         async with aclosing(chat.stream("chat", said, scope=turn.user.scope)) as stream:
             async for piece in stream:
                 yield piece
-
-    async def _without_a_model(self, turn: Turn) -> str:
-        """Answer a question with what is remembered, and say so; take note of everything else."""
-        if not turn.text.rstrip().endswith(_QUESTION):
-            return "Noted. (no model is configured, so I only remember; /help lists what I can do)"
-        without = () if turn.message is None else (turn.message.id,)
-        found = await turn.user.search(turn.text, _LOOKED_AT, within=_within(turn), without=without)
-        # What the assistant itself said is no news, and what shares no word with the question is a guess.
-        told = [hit for hit in found if hit.terms and (hit.message is None or hit.message.role == "user")]
-        if not told:
-            return "(no model is configured, so I cannot answer, and I remember nothing about that)"
-        return f"(no model is configured; this is what I remember)\n{shown.hits(told[:_FOUND])}"
-
-
-def _within(turn: Turn) -> Within:
-    """Return where to look: where several people talk, at what all of them said there."""
-    return "user" if is_direct(turn.user.scope.thread) else "thread"

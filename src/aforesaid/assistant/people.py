@@ -3,50 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
 
 from aforesaid.assistant.turn import Turn
-from aforesaid.domain.message import Message
-from aforesaid.models.prompts.speakers import SOMEBODY, name_speakers
+from aforesaid.models.prompts.speakers import SOMEBODY
 from aforesaid.store.terms import fold
 
 _MENTION: Final = re.compile(r"<@!?([^<>\s]{1,255})>")
 _ESCAPED: Final = re.compile(r"(?:<|&lt;)@!?([^<>&\s]{1,255})(?:>|&gt;)")
+_NUMBERED: Final = re.compile(r" \(\d+\)$")
 _ME: Final = frozenset({"", "me", "myself", "i"})
+_ASSISTANT: Final = "assistant"
 
 
-def meant(word: str, turn: Turn, heard: Sequence[Message]) -> list[str]:
-    """Return the ids of those whom a word may mean: none where nobody is called so, several where it is not clear.
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the people of a space are called: those whom the platform shows, and everybody who ever wrote there."""
 
-    `heard` are messages of the place: whoever spoke there is known by the name that they showed.
-    """
+    shown: Mapping[str, str]
+    """The name to show, by id."""
+    others: Mapping[str, tuple[str, ...]]
+    """All names that somebody goes by, by id."""
+
+    @classmethod
+    def around(cls, turn: Turn, known: Mapping[str, str]) -> Self:
+        """Join the names that a turn shows with those that the memory knows (by id). What the turn shows is newer."""
+        stored = {user: name for user, name in known.items() if user != _ASSISTANT}
+        others = {user: (name,) for user, name in stored.items()}
+        for user, names in turn.people.items():
+            others[user] = tuple(dict.fromkeys((*names, *others.get(user, ()))))
+        speaker = turn.user.scope.user
+        if turn.name is not None:
+            others[speaker] = tuple(dict.fromkeys((turn.name, *others.get(speaker, ()))))
+        return cls({**stored, **turn.names()}, others)
+
+    def of(self, user: str) -> str | None:
+        """Return the name to show for somebody."""
+        return self.shown.get(user)
+
+    def all(self) -> list[str]:
+        """Return every name that somebody goes by."""
+        return [name for names in self.others.values() for name in names]
+
+
+def meant(word: str, turn: Turn, names: Names) -> list[str]:
+    """Return the ids of those whom a word may mean: none where nobody is called so, several where it is not clear."""
     speaker = turn.user.scope.user
     mention = _MENTION.fullmatch(word.strip())
     if mention is not None:
         return [mention[1]]
-    wanted = _plain(word)
+    # A model is shown the second Ann as "Ann (2)".
+    wanted = _NUMBERED.sub("", _plain(word))
     if wanted in _ME:
         return [speaker]
-    labels = name_speakers([message for message in heard if message.role == "user"], turn.names())
-    called: dict[str, set[str]] = {user: {_plain(user), *map(_plain, names)} for user, names in turn.people.items()}
-    for message in heard:
-        if message.role == "user":
-            called.setdefault(message.author, {_plain(message.author)}).add(_plain(message.name or message.author))
-    for user, label in labels.items():
-        called.setdefault(user, set()).add(_plain(label))
-    called.setdefault(speaker, {_plain(speaker)}).add(_plain(turn.name or speaker))
-    exact = [user for user, names in called.items() if wanted in names]
+    called = {user: {_plain(user), *map(_plain, theirs)} for user, theirs in names.others.items()}
+    called.setdefault(speaker, {_plain(speaker)})
+    exact = [user for user, theirs in called.items() if wanted in theirs]
     # A first name will do where only one person has it.
-    return exact or [user for user, names in called.items() if any(wanted == name.partition(" ")[0] for name in names)]
+    return exact or [
+        user for user, theirs in called.items() if any(wanted == name.partition(" ")[0] for name in theirs)
+    ]
 
 
-def with_names(text: str, turn: Turn, heard: Sequence[Message] = ()) -> str:
+def with_names(text: str, names: Names) -> str:
     """Replace mentions by names, in a text as people wrote it or as it is escaped in a prompt."""
     if "@" not in text:
         return text
-    names = {**name_speakers([message for message in heard if message.role == "user"]), **turn.names()}
-    return _ESCAPED.sub(lambda found: f"@{names.get(found[1], SOMEBODY)}", text)
+    return _ESCAPED.sub(lambda found: f"@{names.of(found[1]) or SOMEBODY}", text)
 
 
 def _plain(name: str) -> str:

@@ -1,17 +1,18 @@
 """Commands, the same on every platform.
 
-A text that begins with a slash is a command. `/summary` has two steps; where a user stands in it is a setting, so that
-a restart in between does not matter. Any other command, or a text that does not answer the question, ends it.
+A text that begins with a slash is a command. `/summary` has two steps; the step that a user has reached is a setting,
+so it survives a restart. Any other command, or a text that does not answer the question, ends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from aforesaid.assistant import privacy, shown
-from aforesaid.assistant.answer import Answer, Button
-from aforesaid.errors import AforesaidError, InvalidInput, ModelError
+from aforesaid.assistant import privacy, reminders, shown
+from aforesaid.assistant.answer import Answer
+from aforesaid.assistant.summary_setup import SummarySetup
+from aforesaid.errors import AforesaidError, ModelError
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 Command: TypeAlias = "Callable[[UserMemory, str], Awaitable[Answer]]"
 
 _STEP: Final = "summary_setup"
-_STORAGE: Final = "storage"
-_THRESHOLD: Final = "threshold"
-_STORAGES: Final[Mapping[str, str]] = {"sqlite": "SQLite", "json": "JSON file"}
-_MOST: Final = 500
+"""The setting with what a two-step command asked last."""
 _ASKING: Final = frozenset({"summary", "forget_me"})
 _ERASE: Final = "erase"
 
@@ -33,16 +31,18 @@ class Router:
     def __init__(self, memory: Memory | None = None) -> None:
         """Answer commands. Without the memory of all, nobody can be erased."""
         self._memory = memory
+        self._setup = SummarySetup(memory, _STEP)
         self._commands: dict[str, tuple[Command, str]] = {
+            "start": (self._start, "what I do, and three things to try"),
             "help": (self._help, "this list"),
-            "summary": (_summary, "set summaries up, in two steps"),
-            "summary_status": (_summary_status, "how memory stands"),
-            "summary_on": (_summary_on, "summarise by itself"),
+            "summary": (self._setup.begin, "set up summaries, in two steps"),
+            "summary_status": (_summary_status, "what is stored and summarised, and when the next summary is due"),
+            "summary_on": (_summary_on, "summarise automatically"),
             "summary_off": (_summary_off, "stop summarising; nothing is lost"),
             "summary_now": (_summary_now, "summarise now"),
-            "historycontext": (_history_context, "what is known of the whole history"),
-            "analyze": (_analyze, "analyse the whole history now"),
-            "clear": (_clear, "begin anew: earlier messages leave the short-term window"),
+            "historycontext": (_history_context, "an analysis of the whole history"),
+            "analyze": (_analyze, "analyse the whole history again, now"),
+            "clear": (_clear, "start over: earlier messages leave the short-term window"),
             "context": (_context, "what a model would be sent now: /context where do I live?"),
             "remember": (_remember, "remember a fact: /remember I like tea"),
             "forget": (_forget, "forget a fact: /forget tea"),
@@ -50,7 +50,8 @@ class Router:
             "memories": (_memories, "what is remembered, most important first"),
             "search": (_search, "find something: /search Berlin flat"),
             "remind": (_remind, "remind you of something: /remind call mum tomorrow at 9"),
-            "reminders": (_reminders, "what you will be reminded of"),
+            "reminders": (reminders.manage, "list reminders; cancel or move one: /reminders cancel 12"),
+            "timezone": (reminders.set_time_zone, "your time zone: /timezone Europe/Berlin"),
             "export": (_export, "a copy of all that is stored about you"),
             "forget_me": (_forget_me, "erase all that is stored about you"),
             "explain": (_explain, "find something, and say why: /explain Berlin flat"),
@@ -79,11 +80,11 @@ class Router:
         """
         step = (await user.settings()).get(_STEP)
         if step is None:
-            return None
+            return await reminders.answer_when(user, text)
         if step == _ERASE:
             answer = await self._erase(user, text.strip())
         else:
-            answer = await _step(user, str(step), text.strip())
+            answer = await self._setup.step(user, str(step), text.strip())
         if answer is None and not stay:
             await self.leave(user)
         return answer
@@ -96,8 +97,8 @@ class Router:
 
     @staticmethod
     async def is_open(user: UserMemory) -> bool:
-        """Tell whether a two-step command has asked something that is not answered."""
-        return _STEP in await user.settings()
+        """Tell whether a command has asked something that is not answered."""
+        return not {_STEP, reminders.PENDING}.isdisjoint(await user.settings())
 
     async def leave(self, user: UserMemory) -> None:
         """End a two-step command that is open."""
@@ -112,8 +113,17 @@ class Router:
         """Tell whether a command asks something, so that the next message may be what it asked for."""
         return text.strip()[1:].partition(" ")[0].partition("@")[0].lower() in _ASKING
 
-    async def _help(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has them
-        return Answer("\n".join(f"/{name}  {help_text}" for name, help_text in self.commands().items()))
+    async def _start(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has them
+        return Answer(f"{self._welcome()}\n/help lists everything else.")
+
+    async def _help(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002
+        listed = "\n".join(f"/{name}  {help_text}" for name, help_text in self.commands().items())
+        return Answer(f"{self._welcome()}\n\n{listed}")
+
+    def _welcome(self) -> str:
+        models = None if self._memory is None else self._memory.models
+        speaks = models is not None and models.has("chat")
+        return shown.welcome(speaks=speaks)
 
 
 def is_command(text: str) -> bool:
@@ -126,40 +136,16 @@ async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:
     try:
         return await command(user, rest)
     except ModelError as error:
-        return Answer(f"The model could not do it: {error}. Nothing was changed; try again later.")
+        return Answer(f"{shown.failure(error)} Nothing was changed; try again later.")
     except AforesaidError as error:
-        return Answer(f"That did not work: {error}")
+        return Answer(f"That did not work: {shown.failure(error)}")
 
 
 async def _leave_setup(user: UserMemory) -> None:
-    if _STEP in await user.settings():
-        await user.set(_STEP, None)
-
-
-async def _step(user: UserMemory, step: str, text: str) -> Answer | None:
-    if step == _STORAGE:
-        chosen = next((word for word, label in _STORAGES.items() if text.lower() in {word, label.lower()}), None)
-        if chosen is None:
-            return None
-        await user.set("storage_type", chosen)
-        await user.set(_STEP, _THRESHOLD)
-        return Answer(f"After how many messages should I compress?\nSend a number 1-{_MOST}.")
-    if not text.lstrip("+-").isdecimal():
-        return None
-    try:
-        await user.set("summary_every_n", int(text))
-    except InvalidInput:
-        return Answer(f"{text} is not between 1 and {_MOST}. Send a number 1-{_MOST}.")
-    await user.set("memory_enabled", True)
-    await _leave_setup(user)
-    storage = _STORAGES.get(str((await user.settings()).get("storage_type")), "SQLite")
-    return Answer(f"External memory configured!\nStorage: {storage}\nThreshold: {int(text)} messages")
-
-
-async def _summary(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    await user.set(_STEP, _STORAGE)
-    buttons = (Button("SQLite (recommended)", "sqlite"), Button("JSON file", "json"))
-    return Answer("Choose storage format:", buttons)
+    settings = await user.settings()
+    for open_step in (_STEP, reminders.PENDING):
+        if open_step in settings:
+            await user.set(open_step, None)
 
 
 async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -168,12 +154,16 @@ async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG00
 
 async def _summary_on(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
     await user.set("memory_enabled", True)
-    return Answer(f"Summaries are on: one after every {(await user.status()).threshold} of your messages.")
+    status = await user.status()
+    if status.policy == "none":
+        return Answer("Learning is on. This profile makes no summaries: I store every message and learn single facts.")
+    return Answer(f"Summaries are on: {shown.rhythm(status)}.")
 
 
 async def _summary_off(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
     await user.set("memory_enabled", False)
-    return Answer("Summaries are off. Everything that is stored stays, and messages are still kept.")
+    what = "Learning is off." if (await user.status()).policy == "none" else "Summaries and learning are off."
+    return Answer(f"{what} Everything that is stored stays, and messages are still stored.")
 
 
 async def _summary_now(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -184,12 +174,15 @@ async def _summary_now(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 
 
 async def _history_context(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(shown.history(await user.history_context()))
+    found = await user.history_context()
+    if found.made_at is None and (await user.status()).policy != "tiers":
+        # Only the policy `tiers` makes one by itself.
+        found = await user.analyze()
+    return Answer(found.text)
 
 
 async def _analyze(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    await user.summarize()
-    return Answer(shown.history(await user.history_context()))
+    return Answer((await user.analyze()).text)
 
 
 async def _clear(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -235,20 +228,7 @@ async def _explain(user: UserMemory, rest: str) -> Answer:
 async def _remind(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Remind you of what, and when? Like this: /remind call mum tomorrow at 9")
-    memory = await user.note("reminder", rest)
-    if memory.remind_at is None:
-        await user.deactivate(memory.id)
-        return Answer("I do not understand when. Like this: /remind call mum tomorrow at 9")
-    return Answer(f"I will remind you at {memory.remind_at:%Y-%m-%d %H:%M} (UTC): {rest}")
-
-
-async def _reminders(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    lines = [
-        f"{memory.remind_at:%Y-%m-%d %H:%M} (UTC)  {memory.text}"
-        for memory in await user.reminders()
-        if memory.remind_at is not None
-    ]
-    return Answer("\n".join(lines) or "There is nothing to remind you of.")
+    return await reminders.set_reminder(user, rest)
 
 
 async def _export(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001

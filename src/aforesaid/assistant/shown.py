@@ -2,38 +2,85 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import MemoryStatus
+from aforesaid.errors import (
+    AforesaidError,
+    InvalidInput,
+    ModelError,
+    NoModel,
+    NotFound,
+    SourcesChanged,
+    SpendingLimit,
+)
 
 if TYPE_CHECKING:
-    from aforesaid.digest import HistoryContext
     from aforesaid.facts import Forgotten, Remembered
 
 _SHOWN: Final = 20
+_STORAGES: Final = {"sqlite": "SQLite", "json": "JSON file", "files": "account folders", "postgresql": "PostgreSQL"}
+_OPERATOR: Final = "Whoever runs this bot finds the reason in its log."
+_log: Final = logging.getLogger("aforesaid.assistant")
+
+
+def welcome(*, speaks: bool) -> str:
+    """Return what a bot says first: what it does, and three things to try."""
+    how = "" if speaks else " No language model is connected, so I answer with what you told me, in your own words."
+    return (
+        f"Hello! I remember what you tell me and find it again, also after months.{how} Three things to try:\n"
+        "1. Tell me something: My sister gets married on 12 June.\n"
+        "2. Ask me about it later: When is the wedding?\n"
+        "3. Have me remind you: Remind me tomorrow at 9 to call mum."
+    )
+
+
+def failure(error: AforesaidError) -> str:
+    """Return what a person is told about an error, also where others read along; the details go to the log.
+
+    What is wrong with their own words is said as it is. What a provider or a disk reports is the operator's business.
+    """
+    if isinstance(error, InvalidInput | NotFound | SourcesChanged | SpendingLimit | NoModel):
+        return f"{error}."
+    _log.warning("somebody was told that something failed: %s", error)
+    if isinstance(error, ModelError):
+        return f"The language model could not answer. {_OPERATOR}"
+    return f"My memory cannot be reached right now. {_OPERATOR}"
+
+
+def storage(backend: str) -> str:
+    """Return what people call a kind of store."""
+    return _STORAGES.get(backend.partition(" ")[0], backend)
+
+
+def rhythm(found: MemoryStatus) -> str:
+    """Return when summaries are made, by the policy of the profile."""
+    return {
+        "tree": f"one after every {found.threshold} of your messages",
+        "rolling": f"one after {found.threshold} messages of this chat",
+        "tiers": f"the whole history is analysed after every {found.threshold} messages, or once a day",
+        "calendar": "one for each day, and one for the week",
+        "none": "none in this profile; every message is stored and can be found",
+    }[found.policy]
 
 
 def status(found: MemoryStatus) -> str:
     """Return the facts of `/summary_status`."""
     return "\n".join(
         [
-            f"MemoryRecord: {'enabled' if found.enabled else 'disabled'}",
-            f"Storage: {found.storage}",
-            f"Threshold: {found.threshold} messages",
+            f"Memory: {'enabled' if found.enabled else 'disabled'}",
+            f"Storage: {storage(found.storage)}",
+            f"Threshold: {found.threshold} messages" if found.threshold else f"Threshold: {rhythm(found)}",
             f"Messages since the last summary: {found.since_last}",
             f"Messages: {found.messages} in all, {found.archived} archived",
             f"Active summaries: {found.active_summaries}",
             f"Highest level: {found.highest_level}",
         ]
     )
-
-
-def history(found: HistoryContext) -> str:
-    """Return the analysis of a history."""
-    return found.text
 
 
 def remembered(found: Remembered) -> str:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from cachetools import LRUCache
 
-from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, is_command
+from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, failure, is_command
 from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
 from aforesaid.bots.pending_replies import PendingReplies, PendingReply
 from aforesaid.bots.per_thread_queue import PerThreadQueue
@@ -71,6 +71,8 @@ class BotSession:
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
+        self._not_stored_for: LRUCache[Address, None] = LRUCache(_TOLD)
+        """Who was told that a message could not be stored, and not yet that it works again."""
         self._replying = Replying(platform, self.assistant, self.stats)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
@@ -282,6 +284,7 @@ class BotSession:
             await asyncio.sleep(_CATCH_UP)
             if self.stats.connected:
                 await self.resume()
+                await self._probe()
 
     def _reachable(self, to: Address) -> bool:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)
@@ -317,6 +320,7 @@ class BotSession:
         else:
             receipt = await adding
         self.stats.stored += not receipt.duplicate
+        self._store_works()
         self._tell(heard.address, receipt)
         if answered:
             self._do(heard.address, lambda: self._reply(heard, receipt.message, owed), owed)
@@ -351,14 +355,28 @@ class BotSession:
         for notice in sorted(news - before):
             self._say(to, Answer(f"({notice})"))
         if NOT_DURABLE in before - news:
-            self._say(to, Answer("(what you say is kept for good again, and so is what you said meanwhile)"))
+            self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
 
     def _not_stored(self, heard: Heard, error: AforesaidError) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
             _log.error("a message of %s in %s could not be stored: %s", heard.address.user, heard.address.space, error)
         if heard.wanted:
-            self._say(heard.address, Answer(f"(I could not store that, so I will not remember it: {error})"), heard.id)
+            if isinstance(error, StoreError):
+                self._not_stored_for[heard.address] = None
+            told = f"(I could not store that, so I will not remember it. {failure(error)})"
+            self._say(heard.address, Answer(told), heard.id)
+
+    async def _probe(self) -> None:
+        """Find out whether a store that failed works again, so that those whom it failed are told without asking."""
+        if self._not_stored_for and await self._pending.can_write():
+            self._store_works()
+
+    def _store_works(self) -> None:
+        """Tell everybody whose message could not be stored that it can be now."""
+        while self._not_stored_for:
+            to, _ = self._not_stored_for.popitem()
+            self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
 
 
 def _lane(address: Address) -> tuple[str, str]:

@@ -33,6 +33,8 @@ _KEPT: Final = 200
 """Of so many commands it is known that they were carried out: platforms hand in up to a hundred updates again."""
 _LATELY: Final = 10_000
 _DONE: Final = "done"
+_PROBE: Final = "probe"
+"""The mark that is written to find out whether the store works. It reads like a command that was carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,15 @@ class PendingReplies:
                 await self.settle(owed)
         return [owed for owed in found if owed.since >= first]
 
-    async def _put(self, marks: list[PutMark]) -> None:
+    async def can_write(self) -> bool:
+        """Tell whether the store takes what is written to it."""
+        return await self._put([PutMark(f"{self._prefix}{_PROBE}", json.dumps({_DONE: datetime.now(UTC).timestamp()}))])
+
+    async def _put(self, marks: list[PutMark]) -> bool:
         try:
             await self._memory.store.apply(marks)
         except StoreError as error:
             # The message itself tells whether the store works. Without this, only a kill right now would be noticed.
             _log.warning("it could not be written down what is to be answered: %s", error)
+            return False
+        return True

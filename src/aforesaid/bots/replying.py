@@ -7,13 +7,13 @@ from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.assistant import Answer, Assistant, Turn
+from aforesaid.assistant import Answer, Assistant, Turn, failure
 from aforesaid.bots.contract import Heard, Platform
 from aforesaid.bots.splitting import split
 from aforesaid.bots.stats import BotStats
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
-from aforesaid.errors import AforesaidError, ModelError, NotFound
+from aforesaid.errors import AforesaidError, NotFound
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
@@ -53,13 +53,12 @@ class Replying:
             return Reply(answer, name)
         try:
             answer, said = await self._made(user, heard, message)
-        except ModelError as error:
-            return self._failed(name, f"(the model could not answer: {error}; what you said is stored)")
         except AforesaidError as error:
+            # Others may read along. The operator reads the details in the log.
             _log.error("a message of %s could not be answered: %s", heard.address.user, error)
-            return self._failed(name, f"(I could not answer: {error}; what you said is stored)")
+            return self._failed(name, f"({failure(error)} What you said is stored.)")
         if not answer.text.strip():
-            return self._failed(name, "(the model wrote nothing; what you said is stored)")
+            return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
         self._stats.answered += 1
         try:
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
@@ -67,7 +66,7 @@ class Replying:
         except AforesaidError as error:
             _log.error("an answer to %s could not be stored: %s", heard.address.user, error)
             self._stats.failed(f"an answer could not be stored: {error}")
-            told = f"{answer.text}\n\n(I could not store that I said this: {error})"
+            told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
         return Reply(answer, name)
 

@@ -178,6 +178,19 @@ async def week(digest: Digest, scope: Scope) -> Summary | None:
         return None
 
 
+async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
+    """Analyse the whole history now, whatever the policy is, and return the history context. Archives nothing."""
+    steps, store = TiersSteps(digest.executor), digest.executor.store
+    for _ in range(_MOST_STEPS):
+        total = (await store.ledger(scope)).messages
+        try:
+            if not await steps.analyse_more(scope, total):
+                break
+        except SourcesChanged:
+            continue  # another worker has just done it
+    return await history_context(digest, scope)
+
+
 async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
     """Return the history context; what everybody starts with where there is none."""
     current = await TiersSteps(digest.executor).current(scope)

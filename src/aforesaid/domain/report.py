@@ -192,11 +192,14 @@ class MemoryStatus:
 
     enabled: bool
     storage: str
+    """What the store is: `sqlite`, `postgresql`, `json`, …"""
     threshold: int
-    """Number of user turns per summary."""
+    """A summary is made after this many messages: user turns with `tree`, else all of them. 0 where none is made so."""
     since_last: int
-    """User turns since the last summary."""
+    """Messages since the last summary, counted as for `threshold`."""
     messages: int
     archived: int
     active_summaries: int
     highest_level: int
+    policy: str = "tree"
+    """How this memory summarises: `tree`, `rolling`, `calendar`, `tiers` or `none`."""

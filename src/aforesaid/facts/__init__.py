@@ -5,6 +5,7 @@ from aforesaid.facts.curating import Curator, claims_of
 from aforesaid.facts.extractor import Extractor, Learned
 from aforesaid.facts.habits import Observer, Preferences
 from aforesaid.facts.ical import calendar
+from aforesaid.facts.people import about_tag
 from aforesaid.facts.portrait import Portraitist, as_xml
 from aforesaid.facts.telling import Forgotten, Remembered, Teller
 from aforesaid.facts.zones import zone_of
@@ -19,6 +20,7 @@ __all__ = [
     "Preferences",
     "Remembered",
     "Teller",
+    "about_tag",
     "as_xml",
     "calendar",
     "claims_of",

@@ -11,7 +11,7 @@ from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time
+from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time, route
 
 if TYPE_CHECKING:
     from aforesaid.models.prompts.shapes import Extracted
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
 def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
     """Return what rules find in messages."""
     turns = [
-        Spoken(by_id(people, message.author).name, message.text, message.at.astimezone(zone), message.role)
+        Spoken(by_id(people, message.author).name, _statement_in(message), message.at.astimezone(zone), message.role)
         for message in messages
     ]
     among_people = _among_people(messages, owner)
@@ -84,6 +84,16 @@ def _among_people(messages: Sequence[Message], owner: Person) -> bool:
     roles = {message.role for message in messages}
     others = any(message.role == "user" and message.author != owner.id for message in messages)
     return others and "assistant" not in roles
+
+
+def _statement_in(message: Message) -> str:
+    """Return what a message states: of "Bot, remember that I have a daughter" the daughter; of "forget …" nothing."""
+    if message.role != "user":
+        return message.text
+    requested = route(message.text)
+    if requested.action == "remember" and requested.content:
+        return requested.content
+    return "" if requested.action in {"forget", "recall"} else message.text
 
 
 def _from_rules(found: Found, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:

@@ -10,9 +10,10 @@ from aforesaid.facts.statement import statement
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import words_of
+from aforesaid.store.terms import fold, words_of
 
 NAMELESS: Final = "The user"
+_LONGEST_NAME: Final = 100
 _LONGEST_SUBJECT: Final = 4
 """A subject of more words is a description, and nobody's name."""
 
@@ -74,6 +75,16 @@ def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
 def _is(subject: Sequence[str], person: Person) -> bool:
     called = {word for name in person.names for word in words_of(name)}
     return set(subject) <= called
+
+
+def about_tag(name: str) -> str:
+    """Return the tag of what was said about somebody whom the memory does not know, by the name that was used."""
+    return f"about {' '.join(fold(name).split())[:_LONGEST_NAME]}"
+
+
+def is_about_a_stranger(tags: Iterable[str]) -> bool:
+    """Tell whether a memory with these tags is about somebody else than the person it is stored for."""
+    return any(tag.startswith("about ") for tag in tags)
 
 
 def by_id(people: Mapping[str, Person], user: str) -> Person:

@@ -22,7 +22,7 @@ from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError
-from aforesaid.facts.people import Person
+from aforesaid.facts.people import Person, is_about_a_stranger
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.telling import Teller, trustworthy
 from aforesaid.facts.zones import zone_of
@@ -196,7 +196,7 @@ class Portraitist:
         stones, stored = await self._store.forgotten(scope), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
         found = await (remembered or self._store.memories(scope))
-        memories = [memory for memory in found if not memory.over_at(at)]
+        memories = [each for each in found if not each.over_at(at) and not is_about_a_stranger(each.tags)]
         today, history = await self._observed(scope, await (summaries or self._store.summaries(scope)))
         if not stones and not memories:
             return Sources(facts, today, history)

@@ -20,7 +20,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
 from aforesaid.errors import ModelError, SourcesChanged
 from aforesaid.facts.candidate import DATED, event_in
-from aforesaid.facts.people import Person, people_in, person_called, subject_of
+from aforesaid.facts.people import Person, about_tag, people_in, person_called, subject_of
 from aforesaid.facts.screen import matches
 from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
@@ -99,11 +99,19 @@ class Teller:
         self._chat = chat
         self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def remember(self, scope: Scope, words: str, *, by: str | None, name: str | None, actor: str) -> Remembered:
-        """Merge a fact into what is known: newer information wins. `by` is who says so, if not the user."""
+    async def remember(
+        self, scope: Scope, words: str, *, by: str | None, name: str | None, actor: str, about: str | None = None
+    ) -> Remembered:
+        """Merge a fact into what is known: newer information wins. `by` is who says so, if not the user.
+
+        `about` names somebody else whom the memory does not know: then it becomes a memory about them, and the text of
+        facts about the user stays as it is.
+        """
         async with self._turn(scope):
             for attempt in range(_TRIES):
                 try:
+                    if about is not None:
+                        return await self._remember_about(scope, words, about, actor)
                     return await self._remember(scope, words, by, name, actor)
                 except SourcesChanged:
                     await _pause(attempt)
@@ -180,6 +188,25 @@ class Teller:
             stored = (await self._store.apply([AddMemory(draft, actor, replaced)])).memory
             return Remembered("stored", "" if facts is None else facts.text, stored)
         return Remembered("known", "" if facts is None else facts.text, same)
+
+    async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> Remembered:
+        """Store something about a person whom the memory does not know, told by the user."""
+        facts = await self._store.facts(scope)
+        text, reason, tag = "" if facts is None else facts.text, suspicion(words), about_tag(about)
+        stranger = person_called(about, about)
+        if reason is None and sensitive(words):
+            reason = "somebody else said something sensitive"
+        draft = await self._draft(scope, words, scope.user, stranger, reason)
+        subject = None if draft.subject is None else f"{tag}: {draft.subject}"
+        draft = replace(draft, subject=subject, tags=(tag,))
+        known = [memory for memory in await self._store.memories(scope, active=None) if tag in memory.tags]
+        same = _first(known, draft, stranger, draft.state)
+        if same is None:
+            old = [memory for memory in known if memory.state == "active" and _gives_way(memory, draft)]
+            supersedes = () if reason else tuple(Superseded(memory.id, memory.revision) for memory in old)
+            same = (await self._store.apply([AddMemory(draft, actor, supersedes)])).memory
+            return Remembered("stored" if reason is None else "quarantined", text, same, reason or "")
+        return Remembered("known" if reason is None else "quarantined", text, same, reason or "")
 
     async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> Forgotten:
         person = await self.person(scope, name)

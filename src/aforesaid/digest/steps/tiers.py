@@ -58,6 +58,19 @@ class TiersSteps:
         made = await self._executor.analyse(scope, current, messages[:count], today)
         return Step((made,), count)
 
+    async def analyse_more(self, scope: Scope, total: int) -> bool:
+        """Go on with the history context by as much as fits at once. Return False where it knows all messages."""
+        current = await self.current(scope)
+        if total <= (0 if current is None else current.messages):
+            return False
+        messages = await self._executor.store.following(scope, 0 if current is None else current.last, _MOST_READ)
+        count = that_fit([len(message.text) for message in messages], _CHARACTERS)
+        if not count:
+            return False
+        today = day_of(self._executor.clock(), self._executor.profile.zone(scope.space))
+        await self._executor.analyse(scope, current, messages[:count], today)
+        return True
+
     async def current(self, scope: Scope) -> Summary | None:
         """Return the history context of the user."""
         found = await self._executor.store.summaries(scope, kind="history")

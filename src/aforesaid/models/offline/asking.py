@@ -50,6 +50,21 @@ FORGET: Final = _compiled(
     r"انس[ىي]? (?=ان|كل)",
     r"(?:忘记|忘掉|忘了)(?=.)",
 )
+REMIND: Final = re.compile(
+    r"(?<!\w)(?:remind me(?! (?:what|who|where|when|how|why|which|of what)\b)|set (?:me )?a reminder(?: for me)?|"
+    r"don'?t let me forget|erinnere? mich|recuerdame|acuerdame|rappelle[- ]moi|rappelez[- ]moi|ricordami|me lembr[ea]|"
+    r"lembr[ea]-me|herinner (?:me|mij)|напомни(?:те)?(?: мне)?)(?!\w)|"
+    r"提醒我|リマインドして|思い出させて|ذكرني"
+)
+"""A request to be reminded. It stands at the beginning, or after the time."""
+REMINDED_OF: Final = re.compile(
+    r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
+)
+"""The words between the request and what somebody is to be reminded of."""
+AGAIN_AND_AGAIN: Final = re.compile(
+    r"\b(?:every|each|daily|weekly|monthly|jeden|jede|taglich|cada|todos los|chaque|tous les|ogni|todo dia|todos os|"
+    r"elke|iedere|кажд\w+)\b|每[天周月年]|毎[日週月年]"
+)
 SUFFIXED: Final[tuple[tuple[Literal["remember", "forget"], re.Pattern[str]], ...]] = (
     ("remember", re.compile(r"(?P<content>.+?)(?:という)?(?:こと)?(?:を|って|と)覚えて(?:おいて)?(?:ください|ね)?")),
     ("forget", re.compile(r"(?P<content>.+?)(?:という)?(?:こと)?(?:を|は)?忘れて(?:ください|ね)?")),
@@ -99,8 +114,8 @@ NOT_PEOPLE: Final = word_set("""
     elle on он она оно это 你 他 她
 """)
 HINTS: Final = re.compile(
-    r"remember|forget|memor|\bnote\b|in mind|recall|know|erase|delete|remove|who am i|about me|"
-    r"merk|denk dran|denk daran|verg[ie]ss|behalt|weisst du|"
+    r"remember|remind|forget|memor|\bnote\b|in mind|recall|know|erase|delete|remove|who am i|about me|"
+    r"erinner|herinner|напомн|提醒|リマインド|思い出|ذكرني|merk|denk dran|denk daran|verg[ie]ss|behalt|weisst du|"
     r"recuerd|acuerda|olvid|apunta|anota|sabes|souvien|rappel|retiens|oubli|sais|ricord|dimentic|annota|\bsai\b|"
     r"lembr|esquec|anote|sabe|onthou|vergeet|weet|pamiet|zapomn|zapisz|wiesz|pamatuj|zapamatuj|vis o|"
     r"hatirla|unut|biliyor|kom ihag|glom|husk|glem|vet du|ved du|muista|unohda|tiedat|ingat|lupakan|kamu tahu|"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
 from aforesaid.models.offline.asking import (
@@ -19,12 +20,14 @@ from aforesaid.models.offline.asking import (
     POLITE,
     RECALL,
     REMEMBER,
+    REMIND,
     SUFFIXED,
 )
 from aforesaid.models.offline.text.aligned import fold_aligned
+from aforesaid.models.offline.times.request import read_requested_time
 from aforesaid.store.terms import fold
 
-Action = Literal["remember", "forget", "recall", "none"]
+Action = Literal["remember", "forget", "recall", "remind", "none"]
 
 ME: Final = "me"
 
@@ -33,6 +36,10 @@ _ADDRESS: Final = re.compile(
 )
 _MENTION: Final = re.compile(r"(?P<who><@!?\d+>|@[\w.-]+)")
 _SUBJECT: Final = re.compile(r"(?P<who>[\w.-]+)(?:'s)?\s+\w+")
+_STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str], ...]], ...]] = (
+    ("remember", REMEMBER),
+    ("forget", FORGET),
+)
 _ENDING: Final = " ?？!.。؟"
 
 
@@ -43,7 +50,7 @@ class Routed(NamedTuple):
     about: str | None = None
     """Whom it is about: `me` for the person who asks, otherwise a mention or a name as it was written."""
     content: str = ""
-    """What to remember or to forget. Empty: what was said before, or everything; ask before you forget everything."""
+    """What to remember, to forget or to be reminded of, with its time. Empty: what was said before, or everything."""
 
 
 NOTHING: Final = Routed("none")
@@ -62,14 +69,14 @@ def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("b
         match = pattern.fullmatch(looked.rstrip(_ENDING))
         if match is not None:
             return _recall(match, body)
+    if (reminder := _reminder(body, looked)) is not None:
+        return reminder
     if IDLE.match(looked) is not None or looked.endswith(("?", "？", "؟")):
         return NOTHING
-    for pattern in REMEMBER:
-        if (match := pattern.match(looked)) is not None:
-            return _request("remember", body[match.end() :], names)
-    for pattern in FORGET:
-        if (match := pattern.match(looked)) is not None:
-            return _request("forget", body[match.end() :], names)
+    for action, patterns in _STATED:
+        for pattern in patterns:
+            if (match := pattern.match(looked)) is not None:
+                return _request(action, body[match.end() :], names)
     for action, pattern in SUFFIXED:
         if (match := pattern.fullmatch(body.rstrip(_ENDING))) is not None:
             return Routed(action, _subject(match["content"], names), match["content"])
@@ -79,6 +86,21 @@ def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("b
 def may_ask(text: str) -> bool:
     """Tell whether a message may be a request, in whatever words: one that has none of them need not be looked at."""
     return HINTS.search(fold(text)) is not None
+
+
+def _reminder(body: str, looked: str) -> Routed | None:
+    match = REMIND.search(looked)
+    if match is None or not _is_time(body[: match.start()]):
+        return None
+    return Routed("remind", ME, f"{body[: match.start()]} {body[match.end() :]}".strip(_ENDING))
+
+
+def _is_time(text: str) -> bool:
+    """Tell whether a text is empty or names a time and nothing else, as before "remind me"."""
+    if not text.strip(" ,"):
+        return True
+    found = read_requested_time(text, datetime.now(UTC))
+    return found is not None and len(found.rest.split()) <= 1
 
 
 def _begin(looked: str, bots: Collection[str]) -> int:

@@ -1,0 +1,117 @@
+"""What the assistant says where no language model is connected: what it noted, and what it remembers."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache
+
+from aforesaid.assistant.turn import Turn
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.scope import is_direct
+from aforesaid.domain.words import Within
+from aforesaid.models.offline import Spoken, extract, split_sentences
+from aforesaid.models.offline.questions import asks, without_request
+from aforesaid.models.offline.route import route
+from aforesaid.store.terms import fold
+
+if TYPE_CHECKING:
+    from aforesaid.memory import UserMemory
+
+_ANSWERS: Final = 3
+"""Things that are shown as the answer to a question."""
+_CANDIDATES: Final = 20
+"""Hits of a search that are looked at for them."""
+_LEAST_STRENGTH: Final = 0.2
+"""What fits less is no answer. With the encoder that is shipped, unrelated sentences have a similarity up to 0.17."""
+_CLOSE_TO_BEST: Final = 0.7
+"""What fits less well than this share of the best answer is left out."""
+_WORTH_OF_A_WORD: Final = 0.25
+"""How much a word of the question that was found counts, on the scale of similarities."""
+_CHATS: Final = 10_000
+_NO_MODEL: Final = (
+    "(No language model is connected, so I note what you tell me and answer with it. /help shows what I can do.)"
+)
+_GREETING: Final = re.compile(
+    r"(?:hi|hello|hey|good (?:morning|evening|day|afternoon)|hallo|guten (?:morgen|tag|abend)|hola|buenos dias|salut|"
+    r"bonjour|ciao|ola|oi|hoi|привет|здравствуи\w*|你好|こんにちは|مرحبا)\b"
+)
+_THANKS: Final = re.compile(
+    r"(?:thanks|thank you|thx|danke|gracias|merci|grazie|obrigad[oa]|dank je|bedankt|спасибо|谢谢|ありがとう|شكرا)"
+)
+
+
+class Modelless:
+    """Answers without a model, and says once a day in each chat that there is none."""
+
+    def __init__(self) -> None:
+        self._excused: LRUCache[tuple[str, str, str], date] = LRUCache(_CHATS)
+
+    async def answer(self, turn: Turn) -> str:
+        """Answer a question with what is remembered; say of everything else what was noted."""
+        text = await _remembered(turn) if asks(turn.text) else _noted(turn)
+        return f"{text}\n{_NO_MODEL}" if self._is_first_today(turn.user) else text
+
+    def _is_first_today(self, user: UserMemory) -> bool:
+        scope, today = user.scope, datetime.now(UTC).date()
+        chat = (scope.space, scope.thread, scope.user if is_direct(scope.thread) else "")
+        if self._excused.get(chat) == today:
+            return False
+        self._excused[chat] = today
+        return True
+
+
+def _noted(turn: Turn) -> str:
+    """Say briefly what is worth remembering in a message, or answer politely."""
+    at = datetime.now(UTC) if turn.message is None else turn.message.at
+    found = extract([Spoken(turn.name or turn.user.scope.user, turn.text, at)])
+    if found:
+        return "Noted: " + " ".join(each.quote.strip().rstrip(".") + "." for each in found[:_ANSWERS])
+    folded = fold(turn.text).strip()
+    if _THANKS.match(folded):
+        return "You are welcome."
+    return "Hello!" if _GREETING.match(folded) else "Noted."
+
+
+async def _remembered(turn: Turn) -> str:
+    """Answer a question with what people said about it."""
+    without = () if turn.message is None else (turn.message.id,)
+    question = without_request(turn.text)
+    found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without)
+    answers = {hit: line for hit in found if (line := _told(hit, turn))}
+    best = max(map(_strength, answers), default=0.0)
+    fitting = [hit for hit in answers if _strength(hit) >= max(_LEAST_STRENGTH, _CLOSE_TO_BEST * best)]
+    told = list(dict.fromkeys(answers[hit] for hit in sorted(fitting, key=_strength, reverse=True)))
+    if not told:
+        return "I remember nothing about that."
+    return "\n".join(told[:_ANSWERS])
+
+
+def _strength(hit: Hit) -> float:
+    """Return how well a hit itself fits a question: what stands around it, such as the question, does not count."""
+    return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
+
+
+def _told(hit: Hit, turn: Turn) -> str:
+    """Return a hit as an answer; empty for what answers nothing: questions, commands, and what the assistant said."""
+    message = hit.message
+    if hit.kind not in {"message", "memory"} or (message is not None and message.role != "user"):
+        return ""
+    if message is None:
+        return f"I know: {hit.text}"
+    said = [
+        sentence
+        for sentence in split_sentences(message.text)
+        if not asks(sentence) and route(sentence, bots=turn.called).action not in {"recall", "forget", "remind"}
+    ]
+    if not said:
+        return ""
+    who = "You" if message.author == turn.user.scope.user else message.name or "Somebody"
+    return f"{who} said on {message.at.day} {message.at:%B %Y}: {' '.join(said)}"
+
+
+def within(turn: Turn) -> Within:
+    """Return where to look: in a channel, at what everybody said there; in a direct chat, at what the person said."""
+    return "user" if is_direct(turn.user.scope.thread) else "thread"
