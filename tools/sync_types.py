@@ -40,14 +40,18 @@ def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
             name = member.name.replace("__aenter__", "__enter__").replace("__aexit__", "__exit__")
             if name.startswith("_") and name not in {"__enter__", "__exit__"}:
                 continue
+            if any(name == known.name for known in members if isinstance(known, ast.FunctionDef)):
+                continue  # declared by one base, defined by another
             documentation = member.body[0]
             members.append(
                 ast.FunctionDef(
                     name=name,
                     args=member.args,
                     body=[documentation, ast.Expr(ast.Constant(...))],
-                    # Those that are called, as `timed(…)`, change nothing for whoever calls the method.
-                    decorator_list=[each for each in member.decorator_list if isinstance(each, ast.Name)],
+                    # Others, such as `timed(…)`, change nothing for whoever calls the method.
+                    decorator_list=[
+                        each for each in member.decorator_list if isinstance(each, ast.Name) and each.id == "property"
+                    ],
                     # In the other modules, these names mean something else.
                     returns=_renamed(member.returns) if member in node.body else member.returns,
                 )

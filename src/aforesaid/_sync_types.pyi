@@ -63,7 +63,7 @@ class SyncMemory:
     ) -> Receipt:
         """Store a message. The same as `user(…).add(…)`."""
 
-    def get_memories(self, space: str | int, user: str | int) -> str | None:
+    def get_memories(self, space: str | int, user: str | int, *, actor: str | None = None) -> str | None:
         """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
 
     @property
@@ -74,8 +74,8 @@ class SyncMemory:
     def models(self) -> Chat | None:
         """The configured models, or None."""
 
-    def settings(self, space: str | int = ...) -> dict[str, SettingValue]:
-        """Return the settings of a space."""
+    def settings(self, space: str | int = ..., *, actor: str | None = None) -> dict[str, SettingValue]:
+        """Return the settings of a space. With an `actor`, the audit log names who looked."""
 
     def set(self, key: str, value: SettingValue, *, space: str | int = ..., actor: str | None = None) -> None:
         """Change a setting of a space; None removes it. It takes effect immediately, in other processes in a second.
@@ -116,11 +116,20 @@ class SyncMemory:
         whatever their case. With an `actor`, the audit log names who looked.
         """
 
-    def memory(self, memory: int, *, space: str | int = ...) -> MemoryRecord:
-        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space."""
+    def memory(self, memory: int, *, space: str | int = ..., actor: str | None = None) -> MemoryRecord:
+        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space.
 
-    def users(self, space: str | int | None = None) -> list[User]:
-        """Return all users, with counts and their last display name."""
+        With an `actor`, the audit log names who looked.
+        """
+
+    def users(self, space: str | int | None = None, *, actor: str | None = None) -> list[User]:
+        """Return all users, with counts and their last display name.
+
+        With an `actor`, the audit log names who looked.
+        """
+
+    def record_access(self, action: str, subject: str, *, actor: str | None, space: str | int | None = None) -> None:
+        """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
 
     def names(self, space: str | int = ..., *, users: Iterable[str | int] | None = None) -> dict[str, str]:
         """Return the display names of a space by user id: of all authors who have one, or only of `users`.
@@ -137,10 +146,10 @@ class SyncMemory:
         A message counts for its owner.
         """
 
-    def audit(self, limit: int = 100, *, space: str | int = ...) -> list[AuditEntry]:
-        """Return the newest changes of a space's settings, oldest first.
+    def audit(self, limit: int = 100, *, space: str | int = ..., actor: str | None = None) -> list[AuditEntry]:
+        """Return the newest rows about a space as a whole, oldest first: settings, exports, keys, sign-ins.
 
-        A user's audit log is in `memory.user(…).audit()`.
+        A user's audit log is in `memory.user(…).audit()`. With an `actor`, looking leaves a row too.
         """
 
     def health(self) -> Health:
@@ -170,16 +179,23 @@ class SyncMemory:
     def verify(self, progress: Progress | None = None) -> Verification:
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
 
-    def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Back up the store to a new file and verify the copy. The store can be in use."""
+    def backup(
+        self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None
+    ) -> None:
+        """Back up the store, also in use, to a new file and verify the copy. The audit log names the `actor`."""
 
     def export(
-        self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        vectors: bool = False,
+        progress: Progress | None = None,
+        actor: str | None = None,
     ) -> Exported:
         """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
         A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import.
+        otherwise they are computed again after an import. The audit log of every space names the `actor`.
         """
 
     def load(
@@ -192,6 +208,7 @@ class SyncMemory:
         zone: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
+        actor: str | None = None,
     ) -> Loaded:
         """Import a file: an Aforesaid export, or another application's.
 
@@ -199,7 +216,8 @@ class SyncMemory:
         listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
         memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
         the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
-        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored.
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The audit log of the space names
+        the `actor`; for an export of Aforesaid, that of every space.
         """
 
     def purge(self, user: str | int, *, space: str | int = ..., actor: str = "aforesaid") -> Purged:
@@ -433,8 +451,11 @@ class SyncUserMemory:
     def current_summary(self) -> Summary | None:
         """Return the rolling summary of this handle's chat; None where there is none."""
 
-    def edit_summary(self, summary: int, text: str, *, editor: str = ...) -> Summary:
-        """Correct an active summary. The new text is its next version; the old one is kept."""
+    def edit_summary(self, summary: int, text: str, *, editor: str | None = None) -> Summary:
+        """Correct an active summary. The new text is its next version; the old one is kept.
+
+        `editor` is who wrote it (default: the actor, or `person`).
+        """
 
     def roll_back(self, summary: int) -> Summary:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""

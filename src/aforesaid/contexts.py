@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from cachetools import LRUCache
 
+from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
@@ -40,7 +41,6 @@ _MOST_COUNTED: Final = 1_000
 """Messages since a rolling summary are counted up to here."""
 _LONGEST: Final = 64 * 1024 * 1024
 """Longest question of a context, in bytes."""
-_NOBODY: Final = "aforesaid"
 _RECIPES: Final = 10_000
 
 
@@ -69,7 +69,7 @@ class Contexts:
         self.builder.forget_all()
 
 
-class UserContexts:
+class UserContexts(Audited):
     """The contexts and the settings of one user."""
 
     _metrics: Metrics
@@ -80,6 +80,7 @@ class UserContexts:
         self.scope = scope
 
     @timed("context")
+    @audited_inside
     async def context(
         self,
         text: str,
@@ -139,6 +140,7 @@ class UserContexts:
             prefetched.close()
 
     @timed("account_context")
+    @audited("context.read", "context")
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
         """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
 
@@ -150,30 +152,18 @@ class UserContexts:
         if at is not None:
             checks.microseconds(at, "at")
         settings = await self._contexts.effective.of(self.scope)
-        await self._noted("context.read", "context")
         recipe = tuned(load_profile("account"), settings).context
         request = ContextRequest(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(settings))
         return await self._contexts.builder.account(self.scope, request, recipe)
 
-    @property
-    def _who(self) -> str:
-        """Who changes something, as the audit log names them."""
-        return _NOBODY
-
-    @property
-    def _audited(self) -> bool:
-        """Whether reads go to the audit log."""
-        return False
-
-    async def _noted(self, action: str, subject: str) -> None:
-        """Add a read to the audit log, where somebody is named."""
-
     @timed("settings")
+    @audited("settings.read", "settings")
     async def settings(self) -> dict[str, SettingValue]:
         """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
         return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
 
     @timed("set")
+    @audited_inside
     async def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
@@ -182,12 +172,14 @@ class UserContexts:
         await self._contexts.effective.set(self.scope, key, value, self._who)
 
     @timed("clear")
+    @audited_inside
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
         ledger = await self._contexts.store.ledger(self.scope)
         await self._contexts.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
     @timed("status")
+    @not_audited("counts alone")
     async def status(self, *, within: Within = "user") -> MemoryStatus:
         """Return the state of the user's memory, by the policy that makes its summaries.
 

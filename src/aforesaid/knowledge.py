@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from aforesaid.auditing import NOBODY, Audited, audited, audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.memory_change import NoteAccess
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     )
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
-
-_NOBODY = "aforesaid"
 
 
 class Knowledge:
@@ -103,7 +102,7 @@ class Knowledge:
         return Extractor(self.store, self.profile, self._chat, self._embedder)
 
 
-class Handle:
+class Handle(Audited):
     """A handle on what is remembered of one user: whose it is, and who acts through it."""
 
     _metrics: Metrics
@@ -117,12 +116,13 @@ class Handle:
 
     @property
     def _who(self) -> str:
-        return self._actor or _NOBODY
+        return self._actor or NOBODY
 
     @property
     def _audited(self) -> bool:
         return self._actor is not None
 
+    @audited_inside
     async def record_access(self, action: str, subject: str) -> None:
         """Add a row to the audit log: who looked at what. Nothing where no actor was named."""
         await self._noted(action, subject)
@@ -137,6 +137,7 @@ class UserKnowledge(Handle):
     """Facts, portrait and preferences of one user."""
 
     @timed("remember")
+    @audited_inside
     async def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
     ) -> Remembered:
@@ -155,6 +156,7 @@ class UserKnowledge(Handle):
         )
 
     @timed("forget")
+    @audited_inside
     async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
         """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
@@ -164,26 +166,26 @@ class UserKnowledge(Handle):
         return await self._knowledge.teller.forget(self.scope, words, name=_name(name), actor=self._who)
 
     @timed("portrait")
+    @audited("portrait.read", "portrait")
     async def portrait(self, *, name: str | None = None) -> str | None:
         """Return what is known about the user as one text: facts, today, the days before. None if nothing is known.
 
         A model that is configured merges them, once for each state of the three. Without one, or when it fails, there
         are the facts, else today, else the days before.
         """
-        await self._noted("portrait.read", "portrait")
         await self._observe()
         return await self._knowledge.portraitist.portrait(self.scope, name=_name(name))
 
     @timed("facts")
+    @audited("facts.read", "facts")
     async def facts(self) -> list[Facts]:
         """Return all versions of the facts text, oldest first, each with the request that caused it."""
-        await self._noted("facts.read", "facts")
         return await self._knowledge.store.facts_versions(self.scope)
 
     @timed("preferences")
+    @audited("preferences.read", "preferences")
     async def preferences(self) -> Preferences:
         """Return the user's preferences, counted in their messages: topics, hours, languages, lengths, tone."""
-        await self._noted("preferences.read", "preferences")
         return await self._knowledge.observer.preferences(self.scope)
 
     async def _observe(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 
+from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
@@ -39,6 +40,7 @@ class AllMemories:
         self._metrics = knowledge.metrics
 
     @timed("reminders")
+    @not_audited("for delivery: `claim` and `delivered` leave the rows")
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
@@ -46,6 +48,7 @@ class AllMemories:
         return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
 
     @timed("list_memories")
+    @audited_inside
     async def memories(
         self,
         category: Category | None = None,
@@ -90,14 +93,22 @@ class AllMemories:
         return found
 
     @timed("memory")
-    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE) -> MemoryRecord:
-        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space."""
+    @audited_inside
+    async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE, actor: str | None = None) -> MemoryRecord:
+        """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space.
+
+        With an `actor`, the audit log names who looked.
+        """
         number = _number(memory)
         where = checks.identifier(space, "the space")
         before = None if number == checks.LARGEST else number + 1
         found = await self._knowledge.store.memories_in(where, before=before, limit=1)
         if not found or found[0].id != number:
             raise NotFound(f"there is no memory {number}")
+        if actor is not None:
+            who = checks.identifier(actor, "the actor")
+            seen = NoteAccess(Scope.of(found[0].user, where), who, "memory.read", f"memory {number}")
+            await self._knowledge.store.apply([seen])
         return found[0]
 
 
@@ -105,6 +116,7 @@ class UserMemories(Handle):
     """The memories of one user."""
 
     @timed("memories")
+    @audited("memory.read", "memories")
     async def memories(
         self,
         category: Category | None = None,
@@ -121,7 +133,6 @@ class UserMemories(Handle):
         check_filters(category, active, state)
         if at is not None:
             checks.microseconds(at, "at")
-        await self._noted("memory.read", "memories")
         everything = state is not None or at is not None
         found = await self._knowledge.store.memories(self.scope, active=None if everything else active)
         now = datetime.now(UTC)
@@ -134,6 +145,7 @@ class UserMemories(Handle):
         ]
 
     @timed("note")
+    @audited_inside
     async def note(
         self,
         category: Category,
@@ -167,6 +179,7 @@ class UserMemories(Handle):
         )
 
     @timed("edit_memory")
+    @audited_inside
     async def edit_memory(
         self,
         memory: int,
@@ -200,36 +213,43 @@ class UserMemories(Handle):
         )
 
     @timed("deactivate")
+    @audited_inside
     async def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
+    @audited_inside
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a memory that was deactivated, superseded or expired."""
         return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("approve")
+    @audited_inside
     async def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Approve a quarantined memory (`memories(state="quarantined")`)."""
         return await self._knowledge.curator.approve(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reject")
+    @audited_inside
     async def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reject a quarantined memory, also when it is stated again."""
         return await self._knowledge.curator.reject(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("undo")
+    @audited_inside
     async def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Undo the last change of a memory. Undoing its creation deactivates it and restores what it replaced."""
         return await self._knowledge.curator.undo(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("memory_history")
+    @audited("memory.read", "history of memory {memory}")
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return the earlier versions of a memory, oldest first, and who changed it."""
         return await self._knowledge.store.memory_versions(self.scope, _number(memory))
 
     @timed("schedule")
+    @audited("memory.read", "schedule")
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return scheduled events, soonest first: "what do I have Monday?", "next week". Default: all future ones.
 
@@ -239,12 +259,12 @@ class UserMemories(Handle):
 
         asked = at or datetime.now(UTC)
         checks.microseconds(asked, "at")
-        await self._noted("memory.read", "schedule")
         zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
         found = await self._knowledge.store.memories(self.scope)
         return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
 
     @timed("reminders")
+    @audited("memory.read", "reminders")
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
         """Return undelivered reminders, soonest first; with `due`, only those that are due.
 
@@ -252,7 +272,6 @@ class UserMemories(Handle):
         """
         moment = at or datetime.now(UTC)
         checks.microseconds(moment, "at")
-        await self._noted("memory.read", "reminders")
         found = [
             memory
             for memory in await self._knowledge.store.memories(self.scope)
@@ -263,6 +282,7 @@ class UserMemories(Handle):
         return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
 
     @timed("time_zone")
+    @not_audited("how times are shown, and nothing else")
     async def time_zone(self) -> tzinfo:
         """Return the user's time zone: their setting `time_zone`, else the one of their space or of the profile."""
         from aforesaid.facts import zone_of  # noqa: PLC0415 - as all of the rules
@@ -270,6 +290,7 @@ class UserMemories(Handle):
         return await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
 
     @timed("claim")
+    @audited_inside
     async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
         """Claim a due reminder. True for one caller only, which sends it and then calls `delivered`.
 
@@ -284,14 +305,15 @@ class UserMemories(Handle):
         return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
 
     @timed("delivered")
+    @audited_inside
     async def delivered(self, memory: int) -> bool:
         """Mark a reminder as delivered. True for the first caller only."""
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
     @timed("read_memory")
+    @audited("memory.read", "memory {memory}")
     async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
-        await self._noted("memory.read", f"memory {memory}")
         return await self._knowledge.store.memory(self.scope, _number(memory))
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from aforesaid.auditing import audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.contexts import Contexts, UserContexts
 from aforesaid.domain import checks
@@ -196,6 +197,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         self._recall.forget_all()
         self._contexts.forget_all()
 
+    @not_audited("the log itself shows what was stored")
     async def ingest_message(
         self,
         space: str | int,
@@ -212,9 +214,10 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         there = self.user(user, space=space, thread=thread)
         return await there.add(role, text, at=at, id=id, name=name)
 
-    async def get_memories(self, space: str | int, user: str | int) -> str | None:
+    @audited_inside
+    async def get_memories(self, space: str | int, user: str | int, *, actor: str | None = None) -> str | None:
         """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
-        return await self.user(user, space=space).portrait()
+        return await self.user(user, space=space, actor=actor).portrait()
 
     @property
     def store(self) -> Store:
@@ -227,11 +230,16 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         return self._services.chat
 
     @timed("settings")
-    async def settings(self, space: str | int = DEFAULT_SPACE) -> dict[str, SettingValue]:
-        """Return the settings of a space."""
-        return await self._contexts.effective.of_space(checks.identifier(space, "the space"))
+    @audited_inside
+    async def settings(self, space: str | int = DEFAULT_SPACE, *, actor: str | None = None) -> dict[str, SettingValue]:
+        """Return the settings of a space. With an `actor`, the audit log names who looked."""
+        where = checks.identifier(space, "the space")
+        found = await self._contexts.effective.of_space(where)
+        await self.record_access("settings.read", "settings", actor=actor, space=where)
+        return found
 
     @timed("set")
+    @audited_inside
     async def set(
         self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
     ) -> None:
@@ -242,6 +250,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         who = "aforesaid" if actor is None else checks.identifier(actor, "the actor")
         await self._contexts.effective.set(Scope.of(EVERYBODY, space), key, value, who)
 
+    @not_audited("reads nothing")
     async def close(self) -> None:
         """Finish pending writes and close the store. A second call does nothing."""
         await self._services.close()
@@ -280,5 +289,7 @@ class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserC
     async def _observe(self) -> None:
         """Summarise the days that are read next, if the profile summarises days."""
         if self._digests.profile.summaries == "calendar":
-            await self.day()
-            await self.week()
+            from aforesaid.digest import requests  # noqa: PLC0415 - loaded when it is needed
+
+            await requests.day(self._digests.digest, self.scope, None)
+            await requests.week(self._digests.digest, self.scope)

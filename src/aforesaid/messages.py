@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from aforesaid.auditing import audited, not_audited
 from aforesaid.contexts import Contexts
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage
@@ -33,6 +34,7 @@ class UserMessages(Handle):
     _recall: Recall
 
     @timed("add")
+    @not_audited("the log itself shows what was stored")
     async def add(
         self,
         role: Role,
@@ -74,6 +76,7 @@ class UserMessages(Handle):
         return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
 
     @timed("history")
+    @audited("messages.read", "history")
     async def history(
         self,
         limit: int = 50,
@@ -89,7 +92,6 @@ class UserMessages(Handle):
         time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
-        await self._noted("messages.read", "history")
         return await self._services.store.messages(
             self.scope,
             within=_within(within),
@@ -100,6 +102,7 @@ class UserMessages(Handle):
         )
 
     @timed("search")
+    @audited("memory.search", "search")
     async def search(
         self,
         query: str,
@@ -137,11 +140,11 @@ class UserMessages(Handle):
             similarity=None if similarity is None else checks.number(similarity, "the similarity"),
             without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
         )
-        await self._noted("memory.search", "search")
         hits = await self._recall.search(self.scope, asking)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
     @timed("message")
+    @audited("messages.read", "message")
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
         return await self._services.store.message(
@@ -149,6 +152,7 @@ class UserMessages(Handle):
         )
 
     @timed("sessions")
+    @audited("sessions.read", "sessions")
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
         return await self._services.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
@@ -157,7 +161,8 @@ class UserMessages(Handle):
         if before is None or isinstance(before, Message):
             return None if before is None else before.position
         if isinstance(before, str):
-            return (await self.message(before, within=within)).position
+            known = checks.identifier(before, "the message")
+            return (await self._services.store.message(self.scope, known, within=within)).position
         return checks.at_least(before, 1, "before")
 
 

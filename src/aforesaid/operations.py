@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
+from aforesaid.domain.memory_change import NoteAccess
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
@@ -86,12 +88,38 @@ class MemoryOperations:
         self._upkeep = services.upkeep
 
     @timed("users")
-    async def users(self, space: str | int | None = None) -> list[User]:
-        """Return all users, with counts and their last display name."""
+    @audited_inside
+    async def users(self, space: str | int | None = None, *, actor: str | None = None) -> list[User]:
+        """Return all users, with counts and their last display name.
+
+        With an `actor`, the audit log names who looked.
+        """
         found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
-        return [user for user in found if user.id != EVERYBODY]
+        people = [user for user in found if user.id != EVERYBODY]
+        spaces = {user.space for user in people} if space is None else {str(space)}
+        await self._record(actor, "users.read", "users", spaces or {DEFAULT_SPACE})
+        return people
+
+    @audited_inside
+    async def record_access(
+        self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
+    ) -> None:
+        """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
+        if space is not None:
+            await self._record(actor, action, subject, {checks.identifier(space, "the space")})
+        elif actor is not None:
+            known = {user.space for user in await self._store.users()}
+            await self._record(actor, action, subject, known | {DEFAULT_SPACE})
+
+    async def _record(self, actor: str | None, action: str, subject: str, spaces: Iterable[str]) -> None:
+        if actor is not None:
+            who = checks.identifier(actor, "the actor")
+            await self._store.apply(
+                [NoteAccess(Scope.of(EVERYBODY, space), who, action, subject) for space in sorted(spaces)]
+            )
 
     @timed("names")
+    @not_audited("names alone; what they are the names of is audited")
     async def names(
         self, space: str | int = DEFAULT_SPACE, *, users: Iterable[str | int] | None = None
     ) -> dict[str, str]:
@@ -103,11 +131,13 @@ class MemoryOperations:
         return await self._store.names(checks.identifier(space, "the space"), wanted)
 
     @timed("stats")
+    @not_audited("counts alone")
     async def stats(self) -> Stats:
         """Return the totals of the store."""
         return await self._store.stats()
 
     @timed("activity")
+    @not_audited("counts alone")
     async def activity(
         self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
     ) -> list[Activity]:
@@ -125,14 +155,21 @@ class MemoryOperations:
         return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
 
     @timed("audit")
-    async def audit(self, limit: int = 100, *, space: str | int = DEFAULT_SPACE) -> list[AuditEntry]:
-        """Return the newest changes of a space's settings, oldest first.
+    @audited_inside
+    async def audit(
+        self, limit: int = 100, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
+    ) -> list[AuditEntry]:
+        """Return the newest rows about a space as a whole, oldest first: settings, exports, keys, sign-ins.
 
-        A user's audit log is in `memory.user(…).audit()`.
+        A user's audit log is in `memory.user(…).audit()`. With an `actor`, looking leaves a row too.
         """
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
-        return await self._store.audit(Scope.of(EVERYBODY, checks.identifier(space, "the space")), limit=most)
+        where = checks.identifier(space, "the space")
+        found = await self._store.audit(Scope.of(EVERYBODY, where), limit=most)
+        await self._record(actor, "audit.read", "audit log", {where})
+        return found
 
+    @not_audited("states and counts alone")
     async def health(self) -> Health:
         """Return the status of each component, alerts, storage growth, and recent latencies."""
         self._services.watch.start()
@@ -154,11 +191,13 @@ class MemoryOperations:
         return self._metrics
 
     @timed("upkeep")
+    @not_audited("what it changes is recorded with each change")
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all pending background work now: embed, extract memories, summarise. Return a report."""
         return await self._upkeep.run(progress)
 
     @timed("cleanup")
+    @not_audited("what it changes is recorded with each change")
     async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Apply the retention rules now, instead of once a day.
 
@@ -167,17 +206,22 @@ class MemoryOperations:
         return await self._services.cleaning.clean(progress, dry_run=dry_run)
 
     @timed("verify")
+    @not_audited("findings name numbers, never what was said")
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
         return await self._store.verify(progress)
 
     @timed("backup")
-    async def backup(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-        """Back up the store to a new file and verify the copy. The store can be in use."""
+    @audited_inside
+    async def backup(
+        self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None
+    ) -> None:
+        """Back up the store, also in use, to a new file and verify the copy. The audit log names the `actor`."""
+        await self.record_access("backup", "everything", actor=actor)
         await self._store.backup(checks.file_path(path, "the backup's path"), progress)
 
 
-class UserOperations:
+class UserOperations(Audited):
     """Operations on the memory of one user."""
 
     _metrics: Metrics
@@ -188,6 +232,7 @@ class UserOperations:
         self._metrics = services.metrics
         self.scope = scope
 
+    @not_audited("states and counts alone")
     async def health(self) -> Health:
         """Return the status of the components of this user's memory.
 
@@ -198,6 +243,7 @@ class UserOperations:
         return await account(self._services.store, self._services.profile, self.scope)
 
     @timed("audit")
+    @audited("audit.read", "audit log")
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)

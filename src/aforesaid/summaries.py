@@ -7,6 +7,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, get_args
 
+from aforesaid.auditing import Audited, audited, audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.change import RollBack
 from aforesaid.domain.clock import now
@@ -66,7 +67,7 @@ class Digests:
         return self.digest
 
 
-class UserSummaries:
+class UserSummaries(Audited):
     """The summaries of one user."""
 
     _metrics: Metrics
@@ -77,10 +78,12 @@ class UserSummaries:
         self._metrics = digests.metrics
         self.scope = scope
 
-    async def _noted(self, action: str, subject: str) -> None:
-        """Record who viewed the summaries, if the handle has an actor."""
+    @property
+    def _editor(self) -> str:
+        return self._who if self._audited else _PERSON
 
     @timed("summarize")
+    @audited("summary.ask", "summarise now")
     async def summarize(self) -> list[Summary]:
         """Summarise now, even if there is little to summarise; return the new summaries.
 
@@ -91,6 +94,7 @@ class UserSummaries:
         return await requests.summarize(self._digests.digest, self.scope)
 
     @timed("summaries")
+    @audited("summaries.read", "summaries")
     async def summaries(
         self,
         *,
@@ -110,7 +114,6 @@ class UserSummaries:
             raise InvalidInput(f"active must be True, False or None, not {active!r}")
         if kind is not None and kind not in _KINDS:
             raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
-        await self._noted("summaries.read", "summaries")
         scope, store = self.scope, self._digests.store
         if thread is not None:
             scope = Scope.of(scope.user, scope.space, thread)
@@ -121,34 +124,40 @@ class UserSummaries:
         return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
 
     @timed("current_summary")
+    @audited("summaries.read", "current summary")
     async def current_summary(self) -> Summary | None:
         """Return the rolling summary of this handle's chat; None where there is none."""
-        await self._noted("summaries.read", "current summary")
         found = await self._digests.store.summaries(self.scope, kind="rolling", here=True)
         return found[0] if found else None
 
     @timed("edit_summary")
-    async def edit_summary(self, summary: int, text: str, *, editor: str = _PERSON) -> Summary:
-        """Correct an active summary. The new text is its next version; the old one is kept."""
+    @audited_inside
+    async def edit_summary(self, summary: int, text: str, *, editor: str | None = None) -> Summary:
+        """Correct an active summary. The new text is its next version; the old one is kept.
+
+        `editor` is who wrote it (default: the actor, or `person`).
+        """
         from aforesaid.digest import requests  # noqa: PLC0415
 
         number = checks.at_least(summary, 1, "the summary")
-        who = checks.identifier(editor, "the editor")
+        who = self._editor if editor is None else checks.identifier(editor, "the editor")
         return await requests.edit(self._digests.digest, self.scope, number, text, who)
 
     @timed("roll_back")
+    @audited_inside
     async def roll_back(self, summary: int) -> Summary:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""
-        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"))
+        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"), self._who)
         return (await self._digests.store.apply([change])).summary
 
     @timed("summary_messages")
+    @audited("messages.read", "summary {summary}")
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages that a summary of any level and kind covers, oldest first."""
-        await self._noted("messages.read", f"summary {summary}")
         return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
 
     @timed("message_summaries")
+    @audited("summaries.read", "summaries of a message")
     async def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries of every level and kind that cover a message of the user."""
         store = self._digests.store
@@ -160,6 +169,7 @@ class UserSummaries:
         return await store.above(self.scope, found.seq)
 
     @timed("messages_for_llm")
+    @audited("context.read", "messages for a model")
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
         """Return the thread for a model: its rolling summary and all messages that it does not cover.
 
@@ -171,6 +181,7 @@ class UserSummaries:
         return await requests.messages_for_llm(self._digests.digest, self.scope, most)
 
     @timed("update_summary")
+    @audited("summary.update", "rolling summary")
     async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
         from aforesaid.digest import requests  # noqa: PLC0415
@@ -179,6 +190,7 @@ class UserSummaries:
         return await requests.update_summary(self._digests.digest, self.scope, summary_text(text), count, model)
 
     @timed("day")
+    @audited("summaries.read", "day")
     async def day(self, day: date | None = None) -> Summary | None:
         """Return the user's summary of a day (default: today), or None.
 
@@ -191,6 +203,7 @@ class UserSummaries:
         return await requests.day(self._digests.digest, self.scope, day)
 
     @timed("week")
+    @audited("summaries.read", "week")
     async def week(self) -> Summary | None:
         """Return the user's summary of the six days before today, or None. It is made once a day."""
         from aforesaid.digest import requests  # noqa: PLC0415
@@ -198,6 +211,7 @@ class UserSummaries:
         return await requests.week(self._digests.digest, self.scope)
 
     @timed("tiers")
+    @audited("messages.read", "tiers")
     async def tiers(self, *, within: Within = "user") -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
 
@@ -219,6 +233,7 @@ class UserSummaries:
         return await requests.analyze(self._digests.digest, self.scope)
 
     @timed("history_context")
+    @audited("summaries.read", "history context")
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""
         from aforesaid.digest import requests  # noqa: PLC0415

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from aforesaid.auditing import audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
@@ -31,20 +32,28 @@ class MemoryTransfer(ABC):
     _profile: Profile
 
     @timed("export")
+    @audited_inside
     async def export(
-        self, path: str | os.PathLike[str], *, vectors: bool = False, progress: Progress | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        vectors: bool = False,
+        progress: Progress | None = None,
+        actor: str | None = None,
     ) -> Exported:
         """Export everything to a new JSON Lines file. The store can be in use; the export is a snapshot.
 
         A name that ends in `.gz` compresses the file, `-` is standard output. `vectors` includes the embedding vectors;
-        otherwise they are computed again after an import.
+        otherwise they are computed again after an import. The audit log of every space names the `actor`.
         """
         from aforesaid.portability.exporting import export  # noqa: PLC0415 - loaded on first use
 
         target = checks.file_path(path, "the export's path")
+        await self.record_access("export", "everything", actor=actor)
         return await export(self._store, target, vectors=vectors, progress=progress)
 
     @timed("load")
+    @audited_inside
     async def load(
         self,
         path: str | os.PathLike[str],
@@ -55,6 +64,7 @@ class MemoryTransfer(ABC):
         zone: str | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
+        actor: str | None = None,
     ) -> Loaded:
         """Import a file: an Aforesaid export, or another application's.
 
@@ -62,7 +72,8 @@ class MemoryTransfer(ABC):
         listed in the result (`problems`, `examples`) and the rest is stored. `user` stores everything as one user's
         memory; default: each author's in chats among people, and the user `me` in chats with an assistant. `space` is
         the target space (an export has its own). `zone` is the time zone for timestamps without one, such as
-        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored.
+        `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The audit log of the space names
+        the `actor`; for an export of Aforesaid, that of every space.
         """
         from aforesaid.portability.items import Reading  # noqa: PLC0415
         from aforesaid.portability.loading import Loader, Taking  # noqa: PLC0415
@@ -80,9 +91,12 @@ class MemoryTransfer(ABC):
         loaded = await Loader(self._store, taking).load(checks.file_path(path, "the path"), progress)
         if not dry_run:
             self._upkeep.nudge()
+            where = None if loaded.format == "aforesaid" else taking.space
+            await self.record_access("import", f"{loaded.format} file", actor=actor, space=where)
         return loaded
 
     @timed("purge")
+    @audited_inside
     async def purge(self, user: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "aforesaid") -> Purged:
         """Delete a user permanently from every byte of the store: messages, summaries, memories, facts, settings.
 
@@ -97,6 +111,12 @@ class MemoryTransfer(ABC):
         # Other users' summaries and memories are made again without the deleted messages.
         self._upkeep.nudge()
         return done
+
+    @abstractmethod
+    async def record_access(
+        self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
+    ) -> None:
+        """Add a row to the audit log of a space, or of every space."""
 
     @abstractmethod
     def _clear_caches(self) -> None:

@@ -380,7 +380,7 @@ async def test_every_access_is_in_the_audit_log_under_the_keys_name(server: Runn
             before = (await admin.get("/api/audit", params={"user": "ann"})).json()["entries"]
             assert (await client.get(path, params=params)).status_code == 200
             after = (await admin.get("/api/audit", params={"user": "ann"})).json()["entries"]
-            new = [entry for entry in after if entry not in before]
+            new = [entry for entry in after if entry not in before and entry["action"] != "audit.read"]
             assert [(entry["action"], "test app" in entry["actor"]) for entry in new] == [(action, True)], path
         await client.put(f"/api/memories/{number}", json={"importance": 1})
         await client.delete(f"/api/memories/{number}")
@@ -394,7 +394,9 @@ async def test_who_changed_the_settings_of_a_space_can_be_asked_for(server: Runn
     async with server.client(server.key("admin")) as admin, server.client(server.key("admin", space="x")) as other:
         await admin.put("/api/settings", json={"settings": {"bot_persona": "a pirate"}})
         await admin.put("/api/settings", params={"user": "ann"}, json={"settings": {"summary_every_n": 5}})
-        entries = (await admin.get("/api/audit")).json()["entries"]
+        entries = [
+            each for each in (await admin.get("/api/audit")).json()["entries"] if not each["action"].endswith(".read")
+        ]
         assert [(each["action"], each["user"], "test admin" in each["actor"]) for each in entries] == [
             ("setting.put", None, True)
         ]

@@ -248,7 +248,7 @@ async def test_settings_name_who_changed_them_and_only_what_changed_is_written(s
         assert await server.memory.user("ann").settings() == {"short_term_memory_limit": 3, "memory_enabled": False}
         await browser.post("/person/settings", params={"user": "ann"}, data=form | {"memory_enabled": ""})
     assert await server.memory.user("ann").settings() == {"short_term_memory_limit": 3}
-    entries = [each for each in await server.memory.user("ann").audit() if each.action.startswith("setting")]
+    entries = [each for each in await server.memory.user("ann").audit() if each.action.startswith("setting.")]
     assert len(entries) == 3
     assert all("test admin" in each.actor for each in entries)
 

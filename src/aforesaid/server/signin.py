@@ -7,6 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
+from aforesaid.domain.scope import DEFAULT_SPACE
+from aforesaid.server.auth import Credential
 from aforesaid.server.auth.sessions import LASTS_SECONDS
 from aforesaid.server.authentication import count_failure
 from aforesaid.server.dependencies import Reader, StateDep
@@ -21,7 +23,7 @@ async def sign_in(request: Request, here: StateDep, token: str | None = None, ne
     """Show the sign-in page; with a token, as in the ready link, sign in at once."""
     if token is None:
         return page(request, "login.html", next=_local(next), wrong=False)
-    return _enter(request, here, token, next)
+    return await _enter(request, here, token, next)
 
 
 @router.post("/login")
@@ -32,25 +34,27 @@ async def sign_in_by_form(
     next: Annotated[str, Form()] = "/",  # noqa: A002 - the name that is usual for it
 ) -> Response:
     """Sign in with what was typed."""
-    return _enter(request, here, token.strip(), next)
+    return await _enter(request, here, token.strip(), next)
 
 
 @router.post("/logout")
-async def sign_out(request: Request, here: StateDep, _: Reader) -> Response:
+async def sign_out(request: Request, here: StateDep, who: Reader) -> Response:
     """End the session of this browser."""
     here.sessions.close(request.cookies.get(here.cookie, ""))
     here.feed.check_credentials()
+    await _record(here, who, "sign-out")
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(here.cookie)
     return answer
 
 
-def _enter(request: Request, here: AppState, token: str, after: str) -> Response:
+async def _enter(request: Request, here: AppState, token: str, after: str) -> Response:
     who = here.credential_of(token)
     if who is None:
         count_failure(request, here, token)
         return page(request, "login.html", status=401, next=_local(after), wrong=True)
     # The answer leads on to an address without the token, so that it does not stay in the history of the browser.
+    await _record(here, who, "sign-in")
     answer = RedirectResponse(_local(after), 303)
     answer.set_cookie(
         here.cookie,
@@ -61,6 +65,11 @@ def _enter(request: Request, here: AppState, token: str, after: str) -> Response
         secure=request.url.scheme == "https",
     )
     return answer
+
+
+async def _record(here: AppState, who: Credential, action: str) -> None:
+    """Add a row to the audit log of the credential's space; for all spaces, of the default one."""
+    await here.memory.record_access(action, "panel", actor=who.actor, space=who.space or DEFAULT_SPACE)
 
 
 def _local(address: str) -> str:

@@ -21,7 +21,7 @@ class Entry(Shape):
     id: int
     at: datetime
     space: str
-    user: str | None = Field(description="Null for what was done to the settings of the space.")
+    user: str | None = Field(description="Null for what concerns the whole space: settings, exports, keys, sign-ins.")
     actor: str
     action: str
     subject: str
@@ -42,13 +42,13 @@ class Audit(BaseModel):
 async def read_audit(
     who: Admin, memory: MemoryDep, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
 ) -> Audit:
-    """Return who saw and who changed what is known about a user; without one, who changed the settings of the space.
+    """Return who saw and who changed what is known about a user; without one, what was done to the whole space.
 
     The newest entries, oldest first.
     """
     whose = who.user_of(user)
     if whose is None:
-        found = await memory.audit(limit, space=who.space_of(space))
+        found = await memory.audit(limit, space=who.space_of(space), actor=who.actor)
     else:
         found = await who.person(memory, whose, space=space).audit(limit)
     return Audit(entries=[Entry.model_validate(each) for each in found])

@@ -8,10 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
 
+from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.server.api.params import Body, Identifier, Moment
-from aforesaid.server.auth import Role
+from aforesaid.server.auth import Credential, Role
 from aforesaid.server.auth.keys import Key
 from aforesaid.server.dependencies import Admin, StateDep, require_all_spaces
+from aforesaid.server.state import AppState
 
 router = APIRouter(tags=["keys"])
 
@@ -48,6 +50,7 @@ class MadeKey(KeyShape):
 async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
     """Return all keys, without what makes them work. Needs an admin's key for all spaces."""
     require_all_spaces(who)
+    await here.memory.record_access("keys.read", "keys", actor=who.actor, space=DEFAULT_SPACE)
     return [_shown(key) for key in here.keys.all()]
 
 
@@ -56,6 +59,7 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
     """Make a key. Needs an admin's key for all spaces."""
     require_all_spaces(who)
     key, token = here.keys.add(new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at)
+    await _record(here, who, "key.add", key)
     return MadeKey(token=str.__str__(token), **_shown(key).model_dump())
 
 
@@ -67,7 +71,14 @@ async def remove_key(
     require_all_spaces(who)
     removed = here.keys.remove(key_id)
     here.feed.check_credentials()
+    await _record(here, who, "key.remove", removed)
     return _shown(removed)
+
+
+async def _record(here: AppState, who: Credential, action: str, key: Key) -> None:
+    """Add a row about a key to the audit log of its space; for a key for all spaces, of the default one."""
+    subject = f"key {key.id} ({key.role}, {key.name})"
+    await here.memory.record_access(action, subject, actor=who.actor, space=key.space or DEFAULT_SPACE)
 
 
 def _shown(key: Key) -> KeyShape:

@@ -35,8 +35,11 @@ async def read_settings(
 ) -> SettingsShape:
     """Return what was set for a user; without one, for the whole space."""
     whose, where = who.user_of(user), who.space_of(space)
-    found = memory.settings(where) if whose is None else who.person(memory, whose, space=space).settings()
-    return SettingsShape(space=where, user=whose, settings=await found)
+    if whose is None:
+        found = await memory.settings(where, actor=who.actor)
+    else:
+        found = await who.person(memory, whose, space=space).settings()
+    return SettingsShape(space=where, user=whose, settings=found)
 
 
 @router.put("/settings", summary="Change settings")

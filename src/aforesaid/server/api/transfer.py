@@ -69,6 +69,7 @@ async def export(
     its last line with the sum, which is noticed when it is taken in.
     """
     require_all_spaces(who)
+    await memory.record_access("export", "everything", actor=who.actor)
     headers = {"Content-Disposition": 'attachment; filename="aforesaid.jsonl"'}
     return StreamingResponse(_exported(memory, vectors=vectors), media_type=_LINES, headers=headers)
 
@@ -95,7 +96,7 @@ async def load(
                 await asyncio.to_thread(out.write, part)
         if not file.stat().st_size:
             raise InvalidInput("the request has no body; send the file")
-        done = await memory.load(file, format, user=user, space=who.space_of(space), dry_run=dry_run)
+        done = await memory.load(file, format, user=user, space=who.space_of(space), dry_run=dry_run, actor=who.actor)
     examples = [ProblemShape(where=str(each.where), why=str(each.why)) for each in done.examples]
     return LoadedShape(
         format=done.format,

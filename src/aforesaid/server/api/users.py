@@ -18,7 +18,7 @@ async def list_users(
     who: Reader, memory: MemoryDep, cursor: Cursor = None, limit: Limit = PAGE, space: SpaceQuery = None
 ) -> UserPage:
     """Return everybody in the space who owns something, by name."""
-    found = [user for user in await memory.users(who.space_of(space)) if who.user in (None, user.id)]
+    found = [user for user in await memory.users(who.space_of(space), actor=who.actor) if who.user in (None, user.id)]
     after = text_of(cursor)
     start = 0 if after is None else bisect_right([user.id for user in found], after)
     page = found[start : start + limit]

@@ -38,7 +38,7 @@ async def export(view: Looking, who: Admin) -> Response:
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="aforesaid-export-")
     path = Path(folder) / "aforesaid.jsonl.gz"
     try:
-        await view.memory.export(path)
+        await view.memory.export(path, actor=who.actor)
     except BaseException:
         await asyncio.to_thread(shutil.rmtree, folder)
         raise
@@ -64,7 +64,9 @@ async def take_in(
         # The name can say what it is; where it lies is decided here.
         path = Path(folder) / f"file{''.join(Path(file.filename or '').suffixes[-2:])[:20]}"
         await asyncio.to_thread(_keep, file, path)
-        loaded = await view.memory.load(path, format, user=user.strip() or None, space=view.space, dry_run=bool(trial))
+        loaded = await view.memory.load(
+            path, format, user=user.strip() or None, space=view.space, dry_run=bool(trial), actor=who.actor
+        )
     return await _page(view, loaded)
 
 

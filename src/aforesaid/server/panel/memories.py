@@ -249,7 +249,7 @@ async def story(view: Looking, number: int) -> Response:
 
 async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
-    memory = await view.memory.memory(number, space=view.space)
+    memory = await view.memory.memory(number, space=view.space, actor=view.who.actor)
     return memory, view.person(memory.user)
 
 

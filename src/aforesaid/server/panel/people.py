@@ -51,8 +51,7 @@ class Space(NamedTuple):
 @router.get("/spaces")
 async def spaces(view: Looking, who: Overseer) -> Response:
     """Show the spaces, last active first."""
-    del who
-    users = await view.memory.users()
+    users = await view.memory.users(actor=who.actor)
     found = []
     for name in {user.space for user in users}:
         there = [user for user in users if user.space == name]

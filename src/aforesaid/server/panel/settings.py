@@ -103,7 +103,7 @@ SPACE_ALONE: Final = (
 async def of_space(view: Looking, who: Admin) -> Response:
     """Show what is set for a space."""
     _whole(who)
-    stored = await view.memory.settings(view.space)
+    stored = await view.memory.settings(view.space, actor=who.actor)
     groups = _groups((LIMITS, CONTEXT, (*LEARNING, *SPACE_ALONE)))
     return view.page("settings.html", stored=stored, usual=usual(view.memory.profile, stored), groups=groups)
 

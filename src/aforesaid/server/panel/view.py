@@ -81,7 +81,7 @@ class View:
     async def people(self) -> list[User]:
         """Return everybody here whom the one who looks may see, last active first."""
         own = self.who.user_of(None)
-        found = [user for user in await self.memory.users(self.space) if own in (None, user.id)]
+        found = [user for user in await self.memory.users(self.space, actor=self.who.actor) if own in (None, user.id)]
         return sorted(found, key=lambda user: (user.last_activity or user.created_at, user.id), reverse=True)
 
     async def offered(self) -> Sequence[User]:
