@@ -48,6 +48,8 @@ FILES: Final = (
     File("vectors.json", ("vectors", "note_vectors")),
     File("audit.json", ("audit",)),
 )
+CONTEXT_FILE: Final = "history_context.json"
+"""All that is in it can be made again from the messages."""
 COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from aforesaid.errors import StoreDamaged, StoreUnavailable
-from aforesaid.store.accounts.components import FILES, Account, File, folder_name
+from aforesaid.store.accounts.components import CONTEXT_FILE, FILES, Account, File, folder_name
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import Header, Put, Salvaged, Snapshot
+from aforesaid.store.journalled.layout import Damaged, Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
 _log: Final = logging.getLogger("aforesaid.store")
@@ -54,7 +54,7 @@ class AccountFolders:
             raise StoreUnavailable(f"{self.path} is a file; name a folder, or use json:{self.path}")
         make_folders(disk, self._folder)
 
-    def load(self, put: Put) -> Header | None:
+    def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:
         """Read all files. A window that is damaged is no loss: it only shows what is in the whole history."""
         index = self._index
         accounts = self._accounts()
@@ -69,8 +69,17 @@ class AccountFolders:
                 if file.window:
                     self._look_at_window(path)
                 elif path.exists():
-                    document.read(path, self.kind, put)
+                    try:
+                        document.read(path, self.kind, put)
+                    except StoreDamaged as error:
+                        if damaged is None or file.name != CONTEXT_FILE:
+                            raise
+                        damaged(path, str(error))
         return header
+
+    def owner_of(self, path: Path, state: State) -> Name | None:
+        """Return the account in whose folder a file is."""
+        return next((name for name in state.owners if folder_name(name) == path.parent.name), None)
 
     def write(self, disk: Disk, snapshot: Snapshot) -> int:
         """Write the files of those accounts that changed, each old or new, and the file about all of them last."""
@@ -156,6 +165,8 @@ class AccountFolders:
             if account.name not in known:
                 for file in FILES:
                     disk.unlink(account / file.name)
+                for kept in account.glob("*.json.damaged-*"):
+                    disk.unlink(kept)
                 if not any(account.iterdir()):
                     account.rmdir()
                 disk.sync_folder(self._folder)

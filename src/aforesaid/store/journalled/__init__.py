@@ -99,7 +99,7 @@ class JournalledStore(EphemeralStore):
             name="store",
             status="failing" if issues else "active",
             last_update=self._last_update,
-            issues=issues,
+            issues=(*issues, *self._files.set_aside),
             facts=(
                 ("backend", self._files.layout.kind),
                 ("location", str(self.path)),

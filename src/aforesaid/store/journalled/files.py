@@ -19,7 +19,8 @@ from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_
 from aforesaid.store.journalled.layout import Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.lock import Lock
-from aforesaid.store.journalled.restoring import undo_interrupted_restore
+from aforesaid.store.journalled.rebuilding import drop_summaries
+from aforesaid.store.journalled.restoring import label, undo_interrupted_restore
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -42,6 +43,8 @@ class Files:
         self.written = 0
         """How large the files are."""
         self.last_error: str | None = None
+        self.set_aside: list[str] = []
+        """What was damaged when the files were opened, and where it is kept."""
         self._touched: set[Touched] = set()
         self._all_touched = False
         self._purge_unfinished = False
@@ -143,7 +146,10 @@ class Files:
 
     def _open(self) -> Journal:
         state = self.state
-        header = self.layout.load(lambda name, record: loading.put(state, name, record))
+        damaged: list[tuple[Path, str]] = []
+        header = self.layout.load(
+            lambda name, record: loading.put(state, name, record), lambda path, error: damaged.append((path, error))
+        )
         self.written = self.layout.size()
         journals = journals_of(self.layout.beside)
         current = {number: path for number, path in journals.items() if header is None or number >= header.journal}
@@ -156,11 +162,26 @@ class Files:
         for number in journals.keys() - current.keys():
             self.disk.unlink(journals[number])
         loading.finish(state)
+        self._rebuild(damaged)
         if journal is not None:
             return journal
         return Journal.begin(
             self.disk, self._journal_path(self._header.journal), self._header.journal, self._header.store
         )
+
+    def _rebuild(self, damaged: Sequence[tuple[Path, str]]) -> None:
+        """Set damaged files aside under another name, and go on without what upkeep makes again."""
+        for path, error in damaged:
+            owner = self.layout.owner_of(path, self.state)
+            if owner is None:
+                raise StoreDamaged(error)
+            drop_summaries(self.state, owner)
+            aside = path.with_name(f"{path.name}.{label('damaged')}")
+            self.disk.replace(path, aside)
+            self.disk.sync_folder(path.parent)
+            self.set_aside.append(f"{path} was damaged; it is kept as {aside.name}, and its content is made again")
+            _log.error("%s", self.set_aside[-1])
+        self._all_touched = self._all_touched or bool(damaged)
 
     def _replay(self, state: State, number: int, path: Path, *, newest: bool) -> Journal | None:
         read = read_journal(path, newest=newest)

@@ -20,6 +20,10 @@ Put = Callable[[str, Record], None]
 """Takes the name of a table and a record of it."""
 
 
+Damaged = Callable[[Path, str], None]
+"""Takes a damaged file whose content can be made again, and what is wrong with it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """What the files say of themselves."""
@@ -66,8 +70,14 @@ class Layout(Protocol):
     def prepare(self, disk: Disk) -> None:
         """Make the folders that are needed."""
 
-    def load(self, put: Put) -> Header | None:
-        """Read the files. Returns None where there are none yet; raises StoreDamaged when something is wrong."""
+    def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:
+        """Read the files. Returns None where there are none yet; raises StoreDamaged when something is wrong.
+
+        With `damaged`, damage to a file whose content can be made again from the messages is told there instead.
+        """
+
+    def owner_of(self, path: Path, state: State) -> Name | None:
+        """Return the account that a file belongs to; None where it belongs to all."""
 
     def write(self, disk: Disk, snapshot: Snapshot) -> int:
         """Write the files, each of them old or new at any moment, and return their size."""

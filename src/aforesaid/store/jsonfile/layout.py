@@ -14,7 +14,7 @@ from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import Header, Put, Salvaged, Snapshot
+from aforesaid.store.journalled.layout import Damaged, Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.tables import BY_NAME, TABLES, Table
 
@@ -43,7 +43,11 @@ class JsonFile:
             raise StoreUnavailable(f"{self.path} is a folder; name a file, or use files:{self.path}")
         make_folders(disk, self._file.parent)
 
-    def load(self, put: Put) -> Header | None:
+    def owner_of(self, path: Path, state: State) -> Name | None:  # noqa: ARG002 - the contract's
+        """Return None: the file belongs to all."""
+        return None
+
+    def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:  # noqa: ARG002 - the contract's
         """Read the file."""
         if not self._file.exists():
             return None
