@@ -1,31 +1,31 @@
 """Every error that Aforesaid raises on purpose.
 
     AforesaidError
-    ├── InvalidInput            what the caller passed cannot be accepted (also a ValueError)
+    ├── InvalidInput            an argument is invalid (also a ValueError)
     │   └── TooLarge            a text or a name is over its limit
     ├── NotFound                an id that does not exist in this scope (also a LookupError)
-    ├── ModelError              a model could not be loaded or did not answer as it should
+    ├── ModelError              a model could not be loaded, or its answer is unusable
     │   ├── NoModel             no model is configured for this
     │   ├── ModelUnavailable    it cannot be reached, is overloaded, or did not answer in time
-    │   ├── ModelRefused        it rejects the key, the model's name or the request: the configuration is at fault
-    │   ├── ModelGarbled        what it wrote does not fit what was asked for
-    │   └── SpendingLimit       the limit of tokens for today is reached
-    ├── PlatformError           a chat platform did not do what a bot asked of it
-    │   ├── PlatformUnavailable it cannot be reached, or wants to be asked less often
+    │   ├── ModelRefused        it rejects the key, the model's name or the request: a configuration error
+    │   ├── ModelGarbled        its answer does not match the requested format
+    │   └── SpendingLimit       today's token limit is reached
+    ├── PlatformError           a request to a chat platform failed
+    │   ├── PlatformUnavailable it cannot be reached, or limits the request rate
     │   └── PlatformRefused     it rejects the token, or the bot may not do this
-    ├── SourcesChanged          a change set no longer fits what is stored; read again and retry
-    └── StoreError              the store could not do what was asked
+    ├── SourcesChanged          the data was changed by somebody else; read it again and retry
+    └── StoreError              the store failed
         ├── StoreUnavailable    it cannot be opened or reached
         │   └── StoreTooNew     it was written by a newer version of Aforesaid
         ├── StoreBusy           another process held it for too long
-        ├── StoreFull           no room is left on the device
-        ├── StoreDamaged        what is on disk contradicts itself
+        ├── StoreFull           the disk is full
+        ├── StoreDamaged        the stored data is damaged
         └── StoreClosed         it was used after it was closed
 
-A change that raised was not stored: nothing of it is visible, and the same call can be made again. (One exception is
-beyond anybody's reach: a disk that fails during a commit, goes on failing, and a process that dies before it works
-again. Then the change may turn out to be there; a message that has an id is recognised when it is sent again.)
-Messages say what happened, to what, and what to do next.
+A change that raised was not stored, and the same call can be repeated. (One case cannot be prevented: a disk fails
+during a commit and keeps failing, and the process dies before the disk works again. Then the change may have been
+stored; a message with an id is recognised when it is sent again.)
+Error messages say what happened, to what, and what to do next.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ __all__ = [
 
 
 class AforesaidError(Exception):
-    """The root of the tree: catch this to catch everything Aforesaid raises on purpose."""
+    """The base class: catch this to catch everything that Aforesaid raises on purpose."""
 
 
 class InvalidInput(AforesaidError, ValueError):
-    """What the caller passed cannot be accepted."""
+    """An argument is invalid."""
 
 
 class TooLarge(InvalidInput):
@@ -82,7 +82,7 @@ class NoModel(ModelError):
 class ModelUnavailable(ModelError):
     """A model cannot be reached, is overloaded, or did not answer in time.
 
-    `retry_after` says in how many seconds another try may help, where that is known.
+    `retry_after` is the number of seconds to wait before a retry, if known.
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
@@ -95,21 +95,21 @@ class ModelRefused(ModelError):
 
 
 class ModelGarbled(ModelError):
-    """What a model wrote does not fit what was asked for, also after it was told so."""
+    """A model's answer does not match the requested format, also after a retry with the validation error."""
 
 
 class SpendingLimit(ModelError):
-    """The limit of tokens for today is reached."""
+    """Today's token limit is reached."""
 
 
 class PlatformError(AforesaidError):
-    """A chat platform did not do what a bot asked of it."""
+    """A request to a chat platform failed."""
 
 
 class PlatformUnavailable(PlatformError):
-    """A chat platform cannot be reached, or wants to be asked less often: another try may help.
+    """A chat platform cannot be reached, or limits the request rate; a retry may help.
 
-    `retry_after` says in how many seconds, where that is known.
+    `retry_after` is the number of seconds to wait, if known.
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
@@ -122,11 +122,11 @@ class PlatformRefused(PlatformError):
 
 
 class SourcesChanged(AforesaidError):
-    """A change set was planned on a state that is no longer there; nothing of it was stored."""
+    """The data that a change was based on was changed by somebody else; nothing was stored."""
 
 
 class StoreError(AforesaidError):
-    """The store could not do what was asked."""
+    """The store failed."""
 
 
 class StoreUnavailable(StoreError):
@@ -142,11 +142,11 @@ class StoreBusy(StoreError):
 
 
 class StoreFull(StoreError):
-    """No room is left on the device."""
+    """The disk is full."""
 
 
 class StoreDamaged(StoreError):
-    """What is on disk contradicts itself; `aforesaid verify` says where."""
+    """The stored data is damaged; `aforesaid verify` says where."""
 
 
 class StoreClosed(StoreError):

@@ -124,11 +124,11 @@ class Handle(Audited):
 
     @audited_inside
     async def record_access(self, action: str, subject: str) -> None:
-        """Add a row to the audit log: who looked at what. Nothing where no actor was named."""
+        """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""
         await self._noted(action, subject)
 
     async def _noted(self, action: str, subject: str) -> None:
-        """Write down who looked, where somebody is named."""
+        """Record an access in the audit log, if the handle has an actor."""
         if self._actor is not None:
             await self._knowledge.store.apply([NoteAccess(self.scope, self._actor, action, subject)])
 

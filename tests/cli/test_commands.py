@@ -269,7 +269,7 @@ def test_cleanup_says_what_would_go_and_then_does_it(run: Run, monkeypatch: pyte
     report = as_json(run("cleanup", "--json"))
     assert [(rule["action"], rule["count"]) for rule in report["rules"]] == [("archive", 1), ("purge", 1)]
     assert [message["text"] for message in as_json(run("history", "--json"))] == ["a new thing"]
-    assert "messages: archived after 30 days, removed after 365 days" in " ".join(ok(run("status")).split())
+    assert "messages: archived after 30 days, deleted after 365 days" in " ".join(ok(run("status")).split())
 
 
 def test_a_folder_in_place_of_a_file_is_called_a_folder(run: Run, tmp_path: Path) -> None:

@@ -392,7 +392,7 @@ def test_a_person_is_erased_for_good_once_that_is_confirmed(browser: Browser, fi
         page.get_by_label("Whom").fill("tom")
         page.get_by_label("again to confirm").fill("tom")
         page.get_by_role("button", name="Erase for good").click()
-        looker.hears("Erased for good: 1 messages")
+        looker.hears("Deleted permanently: 1 message,")
         looker.open("/people")
         expect(page.locator("tbody tr")).to_have_count(1)
     assert b"allergic to cats" not in filled.read_bytes()

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.assistant.answer import Answer, Button, File
+from aforesaid.domain.counting import counted
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -35,7 +36,7 @@ async def copy(user: UserMemory) -> Answer:
         "settings": await user.settings(),
     }
     content = json.dumps(whole, ensure_ascii=False, indent=1, default=_plain).encode()
-    told = f"This is all that I have stored about you here: {len(messages):,} messages, and what I know."
+    told = f"This is all that I have stored about you here: {counted(len(messages), 'message')}, and what I know."
     return Answer(told, file=File("my-data.json", content), private=True)
 
 
@@ -53,7 +54,7 @@ async def erase(memory: Memory | None, user: UserMemory) -> Answer:
     if memory is None:
         return Answer("That cannot be done here. Ask whoever runs this bot.")
     done = await memory.purge(user.scope.user, space=user.scope.space, actor=user.scope.user)
-    return Answer(f"Everything is erased: {done.messages:,} messages, and all that I knew about you.")
+    return Answer(f"Everything is erased: {counted(done.messages, 'message')}, and all that I knew about you.")
 
 
 def _plain(value: object) -> object:

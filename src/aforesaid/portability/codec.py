@@ -119,7 +119,7 @@ def _message(found: Fields) -> Message:
     )
     somebody(message.user, message.space, message.thread)
     if draft_of(message).hash != message.hash:
-        raise InvalidInput("it is not what was stored: its hash is another one")
+        raise InvalidInput("its hash does not match: it is not what was stored")
     return message
 
 

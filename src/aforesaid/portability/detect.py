@@ -56,9 +56,7 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
         return wanted, READERS[wanted]
     name = _sniffed(source)
     if name is None:
-        raise InvalidInput(
-            f"{source.path} is in no format that is known here; if it is one of {', '.join(READERS)}, name it: --format"
-        )
+        raise InvalidInput(f"{source.path} has an unrecognised format; pass --format (one of {', '.join(READERS)})")
     return name, READERS[name]
 
 

@@ -1,4 +1,4 @@
-"""What can be configured, as values. Where they come from is the business of `load`."""
+"""The configuration as values. `load` reads them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, get_args
 
 Operation: TypeAlias = Literal["chat", "summarize", "day", "merge", "extract", "route", "embed"]
-"""What a model is asked to do. Each can go to a model of its own."""
+"""Operations that use a model. Each can have its own model."""
 
 OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
 
 SpeechOperation: TypeAlias = Literal["hear", "speak"]
-"""What a service for speech is asked to do."""
+"""Operations of speech services."""
 
 WITHOUT: Final = "none"
-"""In a chain: go on without a model."""
+"""At the end of a chain: continue without a model."""
 
 
 class Secret(str):
-    """A text that never shows itself by accident: not in logs, not in a traceback, not in `repr`."""
+    """A string that is not printed by accident, in logs, tracebacks or `repr`."""
 
     __slots__ = ()
 
@@ -29,17 +29,17 @@ class Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A server that speaks OpenAI's API, or Piper's."""
+    """A server with OpenAI's API, or Piper's."""
 
     name: str
     base_url: str
     api_key: Secret | None = None
     concurrency: int = 4
-    """So many calls at a time."""
+    """Maximum concurrent calls."""
     structured: Literal["auto", "schema", "instructed"] = "auto"
-    """Whether it accepts a JSON schema. `auto`: tried once, and remembered when it is refused."""
+    """Whether the server accepts JSON schemas. `auto`: detected at the first call."""
     api: Literal["openai", "piper"] = "openai"
-    """What it speaks: OpenAI's API, or that of Piper's own HTTP server, which can speak and nothing else."""
+    """The server's API: OpenAI's, or that of Piper's HTTP server, which does text to speech only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,35 +55,35 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How one operation is done."""
+    """The models and limits of one operation."""
 
     chain: tuple[Choice, ...] = ()
-    """Tried in this order. Empty: it is done without a model."""
+    """Models, tried in order. Empty: the operation runs without a model."""
     temperature: float | None = None
     max_tokens: int | None = None
     timeout: float = 60.0
-    """Seconds for everything: all retries, all models of the chain."""
+    """Timeout in seconds, including all retries and all models of the chain."""
     without: bool = False
-    """Whether it is done without a model when none of the chain answers, instead of being tried again later."""
+    """Whether to continue without a model if none of the chain answers, instead of trying again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resilience:
-    """When a provider is left alone, and for how long."""
+    """Retries and circuit breakers."""
 
     attempts: int = 3
-    """Calls of one model before the next in the chain is tried."""
+    """Attempts per model before the next model of the chain is tried."""
     failures: int = 5
-    """So many failures in a row open the breaker."""
+    """Consecutive failures that open the circuit breaker."""
     probe_seconds: float = 30.0
-    """An open breaker lets one call through after so long, and again every so often."""
+    """Seconds between test calls while the circuit breaker is open."""
     stall_seconds: float = 20.0
-    """A stream that falls silent for so long is broken off."""
+    """Seconds without data after which a stream is aborted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """How much may be used. None: no limit."""
+    """Limits on tokens. None: no limit."""
 
     tokens_per_user_and_day: int | None = None
     tokens_per_day: int | None = None
@@ -91,22 +91,22 @@ class Spending:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How `aforesaid serve` listens, and what it lets in."""
+    """The address and limits of `aforesaid serve`."""
 
     host: str = "127.0.0.1"
     port: int = 5002
     hosts: tuple[str, ...] = ()
-    """Further names that requests may call it by."""
+    """Host names to accept besides loopback names."""
     keys: str | None = None
-    """The file of the keys. None: beside the store."""
+    """The file with the hashes of the keys. None: next to the store."""
     upstream: str | None = None
-    """The provider that the proxy passes requests on to. None: the first one that answers chats."""
+    """The provider that the proxy forwards requests to. None: the first provider of `models.chat`."""
     requests_per_second: float = 50.0
-    """What one key may ask for on average …"""
+    """Average requests per second per key."""
     burst: int = 200
-    """… and how much at once."""
+    """Maximum burst of requests per key."""
     body_bytes: int = 32 * 1024 * 1024
-    """The largest request."""
+    """Maximum size of a request body, in bytes."""
     header_seconds: float = 10.0
     """The time in which the headers of a request must arrive."""
     body_seconds: float = 30.0
@@ -116,101 +116,101 @@ class Serving:
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
     budget: int = 3_000
-    """How many tokens the proxy adds to a request at most; less, where less is set for a user or a space."""
+    """Maximum tokens that the proxy adds to a request; a smaller budget of the user or space applies."""
     window: int = 32_768
-    """How many tokens the models behind the proxy can take: what is remembered is added only as far as it fits."""
+    """Context window of the models behind the proxy, in tokens; memories are added only as far as they fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """Which services hear and speak, for bots that have a voice."""
+    """Speech services for bots with voice."""
 
     hear: tuple[Choice, ...] = ()
-    """From speech to text, tried in this order. Empty: the bot is deaf."""
+    """Speech-to-text services, tried in order. Empty: the bot does not listen."""
     speak: tuple[Choice, ...] = ()
-    """From text to speech, tried in this order. Empty: the bot is mute."""
+    """Text-to-speech services, tried in order. Empty: the bot does not speak."""
     language: str | None = None
-    """What people speak, as `en`. None: the service finds out."""
+    """The spoken language, such as `en`. None: detected by the service."""
     voice: str = "alloy"
-    """For services with OpenAI's API. A model of Piper is a voice already."""
+    """The voice, for services with OpenAI's API. With Piper, the model is the voice."""
     timeout: float = 30.0
-    """Seconds for everything: all retries, all services."""
+    """Timeout in seconds, including all retries and services."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alerts:
-    """When an operator is told that something is wrong."""
+    """Limits at which alerts are raised."""
 
     interval_seconds: float = 60.0
-    """It is looked at so often."""
+    """Seconds between health checks."""
     failing_seconds: float = 60.0
-    """A part fails for so long; the alert is over once it has worked for as long."""
+    """Raise an alert when a component fails for this long; clear it after it has worked for as long."""
     slow_seconds: float = 2.5
-    """Of 100 calls of `add`, `search` or `context`, 6 or more take longer."""
+    """Raise an alert when more than 5% of the calls of `add`, `search` or `context` take longer."""
     error_rate: float = 0.05
-    """Such a part of an operation's calls fails, up to 1."""
+    """Raise an alert when this share of an operation's calls fails, 0 to 1."""
     least_calls: int = 20
-    """Fewer calls say nothing about either."""
+    """Minimum number of recent calls for `slow_seconds` and `error_rate`."""
     backlog_messages: int = 10_000
-    """So many messages wait to be embedded, or to be summarised."""
+    """Raise an alert when this many messages wait to be embedded or summarised."""
     free_disk: float = 0.05
-    """Such a part of the device is left, up to 1."""
+    """Raise an alert when less than this share of the disk is free, 0 to 1."""
     storage_bytes: int | None = None
-    """The store is as large as this. None: no limit."""
+    """Raise an alert when the store reaches this size. None: no limit."""
     clear: float = 0.8
-    """An alert is over when its value is below such a part of its limit, so that it does not come and go."""
+    """Clear an alert when its value is below this share of its limit, so that it does not flap."""
 
 
 @dataclass(frozen=True, slots=True)
 class TelegramSettings:
-    """How a bot talks with Telegram."""
+    """Settings of a Telegram bot."""
 
     token: Secret | None = None
     api: str | None = None
-    """The address of a Bot API server of one's own. None: Telegram's."""
+    """The address of your own Bot API server. None: Telegram's."""
     webhook: str | None = None
-    """The address at which Telegram reaches the bot. None: the bot asks by itself."""
+    """The public URL at which Telegram reaches the bot. None: the bot polls."""
     webhook_secret: Secret | None = None
-    """What Telegram shows when it comes. None: made up at each start."""
+    """The shared secret of the webhook. None: random at each start."""
     listen: str = "127.0.0.1:8443"
-    """Where the bot listens, behind whatever serves that address."""
+    """The address on which the bot listens for the webhook."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiscordSettings:
-    """How a bot talks with Discord."""
+    """Settings of a Discord bot."""
 
     token: Secret | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MumbleSettings:
-    """How a bot talks on a Mumble server."""
+    """Settings of a Mumble bot."""
 
     host: str | None = None
     port: int = 64738
     name: str | None = None
-    """What the bot is called there. None: as elsewhere, or Aforesaid."""
+    """The bot's user name. None: `bots.name`, or Aforesaid."""
     password: Secret | None = None
-    """Of the server, or of the bot's account there."""
+    """The password of the server, or of the bot's account."""
     channel: str | None = None
-    """The channel to sit in, by its name or path. None: where the server puts it."""
+    """The channel to join, by name or path. None: the server's default."""
     answer: Literal["called", "always"] = "called"
-    """`called`: among several people, when the bot's name is said. `always`: whatever is said."""
+    """When to answer among several people: `called` (when its name is said) or `always`."""
     certificate: str | None = None
-    """A file with the bot's own certificate and its key."""
+    """A PEM file with the bot's certificate and key."""
     fingerprint: str | None = None
-    """By which the server is known, if nobody vouches for its certificate."""
+    """SHA-256 of the server's self-signed certificate."""
 
 
 @dataclass(frozen=True, slots=True)
 class BotSettings:
-    """What bots are and where they talk."""
+    """Settings of all bots."""
 
     name: str | None = None
-    """What people call the bot, beside the name of its account and "bot"."""
+    """A name that people call the bot by, besides its account name and "bot"."""
     system: str | None = None
-    """What the model is told first."""
+    """The system prompt."""
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
     mumble: MumbleSettings = MumbleSettings()
@@ -218,46 +218,46 @@ class BotSettings:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How long one kind of what is stored is kept. None: for good."""
+    """Retention of one kind of data. None: kept forever."""
 
     archive_days: int | None = None
-    """Put away after so many days: out of the way, and still there."""
+    """Archive after this many days."""
     purge_days: int | None = None
-    """What is out of the way already is removed for good after so many days."""
+    """Delete permanently after this many days, if archived or inactive."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is cleaned up by itself, once a day. By default nothing is."""
+    """Retention rules, applied once a day. By default everything is kept."""
 
     messages: Keep = Keep()
-    """Archived under a summary; purged, once archived, so long after the last of an archive was said."""
+    """Archived under a summary; archived ones are deleted this long after the last message of their archive."""
     memories: Keep = Keep()
-    """Deactivated when not said again; purged so long after they ceased to be active."""
+    """Deactivated if not stated again; inactive ones are deleted this long after their last change."""
     summaries: Keep = Keep()
-    """Purged: those that a newer version took the place of, or that were rolled back."""
+    """Deletes replaced and rolled-back summaries."""
     versions: Keep = Keep()
-    """Purged: what facts and memories said before they were changed."""
+    """Deletes older versions of facts and memories."""
     derived: Keep = Keep()
-    """Purged: portraits and habits that were worked out; they are worked out again when somebody asks."""
+    """Deletes cached portraits and habits; they are computed again on request."""
     audit: Keep = Keep()
-    """Purged: who changed and saw what."""
+    """Deletes audit rows."""
     spending: Keep = Keep()
-    """Purged: which tokens were spent on a day."""
+    """Deletes daily token counts."""
 
     @property
     def anything(self) -> bool:
-        """Whether there is anything to clean up at all."""
+        """Whether there is any rule."""
         return self != Retention()
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that is configured."""
+    """The whole configuration."""
 
     store: str | None = None
     fallback: str = "auto"
-    """What takes over when the store fails: `auto`, `none`, `memory`, or a location of files."""
+    """Where messages wait while the store is failing: `auto`, `none`, `memory`, or a location of files."""
     profile: str = "default"
     embedder: str | None = None
     providers: Mapping[str, Provider] = field(default_factory=dict)
@@ -270,14 +270,14 @@ class Settings:
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()
     redo: bool = True
-    """What was made without a model is made again when one becomes available."""
+    """Repeat work that was done without a model when a model becomes available."""
     background: bool = True
-    """Whether upkeep is done by this process as it goes along; False where workers of their own do it."""
+    """Whether this process does background work; False if workers do it."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where each value comes from: `key` (dotted, as in the file) to the file, the variable, or `default`."""
+    """The origin of each value: dotted key to file, variable, or `default`."""
     warnings: tuple[str, ...] = ()
-    """What looks wrong and does not keep anything from working."""
+    """Warnings about the configuration that do not prevent anything from working."""
 
     def route(self, operation: Operation) -> Route:
-        """Return how an operation is done."""
+        """Return the models and limits of an operation."""
         return self.routes.get(operation, Route())

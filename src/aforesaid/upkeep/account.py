@@ -10,6 +10,7 @@ from aforesaid.digest.tiers import TiersRules, windows
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Component, Health, Ledger
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import ComponentStatus
@@ -93,12 +94,12 @@ async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) ->
 
 
 def _window(name: str, count: int, updated: datetime | None, at: datetime, limit: int) -> Component:
-    facts = (("room for", f"{limit:,} messages"),)
+    facts = (("room for", counted(limit, "message")),)
     return Component(name, _status((), begun=count > 0), updated, (), facts, count, health_check=at)
 
 
 def _whole(ledger: Ledger, updated: datetime | None, at: datetime) -> Component:
-    facts = (("archived", f"{ledger.archived:,} messages"),)
+    facts = (("archived", counted(ledger.archived, "message")),)
     begun = ledger.messages > 0
     return Component("whole_history", _status((), begun=begun), updated, (), facts, ledger.messages, health_check=at)
 
@@ -113,7 +114,7 @@ async def _history_context(store: Store, scope: Scope, at: datetime) -> Componen
         _status(issues, begun=current is not None),
         None if current is None else current.created_at,
         issues,
-        () if planned is None else (("waiting", f"{planned.waiting:,} messages"),),
+        () if planned is None else (("waiting", counted(planned.waiting, "message")),),
         0 if current is None else current.messages,
         None if planned is None else planned.waiting,
         at,

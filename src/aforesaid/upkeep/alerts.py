@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.domain.words import AlertKind
 from aforesaid.settings import Alerts
@@ -85,7 +86,7 @@ def waiting(components: Iterable[Component], limits: Alerts) -> Iterable[Reading
     """Read how much is still to do."""
     for component in components:
         if component.waiting is not None:
-            text = f"{component.name} is {component.waiting:,} messages behind"
+            text = f"{component.name} is {counted(component.waiting, 'message')} behind"
             yield Reading("backlog", component.name, component.waiting / limits.backlog_messages, text)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import EARLIEST, moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
 from aforesaid.domain.memory_change import ChangeMemory
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import Component
@@ -249,7 +250,7 @@ def _before(at: int, days: int) -> int:
 def _shown(keep: Keep) -> str:
     said = []
     if keep.archive_days is not None:
-        said.append(f"archived after {keep.archive_days:,} days")
+        said.append(f"archived after {counted(keep.archive_days, 'day')}")
     if keep.purge_days is not None:
-        said.append(f"removed after {keep.purge_days:,} days")
+        said.append(f"deleted after {counted(keep.purge_days, 'day')}")
     return ", ".join(said)

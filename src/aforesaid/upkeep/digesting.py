@@ -17,6 +17,7 @@ from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import LATEST, moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Settle
@@ -131,7 +132,7 @@ class Digesting:
         )
         facts = (
             ("policy", self._policy),
-            ("waiting", f"{backlog.messages:,} messages in {backlog.entries:,} places"),
+            ("waiting", f"{counted(backlog.messages, 'message')} in {counted(backlog.entries, 'place')}"),
             ("failing", f"{backlog.failing:,} places"),
         )
         status: ComponentStatus = "failing" if issues else "active"

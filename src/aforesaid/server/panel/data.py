@@ -13,6 +13,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, File, Form, UploadFile
 from starlette.responses import Response, StreamingResponse
 
+from aforesaid.domain.counting import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
@@ -80,7 +81,8 @@ async def purge(
         raise InvalidInput(f"type {whose!r} a second time to erase it; nothing was erased")
     done = await view.memory.purge(whose, space=view.space, actor=who.actor)
     said = (
-        f"Erased for good: {done.messages} messages, {done.summaries} summaries, {done.memories} memories of {whose}."
+        f"Deleted permanently: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "
+        f"{counted(done.memories, 'memory')} of {whose}."
     )
     return view.done(said, view.address("/data"))
 
