@@ -223,6 +223,7 @@ class UserSummaries(Audited):
         return await requests.read_tiers(self._digests.digest, self.scope, within)
 
     @timed("analyze")
+    @audited("summary.ask", "analyse now")
     async def analyze(self) -> HistoryContext:
         """Analyse the whole history now, in every profile, and return the history context.
 

@@ -104,6 +104,7 @@ class UserShape(Shape):
     """A user who owns something."""
 
     id: str = Field(examples=["ann"])
+    name: str | None = Field(description="The display name that they used last.", examples=["Ann"])
     space: str
     messages: int
     archived: int
