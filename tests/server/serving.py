@@ -17,6 +17,7 @@ from fastapi import FastAPI
 
 import aforesaid
 from aforesaid.memory import Memory
+from aforesaid.models.embed import Embedder
 from aforesaid.server import ServerOptions, create_app
 from aforesaid.server.connections import uvicorn_config
 from aforesaid.server.serve import listen
@@ -104,6 +105,7 @@ def live(
     profile: str | None = None,
     serving: Serving | None = None,
     auth: bool = True,
+    embedder: str | Embedder = "deterministic",
     keys: Path | None = None,
 ) -> Iterator[Live]:
     """Serve a memory on a free port, in a thread of its own."""
@@ -115,7 +117,7 @@ def live(
         listening = listen("127.0.0.1", 0)
         port: int = listening.getsockname()[1]
         bounds = replace(serving or Serving(requests_per_second=1e6, burst=1_000_000), port=port)
-        async with aforesaid.connect(location, settings=chosen, embedder="deterministic", profile=profile) as memory:
+        async with aforesaid.connect(location, settings=chosen, embedder=embedder, profile=profile) as memory:
             app = create_app(memory, ServerOptions(bounds, auth=auth, keys=keys, settings=chosen))
             config = uvicorn_config(app, bounds)
             server = uvicorn.Server(config)

@@ -1,4 +1,4 @@
-"""Which of the turns that a client sends are new."""
+"""Turns of a request: what counts as one, and which are found in the log by their text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.message import Message
-from aforesaid.server.proxy.turns import Turn, recognise, replaced, turns_of
+from aforesaid.server.proxy.turns import Turn, align, turns_of
 from making import NOON
 
 
@@ -32,7 +32,8 @@ def sent(*turns: str) -> list[Turn]:
 
 
 def new(client: Sequence[Turn], stored: Sequence[Message], *, whole: bool = True) -> list[str]:
-    return [f"{turn.role[0]}:{turn.text}" for turn in recognise(client, stored, whole=whole).new]
+    found = align(client, stored, whole=whole)
+    return [f"{turn.role[0]}:{turn.text}" for turn in (*client[: found.first], *client[found.end :])]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +54,9 @@ def new(client: Sequence[Turn], stored: Sequence[Message], *, whole: bool = True
         ([], ["u:1", "a:2", "u:3"], ["u:1", "a:2", "u:3"]),
         (["u:3"], ["u:1", "a:2", "u:3"], ["u:1", "a:2", "u:3"]),
         (["u:ok", "a:ok", "u:ok", "a:ok"], ["u:ok", "a:ok", "u:ok", "a:ok", "u:ok"], ["u:ok"]),
+        (["u:1", "a:2", "u:3", "a:4"], ["u:1", "a:2", "u:3"], []),
+        (["u:1", "a:2", "u:3", "a:4"], ["u:so far", "a:yes", "u:3", "a:4", "u:5"], ["u:so far", "a:yes", "u:5"]),
+        (["u:1", "a:2", "u:3"], ["u:so far", "u:3", "u:4"], ["u:so far", "u:3", "u:4"]),
     ],
     ids=str,
 )
@@ -91,13 +95,3 @@ def test_only_what_was_said_is_a_turn() -> None:
     ]
     assert turns_of(messages, 1_000) == [("user", "What is this?\n[image]"), ("assistant", "A cat.?")]
     assert turns_of([{"role": "user", "content": "ä" * 10}], 7) == [("user", "äää")]
-
-
-def test_memory_goes_into_the_system_message_and_leaves_the_rest() -> None:
-    user = {"role": "user", "content": "hi"}
-    assert replaced([user], "M") == [{"role": "system", "content": "M"}, user]
-    assert replaced([{"role": "system", "content": "S"}, user], "M")[0] == {"role": "system", "content": "S\n\nM"}
-    parts = [{"type": "text", "text": "S"}]
-    made = replaced([{"role": "developer", "content": parts}, user], "M")[0]
-    assert made == {"role": "developer", "content": [*parts, {"type": "text", "text": "M"}]}
-    assert parts == [{"type": "text", "text": "S"}], "what the client sent is not touched"

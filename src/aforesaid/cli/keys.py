@@ -12,6 +12,7 @@ from rich.text import Text
 from aforesaid.cli.options import AsJson, Store
 from aforesaid.cli.output import console, harmless, print_json, say
 from aforesaid.cli.serve import needs_server
+from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.settings import load_settings
 
@@ -35,6 +36,14 @@ def add_key(
         str | None,
         typer.Option("--user", "-u", help="Limit the key to this user of --space. Default: all users. Example: -u ann"),
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            "--people",
+            help="How many people use the key. one: all requests are one person's, named by --user or else NAME. "
+            "many: the proxy has no memory for requests that name no user. Default: many, or one with --user.",
+        ),
+    ] = None,
     days: Annotated[
         int | None,
         typer.Option(
@@ -48,7 +57,14 @@ def add_key(
 
     Example:
         aforesaid key add my-app --role app --space default
+        aforesaid key add my-laptop --people one
     """
+    if people not in {None, "one", "many"}:
+        raise InvalidInput(f"--people must be one or many, not {people!r}")
+    if people == "many" and user is not None:
+        raise InvalidInput("a key with --user is one person's; leave --user out, or use --people one")
+    if people == "one":
+        user, space = user or name, space or DEFAULT_SPACE
     expires = None if days is None else datetime.now(UTC) + timedelta(days=days)
     key, token = _keys(store).add(name, role, space=space, user=user, expires_at=expires)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple, Self
 
 from aforesaid.domain.checks import identifier
@@ -9,6 +10,8 @@ from aforesaid.errors import InvalidInput
 
 DEFAULT_SPACE = "default"
 _DIRECT = "direct:"
+_CHAT = "direct@"
+_OWNER_BYTES = 6
 
 
 class Scope(NamedTuple):
@@ -27,7 +30,7 @@ class Scope(NamedTuple):
             name = direct_thread(owner)
         else:
             name = identifier(thread, "the thread id")
-            if is_direct(name) and name != direct_thread(owner):
+            if is_direct(name) and name != direct_thread(owner) and not name.startswith(_chats_of(owner)):
                 raise InvalidInput(f"the thread {name!r} is another user's direct chat, not {owner!r}'s")
         return cls(
             space=identifier(space, "the space"),
@@ -42,6 +45,18 @@ def direct_thread(user: str) -> str:
     return f"{_DIRECT}{user}"
 
 
+def chat_thread(user: str, chat: str) -> str:
+    """Name the thread of one of several chats that a user has with the assistant alone.
+
+    The name holds a hash of the user id, so that two users whose apps number their chats 1, 2, 3 share no thread.
+    """
+    return f"{_chats_of(user)}{chat}"
+
+
 def is_direct(thread: str) -> bool:
     """Tell whether all that is said in a thread belongs to one user."""
-    return thread.startswith(_DIRECT)
+    return thread.startswith((_DIRECT, _CHAT))
+
+
+def _chats_of(user: str) -> str:
+    return f"{_CHAT}{blake2b(user.encode(), digest_size=_OWNER_BYTES).hexdigest()}/"

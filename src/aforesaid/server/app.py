@@ -12,7 +12,6 @@ from fastapi.staticfiles import StaticFiles
 from starlette.routing import Route
 
 from aforesaid import __version__
-from aforesaid.errors import AforesaidError
 from aforesaid.extras import how_to_install
 from aforesaid.memory import Memory
 from aforesaid.models.redact import guard_logs, hide
@@ -26,6 +25,7 @@ from aforesaid.server.options import ServerOptions
 from aforesaid.server.pages import STATIC
 from aforesaid.server.proxy import routes as proxy
 from aforesaid.server.state import AppState
+from aforesaid.tasks import beside
 
 _log: Final = logging.getLogger("aforesaid.server")
 
@@ -34,9 +34,11 @@ _log: Final = logging.getLogger("aforesaid.server")
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: AppState = app.state.served
-    # What finds things by meaning and counts tokens takes seconds to load; better now than when somebody waits.
-    here.finish(_warm_up(here.memory))
-    async with agents.session_manager.run() if agents is not None else nullcontext():
+    # Embedder and token counter take seconds to load. A server that stops does not wait for them.
+    async with (
+        beside(_warm_up(here.memory), "warm-up"),
+        agents.session_manager.run() if agents is not None else nullcontext(),
+    ):
         yield
     await here.close()
 
@@ -44,7 +46,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _warm_up(memory: Memory) -> None:
     try:
         await memory.user("nobody").context("hello")
-    except AforesaidError as error:
+    except Exception as error:  # an embedder of the operator's own may raise anything
         _log.warning("the first context failed: %s", error)
 
 

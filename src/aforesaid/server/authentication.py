@@ -20,7 +20,7 @@ CREDENTIAL: Final = "aforesaid.credential"
 _OPEN: Final = ("/healthz", "/readyz", "/login", "/openapi.json")
 _OPEN_BELOW: Final = "/static/"
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
-_LOCAL: Final = Credential("local", "everybody on this machine", "admin")
+_LOCAL: Final = Credential("local", "everybody on this machine", "admin", default_user="local")
 _DRAINED_BYTES: Final = 64 * 1024
 """A refused request with a longer body loses its connection: reading the body to the end would be free work for it."""
 

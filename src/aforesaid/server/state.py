@@ -16,7 +16,7 @@ from aforesaid.server.change_feed import ChangeFeed
 from aforesaid.server.guard.rate import Rates
 from aforesaid.server.metrics import HttpMetrics
 from aforesaid.server.options import ServerOptions
-from aforesaid.server.proxy.remembering import Remembering
+from aforesaid.server.proxy.proxy_memory import ProxyMemory
 from aforesaid.server.proxy.upstream import Upstream
 from aforesaid.settings import Secret
 
@@ -45,14 +45,14 @@ class AppState:
     """Set when the server stops: endless answers end then."""
     feed: ChangeFeed = field(init=False)
     upstream: Upstream = field(init=False)
-    remembering: Remembering = field(init=False)
+    proxy_memory: ProxyMemory = field(init=False)
     _finishing: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Prepare the proxy and the streams of events."""
         self.feed = ChangeFeed(self.memory)
         self.upstream = Upstream(self.options.settings)
-        self.remembering = Remembering(self.memory, self.options.serving)
+        self.proxy_memory = ProxyMemory(self.memory, self.options.serving)
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work to its end, also when the request that began it is cancelled. The server stops after it."""

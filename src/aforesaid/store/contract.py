@@ -77,7 +77,10 @@ class Store(Protocol):
         """
 
     async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
-        """Return one message by its id, or raise NotFound. Of several threads that use the id, the scope's own wins."""
+        """Return one message by its id, or raise NotFound.
+
+        Where several threads use the id, the one in the scope's own thread is returned, otherwise the newest.
+        """
 
     async def covered(self, scope: Scope, summary: int) -> list[Message]:
         """Return the messages below a summary of any level, by when they were said."""

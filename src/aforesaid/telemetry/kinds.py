@@ -28,6 +28,7 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
     (SourcesChanged, "changed"),
     (StoreError, "store"),
     (CancelledError, "abandoned"),
+    (TimeoutError, "timeout"),
 )
 
 CALLERS: Final = frozenset({"invalid", "abandoned"})

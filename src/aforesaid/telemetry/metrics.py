@@ -17,6 +17,10 @@ SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 OWN: Final = ""
 """Stands for the model where an operation is the memory's own, such as `add`."""
+PROXY_RECALL: Final = "proxy_recall"
+"""Operation: find what is remembered for a request of the proxy. A failed one was answered without memory."""
+PROXY_STORE: Final = "proxy_store"
+"""Operation: store what is new in a request of the proxy, or its reply."""
 
 _CLASSES: Final = len(SECONDS) + 1
 

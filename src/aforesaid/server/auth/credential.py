@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
-from aforesaid.domain.scope import DEFAULT_SPACE, direct_thread
+from aforesaid.domain.scope import DEFAULT_SPACE, is_direct
 from aforesaid.errors import NotFound
 from aforesaid.memory import Memory, UserMemory
 
@@ -28,6 +28,8 @@ class Credential:
     """The one space it is for; None for all of them."""
     user: str | None = None
     """The one user it is for; None for everybody in the space."""
+    default_user: str | None = None
+    """Whose memory the proxy uses for a request that names nobody; None: no memory, as many people may use the key."""
     csrf: str | None = None
     """What a browser has to send along when it changes something; None where there is no cookie."""
 
@@ -67,7 +69,7 @@ class Credential:
         """
         whose = self.user_of(user) or user
         # In a thread others can be read along with. Whoever has a key for one user has threads of their own.
-        if self.user is not None and thread is not None and thread != direct_thread(whose):
+        if self.user is not None and thread is not None and not is_direct(thread):
             thread = f"{whose}/{thread}"
         actor = self.actor if audited else None
         return memory.user(whose, space=self.space_of(space), thread=thread, session=session, actor=actor)

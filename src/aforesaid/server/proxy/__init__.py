@@ -1,6 +1,6 @@
 """A proxy that speaks OpenAI's API: any client gets a memory by changing its base URL.
 
-Requests go on to the provider of the settings, with what is remembered added to the system message; answers come back
-byte for byte. What was said is stored on the way. Whatever fails here, the reply does not: then it is as if there were
-no memory, and the header `X-Aforesaid-Memory` says so.
+Requests go on to the configured provider with what is remembered added; answers come back byte for byte. New turns are
+stored first, and nothing that fails here breaks a reply: the headers `X-Aforesaid-Memory` and `X-Aforesaid-Reason` say
+what the memory did.
 """

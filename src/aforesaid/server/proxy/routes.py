@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote
 
 from aiohttp import ClientError, ClientResponse
 from fastapi import APIRouter, HTTPException, Request, Response
@@ -13,26 +14,32 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from aforesaid.errors import ModelUnavailable
-from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.redact import redact
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import App, Reader, StateDep, admitted, state_of
-from aforesaid.server.proxy.remembering import Asking, Remembered
+from aforesaid.server.proxy.app_prompts import is_task
+from aforesaid.server.proxy.caller import Caller, NoMemory, caller_of
+from aforesaid.server.proxy.insertion import insert, insert_in_front
+from aforesaid.server.proxy.proxy_memory import MemoryOutcome
 from aforesaid.server.proxy.reply import Reply
+from aforesaid.server.proxy.turns import text_of
 from aforesaid.server.proxy.upstream import returned
 from aforesaid.server.state import AppState
 from aforesaid.settings import Provider
 
 router = APIRouter(prefix="/v1", tags=["proxy"], include_in_schema=False)
 
-USER: Final = "x-aforesaid-user"
-THREAD: Final = "x-aforesaid-thread"
-SPACE: Final = "x-aforesaid-space"
 MEMORY: Final = "x-aforesaid-memory"
 _TOO_LONG: Final = b"context_length_exceeded"
+_ABOUT_ROLES: Final = (b"role", b"system message", b"System message")
+"""What chat templates complain about that take a system prompt at the beginning alone."""
 _REFUSED: Final = 400
 _AT_ONCE: Final = 1024 * 1024
-"""An answer of so many bytes that is no stream is read before it is passed back."""
+"""Answers below this many bytes that are no streams are read as a whole before they are passed back."""
+_NOT_WANTED: Final = NoMemory("the request asks for none")
+_APP_TASK: Final = NoMemory("a task of the app, such as a title")
+_NO_MESSAGES: Final = NoMemory("the request has no list of messages")
+_ID_CHARACTERS: Final = 255
 
 
 @dataclass(slots=True)
@@ -43,8 +50,13 @@ class Exchange:
     request: Request
     provider: Provider
     path: str
-    person: UserMemory | None = None
-    remembered: Remembered | None = None
+    memory: MemoryOutcome | NoMemory | None = None
+    """What the memory did; None for requests that are no chats."""
+
+    @property
+    def outcome(self) -> MemoryOutcome | None:
+        """What the memory did, where it did something."""
+        return self.memory if isinstance(self.memory, MemoryOutcome) else None
 
 
 async def chat(request: Request) -> Response:
@@ -54,25 +66,32 @@ async def chat(request: Request) -> Response:
     body = _object(raw)
     provider, model = here.upstream.choose(body.get("model"))
     exchange = Exchange(here, request, provider, "/chat/completions")
-    if _wants_memory(request, body):
-        exchange.person = _person(request, who, body, here.memory)
-        asking = Asking(exchange.person, who.actor)
-        exchange.remembered = await here.remembering.before(asking, body, model, here.finish)
+    caller = _caller(request, who, body, here)
+    if isinstance(caller, NoMemory):
+        exchange.memory = caller
+    else:
+        exchange.memory = await here.proxy_memory.before(caller, body, model, here.finish)
     changed = body if model is None else {**body, "model": model}
-    added = None if exchange.remembered is None else exchange.remembered.messages
-    plain = raw if changed == body else _dumped(changed)
-    first = plain if added is None else _dumped({**changed, "messages": added})
-    answer = await _sent(exchange, first)
-    if added is not None and answer.status == _REFUSED:
-        # Perhaps it is the memory that the model has no room for.
-        content = await _read(exchange, answer)
-        if _TOO_LONG not in content:
-            return Response(content, answer.status, returned(answer.headers))
-        answer = await _sent(exchange, plain)
-    if exchange.remembered is not None:
-        # Nobody hears a reply to what could still be lost.
-        await exchange.remembered.stored.wait()
+    answer = await _answered(exchange, changed, raw if changed == body else _dumped(changed))
+    if exchange.outcome is not None:
+        await here.proxy_memory.wait_until_stored(exchange.outcome)
     return await _relayed(exchange, answer)
+
+
+async def _answered(exchange: Exchange, body: dict[str, Any], plain: bytes) -> ClientResponse | Response:
+    """Send a chat on, with what is remembered if there is something. A model that refuses that is asked again."""
+    text = None if exchange.outcome is None else exchange.outcome.text
+    if text is None or not (text.stable or text.for_question):
+        return await _sent(exchange, plain)
+    answer = await _sent(exchange, _dumped({**body, "messages": insert(body["messages"], text)}))
+    if answer.status != _REFUSED:
+        return answer
+    content = await _read(exchange, answer)
+    if _TOO_LONG in content:
+        return await _sent(exchange, plain)
+    if text.for_question and any(word in content for word in _ABOUT_ROLES):
+        return await _sent(exchange, _dumped({**body, "messages": insert_in_front(body["messages"], text)}))
+    return Response(content, answer.status, returned(answer.headers))
 
 
 CHAT: Final = Route("/v1/chat/completions", chat, methods=["POST"], include_in_schema=False)
@@ -97,7 +116,7 @@ async def models(request: Request, who: Reader, here: StateDep, model: str | Non
     """Pass on which models there are."""
     del who
     provider, _ = here.upstream.choose(None)
-    exchange = Exchange(here, request, provider, "/models" if model is None else f"/models/{model}")
+    exchange = Exchange(here, request, provider, "/models" if model is None else f"/models/{_model_id(model)}")
     return await _relayed(exchange, await _sent(exchange, None))
 
 
@@ -115,19 +134,33 @@ def _dumped(body: dict[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False).encode(errors="replace")
 
 
-def _wants_memory(request: Request, body: dict[str, Any]) -> bool:
+def _model_id(model: str) -> str:
+    """Return a model's id, quoted for an address, or refuse what could lead elsewhere on the provider's server."""
+    parts = model.split("/")
+    if len(model) > _ID_CHARACTERS or not model.isprintable() or any(part in {"", ".", ".."} for part in parts):
+        raise HTTPException(404, "There is no model with this id.")
+    if any(sign in model for sign in "?#%\\"):
+        raise HTTPException(404, "There is no model with this id: it has a character that no id has.")
+    return "/".join(quote(part, safe=":@+,=~") for part in parts)
+
+
+def _caller(request: Request, who: Credential, body: dict[str, Any], here: AppState) -> Caller | NoMemory:
+    """Return whose memory a chat is about, or why it is about nobody's."""
     wish = request.headers.get(MEMORY, "on").lower()
     if wish not in {"on", "off"}:
-        raise HTTPException(400, f"{MEMORY} is on or off, not {wish!r}.")
-    return wish == "on" and isinstance(body.get("messages"), list)
+        raise HTTPException(400, f"{MEMORY} must be on or off, not {wish!r}.")
+    if wish == "off":
+        return _NOT_WANTED
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        return _NO_MESSAGES
+    if is_task(_texts(messages, "user"), "\n".join(_texts(messages, "system"))):
+        return _APP_TASK
+    return caller_of(request.headers, body, who, here.memory)
 
 
-def _person(request: Request, who: Credential, body: dict[str, Any], memory: Memory) -> UserMemory:
-    """Return whose memory a chat is about: as a header says, or the request's field, or the key."""
-    named = [request.headers.get(USER), body.get("user"), body.get("safety_identifier"), who.user, who.name]
-    user = next(str(each) for each in named if isinstance(each, str) and each)
-    thread = request.headers.get(THREAD) or None
-    return who.person(memory, user, space=request.headers.get(SPACE) or None, thread=thread, audited=False)
+def _texts(messages: list[object], role: str) -> list[str]:
+    return [text_of(each.get("content")) for each in messages if isinstance(each, dict) and each.get("role") == role]
 
 
 async def _sent(exchange: Exchange, body: bytes | None) -> ClientResponse:
@@ -148,41 +181,54 @@ def _unreachable(exchange: Exchange, error: ClientError) -> ModelUnavailable:
     return ModelUnavailable(redact(f"{exchange.provider.name} cannot be reached: {type(error).__name__} {error}"))
 
 
-async def _relayed(exchange: Exchange, answer: ClientResponse) -> Response:
+async def _relayed(exchange: Exchange, answer: ClientResponse | Response) -> Response:
     """Pass an answer back as it comes, and store what the assistant says in it."""
-    headers = returned(answer.headers)
-    if exchange.remembered is not None:
-        headers["X-Aforesaid-Memory"] = exchange.remembered.state
-        headers["X-Aforesaid-Tokens"] = str(exchange.remembered.tokens)
+    if isinstance(answer, Response):
+        answer.headers.update(_headers(exchange))
+        return answer
+    headers = returned(answer.headers) | _headers(exchange)
     reply = Reply(answer.headers.get("content-type", ""))
     if reply.streams or (answer.content_length or _AT_ONCE) >= _AT_ONCE:
         return StreamingResponse(_relay(exchange, answer, reply), answer.status, headers)
     content = await _read(exchange, answer)
-    if exchange.person is not None and answer.ok:
+    if exchange.outcome is not None and answer.ok:
         reply.feed(content)
-        exchange.here.finish(_keep(exchange, reply))
+        exchange.here.finish(exchange.here.proxy_memory.after(exchange.outcome, reply.text()))
     return Response(content, answer.status, headers)
 
 
+def _headers(exchange: Exchange) -> dict[str, str]:
+    """Return the headers that say what the memory did, and why it did nothing."""
+    memory = exchange.memory
+    if memory is None:
+        return {}
+    if isinstance(memory, NoMemory):
+        return {"X-Aforesaid-Memory": "off", "X-Aforesaid-Reason": memory.reason}
+    tokens = 0 if memory.text is None else memory.text.tokens
+    headers = {"X-Aforesaid-Memory": memory.state, "X-Aforesaid-Tokens": str(tokens)}
+    if memory.failures:
+        headers["X-Aforesaid-Reason"] = "; ".join(memory.failures.values())
+    return headers
+
+
 async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply) -> AsyncIterator[bytes]:
-    heard = exchange.person is not None and answer.ok
+    outcome = exchange.outcome if answer.ok else None
     stored = False
+
+    def store() -> None:
+        # The client's next request, which holds this reply, waits for its turn until this is done.
+        if outcome is not None and not stored:
+            exchange.here.finish(exchange.here.proxy_memory.after(outcome, reply.text()))
+
     try:
         async for data in answer.content.iter_any():
-            if heard:
+            if outcome is not None:
                 reply.feed(data)
             if reply.ended and not stored:
+                store()
                 stored = True
-                exchange.here.finish(_keep(exchange, reply))
             yield data
     finally:
-        if heard and not stored:
-            # Also when the client hung up, or the provider did: what had been said until then was heard.
-            exchange.here.finish(_keep(exchange, reply))
+        # Also when the client hung up, or the provider did: what had been said until then was heard.
+        store()
         answer.close()
-
-
-async def _keep(exchange: Exchange, reply: Reply) -> None:
-    """Store a reply. The client's next request, which will have it too, waits for its turn until this is done."""
-    assert exchange.person is not None  # noqa: S101 - only then anything is heard
-    await exchange.here.remembering.after(exchange.person, reply.text())

@@ -1,17 +1,18 @@
-"""What a client sent, as turns of a conversation, and which of them are new.
+"""The turns of a request, and how they are found again in the log when their beginning is missing.
 
-Clients send the whole conversation again with every request, or its end, or only the newest message. Nothing marks what
-was sent before, so it is recognised by what it says.
+Clients send the whole conversation with every request, or its end, or only the newest message. A conversation that is
+sent from its beginning is recognised by its hash chain (`conversations`), a part of one here, by its text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Role
+from aforesaid.server.proxy.app_prompts import without_documents
 
 _SPOKEN: Final = ("user", "assistant")
 _NOT_TEXT: Final = {
@@ -21,40 +22,57 @@ _NOT_TEXT: Final = {
     "file": "[file]",
     "input_file": "[file]",
 }
+_LEAST_RUN: Final = 2
+"""Minimum number of consecutive turns that match, where something unknown stands before them. One turn, such as "ok",
+matches by chance."""
 
 
 class Turn(NamedTuple):
-    """Something that was said."""
+    """Something that a person or the assistant said."""
 
     role: Role
     text: str
 
+    @property
+    def words(self) -> str:
+        """The text without differences in white space: what turns are compared by."""
+        return " ".join(self.text.split())
+
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
-    """What became of the turns that were sent."""
+class Alignment:
+    """Which turns of a request are in the log."""
 
-    new: tuple[Turn, ...]
     known: tuple[Message, ...]
-    """Those that are stored already."""
+    """The stored messages of the known turns, oldest first."""
+    first: int
+    """The place of the first known turn in the request."""
+    end: int
+    """The place after the last known turn in the request."""
+
+
+NOTHING_KNOWN: Final = Alignment((), 0, 0)
 
 
 def turns_of(messages: Sequence[object], limit: int) -> list[Turn]:
-    """Return what people and the assistant said. Instructions, calls of tools and their results are no part of it.
+    """Return what people and the assistant said. System prompts, tool calls and tool results are no turns.
 
-    A text of more bytes than `limit` is cut: it goes to the model as a whole, and its beginning is remembered.
+    A text of more bytes than `limit` is cut: the model gets all of it, and its beginning is stored.
     """
     turns = []
     for message in messages:
         if isinstance(message, Mapping) and message.get("role") in _SPOKEN:
-            text = _storable(text_of(message.get("content")), limit)
+            text = text_of(message.get("content"))
+            if message["role"] == "user":
+                text = without_documents(text)
+            text = _storable(text, limit)
             if text.strip():
                 turns.append(Turn(message["role"], text))
     return turns
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message. What is no text leaves a word in its place."""
+    """Return the text of a message. Images, audio and files leave a word such as `[image]`."""
     if isinstance(content, str):
         return content
     if not isinstance(content, Sequence):
@@ -68,56 +86,50 @@ def text_of(content: object) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def recognise(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Recognised:
-    """Tell what is new from what was sent before. `stored` are the newest messages of the thread, oldest first.
+def align(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Alignment:
+    """Find the turns of a request that are in the log. `stored` are the newest messages of a thread, oldest first.
 
-    The longest beginning of what was sent counts as known that ends in the log and leads back, turn by turn, to the
-    beginning of what was sent; or to the beginning of `stored`, unless that is the `whole` log. All that was sent
-    can be known only where nothing was said after it: a request that is tried again. Otherwise somebody just says the
-    same once more.
+    The known turns end as late in the request, and then as late in the log, as possible, and lead back turn by turn to
+    the beginning of the request; or to the beginning of `stored`, unless that is the `whole` thread. If there are none,
+    two or more turns count that have something unknown before them. All of a request can be known only if the log ends
+    there, or with the answer to it: then the request is sent again. Otherwise somebody says the same once more.
     """
-    said = [_key(turn.role, turn.text) for turn in sent]
-    kept = [_key(message.role, message.text) for message in stored]
-    for count in range(len(sent), 0, -1):
-        lowest = len(kept) if count == len(sent) else 1
-        for end in range(len(kept), lowest - 1, -1):
-            if (whole and count > end) or not _leads_back(said[:count], kept[:end]):
-                continue
-            return Recognised(tuple(sent[count:]), tuple(stored[max(0, end - count) : end]))
-    return Recognised(tuple(sent), ())
+    kept = [Turn(message.role, message.text) for message in stored]
+    unknown_before: Alignment | None = None
+    for end in range(len(sent), 0, -1):
+        for place in range(len(kept), 0, -1):
+            if end == len(sent) and not _sent_again(kept[place:], end):
+                break
+            run = _run(sent[:end], kept[:place])
+            if run and (run == end or (run == place and not whole)):
+                return Alignment(tuple(stored[place - run : place]), 0, end)
+            if run >= _LEAST_RUN and unknown_before is None:
+                unknown_before = Alignment(tuple(stored[place - run : place]), end - run, end)
+    return unknown_before or NOTHING_KNOWN
 
 
-def _key(role: str, text: str) -> tuple[str, str]:
-    return role, " ".join(text.split())
+def same(one: Turn, other: Turn) -> bool:
+    """Tell whether two turns are the same. Of an answer that was broken off, either side may have more."""
+    said, kept = one.words, other.words
+    if one.role != other.role or said == kept:
+        return one.role == other.role
+    return one.role == "assistant" and (kept.startswith(said) or said.startswith(kept))
 
 
-def _leads_back(said: Sequence[tuple[str, str]], kept: Sequence[tuple[str, str]]) -> bool:
-    if not kept:
-        return False
-    return all(_same(*pair) for pair in zip(reversed(said), reversed(kept), strict=False))
+def _sent_again(after: Sequence[Turn], end: int) -> bool:
+    """Tell whether a request of `end` turns can be one that was sent before, if these messages follow it in the log."""
+    return not after or (end >= _LEAST_RUN and all(turn.role == "assistant" for turn in after))
 
 
-def _same(said: tuple[str, str], kept: tuple[str, str]) -> bool:
-    if said == kept or said[0] != kept[0]:
-        return said == kept
-    # Of a reply that broke off, the client and the log may have kept more or less.
-    return said[0] == "assistant" and (kept[1].startswith(said[1]) or said[1].startswith(kept[1]))
+def _run(sent: Sequence[Turn], kept: Sequence[Turn]) -> int:
+    """Return how many turns are the same, counted from the end."""
+    count = 0
+    for one, other in zip(reversed(sent), reversed(kept), strict=False):
+        if not same(one, other):
+            break
+        count += 1
+    return count
 
 
 def _storable(text: str, limit: int) -> str:
     return text.encode(errors="replace")[:limit].decode(errors="ignore").replace("\0", "")
-
-
-def replaced(messages: Sequence[object], added: str) -> list[object]:
-    """Return the messages with a text added to their system message; with one of their own where there is none."""
-    for place, message in enumerate(messages):
-        if isinstance(message, Mapping) and message.get("role") in {"system", "developer"}:
-            return [*messages[:place], _with(message, added), *messages[place + 1 :]]
-    return [{"role": "system", "content": added}, *messages]
-
-
-def _with(message: Mapping[str, Any], added: str) -> dict[str, Any]:
-    content = message.get("content")
-    if isinstance(content, str) or content is None:
-        return {**message, "content": f"{content}\n\n{added}" if content else added}
-    return {**message, "content": [*content, {"type": "text", "text": added}]}

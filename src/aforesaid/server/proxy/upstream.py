@@ -13,6 +13,7 @@ from yarl import URL
 
 from aforesaid.errors import NoModel
 from aforesaid.models.redact import hide, hide_address
+from aforesaid.server.proxy.caller import PRIVATE_HEADERS
 from aforesaid.settings import Provider, Settings
 
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
@@ -80,7 +81,7 @@ class Upstream:
         headers = {
             name: value
             for name, value in request.headers.items()
-            if name not in _KEPT_BACK and not name.startswith(("x-aforesaid-", "x-forwarded-", "sec-"))
+            if name not in _KEPT_BACK and not name.startswith((*PRIVATE_HEADERS, "x-forwarded-", "sec-"))
         }
         # What is read along in must not be packed.
         headers["accept-encoding"] = "identity"

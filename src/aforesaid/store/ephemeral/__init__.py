@@ -121,7 +121,7 @@ class EphemeralStore(Moving):
         found = [entry.message for entry in self._open.inside(scope, within) if entry.message.id == message_id]
         if not found:
             raise NotFound(f"{scope.user!r} has no message {message_id!r}")
-        return min(found, key=lambda message: (message.thread != scope.thread, message.seq))
+        return max(found, key=lambda message: (message.thread == scope.thread, message.seq))
 
     @locked
     async def covered(self, scope: Scope, summary: int) -> list[Message]:

@@ -156,7 +156,7 @@ async def message(queries: Queries, scope: Scope, message_id: str, within: Withi
     if seq is not None:
         row = await queries.first(f"{limited} AND log.seq = ${count + 1} AND log.given_id IS NULL", *place.values, seq)
     else:
-        named = f"{limited} AND log.given_id = ${count + 1} ORDER BY log.thread != ${count + 2}, log.seq LIMIT 1"
+        named = f"{limited} AND log.given_id = ${count + 1} ORDER BY log.thread != ${count + 2}, log.seq DESC LIMIT 1"
         row = await queries.first(named, *place.values, message_id, scope.thread)
     if row is None:
         raise NotFound(f"{scope.user!r} has no message {message_id!r}")

@@ -116,7 +116,7 @@ def message(connection: apsw.Connection, scope: Scope, message_id: str, within: 
         named = f"{limited} AND log.given_id = ?"
         row = (
             connection.execute(f"{named} AND log.thread = ?", (*values, message_id, here)).fetchone()
-            or connection.execute(f"{named} ORDER BY log.seq LIMIT 1", (*values, message_id)).fetchone()
+            or connection.execute(f"{named} ORDER BY log.seq DESC LIMIT 1", (*values, message_id)).fetchone()
         )
     if row is None:
         raise NotFound(f"{scope.user!r} has no message {message_id!r}")

@@ -1,0 +1,129 @@
+"""Deciding whose memory a chat request is about. No other module reads names out of requests.
+
+The names come from Aforesaid's own headers, the headers of Open WebUI and LibreChat, the `user` field of OpenAI's API,
+or the key. A key that many people use, with a request that names nobody, gets no memory: sharing one memory between
+people would show one of them what another said.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from aforesaid.domain import checks
+from aforesaid.domain.scope import chat_thread, is_direct
+from aforesaid.errors import NotFound
+from aforesaid.memory import Memory, UserMemory
+from aforesaid.server.auth import Credential
+
+USER: Final = "x-aforesaid-user"
+THREAD: Final = "x-aforesaid-thread"
+SPACE: Final = "x-aforesaid-space"
+_USERS: Final = (USER, "x-openwebui-user-id", "x-librechat-user-id")
+_NAMES: Final = ("x-openwebui-user-name", "x-librechat-user-name")
+_CHATS: Final = ("x-openwebui-chat-id", "x-librechat-conversation-id")
+PRIVATE_HEADERS: Final = ("x-aforesaid-", "x-openwebui-", "x-librechat-")
+"""Prefixes of the headers that say who somebody is. They do not go to the provider."""
+_NO_CHAT: Final = frozenset({"new", "null", "none", "undefined"})
+"""What apps send as the id of a chat that has none yet."""
+_TEMPORARY: Final = "local"
+"""Open WebUI calls temporary chats, which it does not store either, `local:…`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The person behind a chat request, and the chat as far as the request names it."""
+
+    memory: Memory
+    credential: Credential
+    user: str
+    space: str | None = None
+    thread: str | None = None
+    """The thread that the request names; None if its conversation has to be recognised."""
+    sends_history: bool = False
+    """Whether the client is known to send the whole chat with each request. An edited first question can be told
+    from a further message only then."""
+    name: str | None = None
+    """The display name of the person."""
+
+    def person(self, thread: str | None) -> UserMemory:
+        """Return the person's memory with a thread to store messages in. Access through it is not audited."""
+        return self.credential.person(self.memory, self.user, space=self.space, thread=thread, audited=False)
+
+    @property
+    def reads(self) -> UserMemory:
+        """The memory that a context is made from: all chats of the person, or the shared thread that is named."""
+        shared = self.thread is not None and not is_direct(self.thread)
+        return self.person(self.thread if shared else None)
+
+
+@dataclass(frozen=True, slots=True)
+class NoMemory:
+    """Why a request is passed on without memory."""
+
+    reason: str
+
+
+NOBODY_NAMED: Final = NoMemory(
+    "no user: this key is used by many people and the request names nobody; send the field user or X-Aforesaid-User"
+)
+TEMPORARY_CHAT: Final = NoMemory("temporary chat")
+
+
+def caller_of(
+    headers: Mapping[str, str], body: Mapping[str, Any], credential: Credential, memory: Memory
+) -> Caller | NoMemory:
+    """Return whose memory a request is about, or why it is about nobody's.
+
+    Raises NotFound if the key is for one person and the request names another, InvalidInput if a name cannot be used.
+    """
+    named = _first(headers.get(name) for name in _USERS) or _first((body.get("user"), body.get("safety_identifier")))
+    user = named or credential.user or credential.default_user
+    if user is None:
+        return NOBODY_NAMED
+    if credential.user not in (None, user):
+        raise NotFound(
+            f"this key is for {credential.user!r}, and the request names {user!r}; use a key that many people may use "
+            "(aforesaid key add NAME --people many)"
+        )
+    chat = _first(headers.get(name) for name in _CHATS)
+    if chat is not None and (chat == _TEMPORARY or chat.startswith(f"{_TEMPORARY}:")):
+        return TEMPORARY_CHAT
+    thread = _first((headers.get(THREAD),))
+    by_app = thread is None and chat is not None and chat.lower() not in _NO_CHAT
+    if by_app:
+        thread = chat_thread(checks.identifier(user, "the user id"), str(chat))
+    name = _first(headers.get(name) for name in _NAMES)
+    space = _first((headers.get(SPACE),))
+    caller = Caller(memory, credential, user, space, thread, by_app, None if name is None else _display(name))
+    caller.person(thread)  # Names that cannot be used are refused before anything is done.
+    return caller
+
+
+def _first(values: Iterable[object]) -> str | None:
+    """Return the first value that says something."""
+    for value in values:
+        text = _decoded(value.strip()) if isinstance(value, str) else ""
+        # A placeholder that an app did not fill in would be one and the same name for everybody.
+        if text and not (text.startswith("{{") and text.endswith("}}")):
+            return text
+    return None
+
+
+def _decoded(value: str) -> str:
+    """Decode `b64:…`, as LibreChat writes header values that are not ASCII."""
+    if not value.startswith("b64:"):
+        return value
+    try:
+        return b64decode(value.removeprefix("b64:"), validate=True).decode().strip()
+    except (binascii.Error, UnicodeDecodeError):
+        return value
+
+
+def _display(name: str) -> str:
+    """Return a display name as a person wrote it: Open WebUI quotes it as in an address."""
+    return unquote(name).replace("\0", "")[: checks.IDENTIFIER_CHARACTERS]

@@ -1,0 +1,323 @@
+"""Recognising the conversation that a request goes on with.
+
+The id of each stored turn is a hash of all questions of its conversation up to it: a hash chain. So a conversation is
+found by its own prefix, in any server process and after a restart, and the store itself refuses to store a turn twice.
+Answers are no part of the chain: clients shorten them, strip reasoning from them and have them written again. System
+prompts are no part of it either.
+
+An id is `turn:PARENT:NODE` for a question and `reply:NODE:HASH` for an answer, where NODE is the hash of the questions
+up to this one and PARENT that of the questions before it. Two questions with one parent are versions of one turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from aforesaid.domain.message import Message
+from aforesaid.domain.scope import Scope, chat_thread
+from aforesaid.errors import NotFound
+from aforesaid.server.proxy.caller import Caller
+from aforesaid.server.proxy.turns import Turn, align
+from aforesaid.store import Store
+
+_HASH_BYTES: Final = 10
+_PART: Final = "part:"
+"""Begins the ids of turns that a client sends in the place of its older messages, such as a summary of them."""
+_COMPARED: Final = 12
+_MOST_COMPARED: Final = 400
+"""Messages of a thread that are compared with a request: twice as many as it has turns and 12 more, at most 400."""
+_SENT_AGAIN: Final = timedelta(minutes=30)
+"""A single message that is sent again within this time is taken for a new try at its answer, as the profiles' sessions
+end after this silence; later it begins a new chat."""
+
+
+class Link(NamedTuple):
+    """A turn in the hash chain of its conversation."""
+
+    turn: Turn
+    parent: str
+    node: str
+
+    @property
+    def id(self) -> str:
+        """The message id that the turn is stored under."""
+        return f"turn:{self.parent}:{self.node}" if self.turn.role == "user" else reply_id(self.node, self.turn)
+
+
+class NewTurn(NamedTuple):
+    """A turn to be stored."""
+
+    turn: Turn
+    id: str
+    replaces: str | None = None
+    """The id of the earlier version of this turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Where a request belongs, and what of it is new."""
+
+    thread: str
+    """The thread to store in."""
+    node: str
+    """The hash of all questions: the answer is stored under it."""
+    new: tuple[NewTurn, ...] = ()
+    known: frozenset[int] = frozenset()
+    """Sequence numbers of the stored messages that the client has."""
+    here: frozenset[int] = field(default=frozenset(), repr=False)
+    """Sequence numbers of the newest messages of the conversation's thread."""
+    answered_by: str | None = None
+    """The id of the answer that the next one replaces."""
+
+
+def root_of(user: str) -> str:
+    """Return the begin of all hash chains of a user: two people's chains in one thread share no id."""
+    return _hash("", user)
+
+
+def chain(root: str, turns: Sequence[Turn]) -> list[Link]:
+    """Return the turns with their places in the hash chain."""
+    links, parent, node = [], root, root
+    for turn in turns:
+        if turn.role == "user":
+            parent, node = node, _hash(node, turn.words)
+        links.append(Link(turn, parent, node))
+    return links
+
+
+def reply_id(node: str, turn: Turn) -> str:
+    """Return the message id of an answer."""
+    return f"reply:{node}:{_hash(node, turn.words)}"
+
+
+def version_id(name: str, replaces: str) -> str:
+    """Return another message id for a turn whose own id an older version of it has."""
+    return f"{name}:{_hash(name, replaces)}"
+
+
+class Conversations:
+    """Recognises conversations in one store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def find(self, caller: Caller, turns: Sequence[Turn], *, asks: bool) -> Conversation:
+        """Return the conversation that a request goes on with, or a new one.
+
+        `asks` says whether the last message of the request is a question; otherwise it is the result of a tool.
+        """
+        scope = caller.person(caller.thread).scope
+        if caller.thread is not None and not caller.sends_history and len(turns) == 1:
+            return await self._next_message(scope, turns[0])
+        links = chain(root_of(scope.user), turns)
+        place, found = await self._deepest(scope, links, caller.thread)
+        last: Message | None = None
+        if found is not None and len(turns) == 1 and caller.thread is None:
+            last = await self._newest(scope)
+            if not _is_retry(found, last, await self._tail(scope, found.thread, 1)):
+                found = None
+        if found is not None:
+            tail = await self._tail(scope, found.thread, len(turns))
+            return _continued(links, _last_stored(links, place, tail), tail, found.thread, asks=asks)
+        if len(turns) > 1 and (aligned := await self._aligned(scope, turns, caller.thread, asks=asks)) is not None:
+            return aligned
+        if caller.thread is not None:
+            tail = await self._tail(scope, scope.thread, len(turns))
+            begun = _continued(links, -1, tail, scope.thread, asks=asks)
+            return begun if caller.sends_history else replace(begun, new=_as_said(links), answered_by=None)
+        begin = links[0].node if links else root_of(scope.user)
+        # A chat that begins as an earlier one did gets another thread; two servers that store it choose the same one.
+        thread = chat_thread(scope.user, begin if last is None else f"{begin}-{last.seq}")
+        return _continued(links, -1, (), thread, asks=asks)
+
+    async def _next_message(self, scope: Scope, turn: Turn) -> Conversation:
+        """Return the conversation of a client that names a thread and sends one message at a time."""
+        tail = await self._tail(scope, scope.thread, 1)
+        asked = next((message for message in reversed(tail) if message.role == "user"), None)
+        if asked is None:
+            return _continued(chain(root_of(scope.user), [turn]), -1, tail, scope.thread, asks=True)
+        node = node_of(asked)
+        if turn.role == "user" and turn.words == Turn("user", asked.text).words and _is_retry(asked, tail[-1], tail):
+            answers = [message for message in tail if message.seq > asked.seq]
+            seqs = frozenset(message.seq for message in tail)
+            known = frozenset(message.seq for message in (asked, *answers))
+            return Conversation(scope.thread, node, (), known, seqs, answers[-1].id if answers else None)
+        (link,) = chain(node, [turn])
+        here = frozenset(message.seq for message in tail)
+        return Conversation(scope.thread, link.node, _as_said([link]), frozenset(), here)
+
+    async def _deepest(self, scope: Scope, links: Sequence[Link], thread: str | None) -> tuple[int, Message | None]:
+        """Return the place of the last question that is stored with all before it, and a message of its conversation.
+
+        The answer that the client has last says most exactly which conversation it is: two chats can begin with the
+        same questions.
+        """
+        questions = [place for place, link in enumerate(links) if link.turn.role == "user"]
+        if not questions:
+            return -1, None
+        last = questions[-1]
+        answer = next((link for link in reversed(links[:last]) if link.turn.role == "assistant"), None)
+        if answer is not None and (found := await self._stored(scope, answer.id, thread)) is not None:
+            return next(place for place in reversed(questions) if links[place].node == answer.node), found
+        for place in questions[:-3:-1]:
+            if (found := await self._stored(scope, links[place].id, thread)) is not None:
+                return place, found
+        return await self._bisected(scope, links, questions[:-2], thread)
+
+    async def _bisected(
+        self, scope: Scope, links: Sequence[Link], questions: Sequence[int], thread: str | None
+    ) -> tuple[int, Message | None]:
+        """Search for the last stored question. Questions are stored in order, so those before it are stored too."""
+        low, high, best = 0, len(questions), None
+        while low < high:
+            middle = (low + high) // 2
+            found = await self._stored(scope, links[questions[middle]].id, thread)
+            if found is None:
+                high = middle
+            else:
+                low, best = middle + 1, found
+        return (questions[low - 1] if low else -1), best
+
+    async def _stored(self, scope: Scope, name: str, thread: str | None) -> Message | None:
+        try:
+            found = await self._store.message(scope, name)
+        except NotFound:
+            return None
+        return found if thread is None or found.thread == scope.thread else None
+
+    async def _aligned(
+        self, scope: Scope, turns: Sequence[Turn], thread: str | None, *, asks: bool
+    ) -> Conversation | None:
+        """Recognise a request whose beginning is missing, by the texts of its turns."""
+        limit = _compared(len(turns))
+        newest = await self._store.messages(scope, within="user" if thread is None else "thread", limit=limit)
+        threads: dict[str, list[Message]] = {}
+        for message in newest:
+            if message.user == scope.user and not message.id.startswith(_PART):
+                threads.setdefault(message.thread, []).append(message)
+        whole = len(newest) < limit
+        found = [(align(turns, stored, whole=whole), stored) for stored in threads.values()]
+        best, stored = max(found, key=lambda each: (len(each[0].known), each[1][-1].seq), default=(None, []))
+        if best is None or not best.known:
+            return None
+        asked = next((message for message in reversed(best.known) if message.role == "user"), None)
+        node = root_of(scope.user) if asked is None else node_of(asked)
+        # What stands before the known turns was never stored, such as a summary that the client made: it is new.
+        ahead = [NewTurn(turn, f"{_PART}{_hash(turn.role, turn.words)}") for turn in turns[: best.first]]
+        rest = chain(node, turns[best.end :])
+        new, answered_by = _versions(rest, stored)
+        after = [message for message in stored if message.seq > best.known[-1].seq]
+        if not rest and asks and turns[-1].role == "user" and after:
+            answered_by = after[-1].id
+        return Conversation(
+            best.known[-1].thread,
+            rest[-1].node if rest else node,
+            (*ahead, *new),
+            frozenset(message.seq for message in (*best.known, *(() if rest else after))),
+            frozenset(message.seq for message in stored),
+            answered_by,
+        )
+
+    async def _tail(self, scope: Scope, thread: str, turns: int) -> list[Message]:
+        there = scope._replace(thread=thread)
+        found = await self._store.messages(there, within="thread", limit=_compared(turns))
+        return [message for message in found if message.user == scope.user]
+
+    async def _newest(self, scope: Scope) -> Message | None:
+        found = await self._store.messages(scope, limit=1)
+        return found[0] if found else None
+
+
+def node_of(question: Message) -> str:
+    """Return the place of a stored question in its hash chain; one of its own if it was not stored by the proxy."""
+    if question.id.startswith("turn:"):
+        return question.id.split(":")[2]
+    return _hash(root_of(question.user), question.id)
+
+
+def _continued(links: Sequence[Link], place: int, tail: Sequence[Message], thread: str, *, asks: bool) -> Conversation:
+    """Return a conversation that is stored up to the question at `place`, or from its beginning if that is -1."""
+    if place >= 0 and _edited_back(links, place, tail):
+        place -= 1
+        while place >= 0 and links[place].turn.role != "user":
+            place -= 1
+    rest = list(links[place + 1 :])
+    answered_by = None
+    if place >= 0:
+        node = links[place].node
+        answers = _answers(tail, node)
+        if answers:
+            # The log has the answer as the model gave it. What a client sends of it may be cut or changed.
+            rest = [link for link in rest if link.node != node]
+        if asks and links[-1] is links[place]:
+            answered_by = answers[-1].id if answers else None
+    new, replaced = _versions(rest, tail)
+    seqs = frozenset(message.seq for message in tail)
+    node = links[-1].node if links else ""
+    return Conversation(thread, node, tuple(new), seqs, seqs, answered_by or replaced)
+
+
+def _last_stored(links: Sequence[Link], place: int, tail: Sequence[Message]) -> int:
+    """Return the place of the last question from `place` on that is among the stored messages."""
+    nodes = {node_of(message) for message in tail if message.role == "user"}
+    later = (each for each in range(place + 1, len(links)) if links[each].turn.role == "user")
+    return max((each for each in later if links[each].node in nodes), default=place)
+
+
+def _edited_back(links: Sequence[Link], place: int, tail: Sequence[Message]) -> bool:
+    """Tell whether the last question is an older version of the one that counts."""
+    asked = links[place]
+    others = [message for message in tail if message.id.startswith(f"turn:{asked.parent}:")]
+    return asked is links[-1] and bool(others) and all(node_of(message) != asked.node for message in others)
+
+
+def _as_said(links: Sequence[Link]) -> tuple[NewTurn, ...]:
+    return tuple(NewTurn(link.turn, link.id) for link in links)
+
+
+def _versions(links: Sequence[Link], tail: Sequence[Message]) -> tuple[list[NewTurn], str | None]:
+    """Return what to store of new turns, and the answer that the answer to them replaces.
+
+    If the conversation went on with another question at this place, the first question is an edited version of it.
+    """
+    first = next((link for link in links if link.turn.role == "user"), None)
+    edited: Message | None = None
+    if first is not None:
+        others = [
+            message
+            for message in tail
+            if message.id.startswith(f"turn:{first.parent}:") and node_of(message) != first.node
+        ]
+        edited = others[-1] if others else None
+    new = [NewTurn(each.turn, each.id, edited.id if edited is not None and each is first else None) for each in links]
+    if edited is None or first is not links[-1]:
+        return new, None
+    answers = _answers(tail, node_of(edited))
+    return new, answers[-1].id if answers else None
+
+
+def _answers(tail: Sequence[Message], node: str) -> list[Message]:
+    return [message for message in tail if message.id.startswith(f"reply:{node}:")]
+
+
+def _is_retry(question: Message, last: Message | None, tail: Sequence[Message]) -> bool:
+    """Tell whether a question that is sent again, alone, asks for another answer instead of being said once more.
+
+    It does if nothing was said since but the answer, and that not long ago. `last` is the newest message of all.
+    """
+    after = [message for message in tail if message.seq > question.seq]
+    if last is None or last.thread != question.thread or any(message.role == "user" for message in after):
+        return False
+    return not after or datetime.now(UTC) - last.stored_at < _SENT_AGAIN
+
+
+def _compared(turns: int) -> int:
+    return min(_COMPARED + 2 * turns, _MOST_COMPARED)
+
+
+def _hash(before: str, words: str) -> str:
+    return blake2b(f"{before}\0{words}".encode(), digest_size=_HASH_BYTES).hexdigest()

@@ -1,0 +1,160 @@
+"""Writing what is remembered into a request.
+
+Providers cache the beginning of prompts, and a change there makes them read everything after it again. So what rarely
+changes (standing instructions, portrait, summaries) goes into the system prompt, and what is chosen for the question
+goes directly before the question. What stands between them, the client's history, is the same as in the request before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from aforesaid.context import Context, Item
+from aforesaid.context.render import block
+from aforesaid.models.prompts import Line
+from aforesaid.models.prompts.fence import enclosed, fence_line
+from aforesaid.models.tokens import TokenCounter
+from aforesaid.server.proxy.turns import Turn
+
+_STABLE: Final = ("instructions", "portrait", "summaries")
+"""Sections that rarely change from one request to the next, in the order in which they are written."""
+_NOT_ADDED: Final = frozenset({"system", "rules", "persona", "habits", "recent", "current"})
+"""Sections that the client's own prompt is for, and the turns, which are written apart from the others."""
+_HERE: Final = "What was said last in this conversation, before the messages of this request:"
+_ELSEWHERE: Final = "What was said last in other conversations:"
+_SYSTEM_ROLES: Final = ("system", "developer")
+
+Front: TypeAlias = tuple[tuple[str, str], ...]
+"""The items of a stable text in their order, each as its section and its text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientHas:
+    """What of a context is not to be repeated to a client."""
+
+    known: frozenset[int] = frozenset()
+    """Sequence numbers of the messages that its request holds."""
+    here: frozenset[int] = frozenset()
+    """Sequence numbers of further messages of its conversation."""
+    question: str = ""
+
+
+class MemoryText(NamedTuple):
+    """What is remembered, as two texts. Either may be empty."""
+
+    stable: str
+    """For the system prompt."""
+    for_question: str
+    """To be placed before the question."""
+    tokens: int
+    """Of both together."""
+    front: Front = ()
+    """The items of the stable text."""
+
+
+def write(
+    context: Context,
+    client: ClientHas,
+    user: str,
+    counter: TokenCounter,
+    most: int,
+    front: Front | None = None,
+) -> MemoryText:
+    """Write down what is remembered in at most `most` tokens, without what the client has itself.
+
+    `front` are the items of the stable text in the previous request of the conversation, None if there was none. While
+    all of them still hold, the stable text stays as it was, and what has been added goes before the question.
+    If it is too much, the oldest of the messages said last are left out first.
+    """
+    items = [item for item in context.items if item.section not in _NOT_ADDED and not _repeats(item, client)]
+    stable = [item for item in items if item.section in _STABLE]
+    offered: dict[tuple[str, str], Item] = {(left.item.section, left.item.text): left.item for left in context.left_out}
+    offered |= {(item.section, item.text): item for item in stable}
+    if front is not None and offered.keys() >= set(front):
+        stable = [offered[key] for key in front]
+    kept = tuple((item.section, item.text) for item in stable)
+    added = [item for item in items if (item.section, item.text) not in kept]
+    first = _blocks(stable, user)
+    recent = [item for item in context.items if item.section == "recent" and not _repeats(item, client)]
+    lines = [(bool(item.shows & client.here), fence_line(_line(item, user))) for item in recent]
+    costs = [counter.count(f"{line}\n") for _, line in lines]
+    over = sum(item.tokens for item in (*stable, *added)) + sum(costs) - most
+    known = _blocks(added, user)
+    before = counter.count(first)
+    # Counted item by item first, and as a whole at the end, which decides.
+    while True:
+        while costs and over > 0:
+            over -= costs.pop(0)
+            del lines[0]
+        text = _joined(known, lines)
+        tokens = before + counter.count(text)
+        over = tokens - most
+        if over <= 0:
+            return MemoryText(first, text, tokens, kept)
+        if not lines:
+            first = counter.cut(first, most)
+            text = counter.cut(text, max(0, most - counter.count(first)))
+            return MemoryText(first, text, counter.count(first) + counter.count(text))
+
+
+def insert(messages: Sequence[object], memory: MemoryText) -> list[object]:
+    """Return the messages of a request with what is remembered. The client's own messages stay as they are."""
+    changed = _with_system(messages, memory.stable) if memory.stable else list(messages)
+    if not memory.for_question:
+        return changed
+    place = max((number for number, each in enumerate(changed) if _role(each) == "user"), default=len(changed))
+    role = next((_role(each) for each in changed if _role(each) in _SYSTEM_ROLES), "system")
+    return [*changed[:place], {"role": role, "content": memory.for_question}, *changed[place:]]
+
+
+def insert_in_front(messages: Sequence[object], memory: MemoryText) -> list[object]:
+    """Return the same with everything in the system prompt, for models that take instructions nowhere else."""
+    return _with_system(messages, "\n\n".join(text for text in (memory.stable, memory.for_question) if text))
+
+
+def _repeats(item: Item, client: ClientHas) -> bool:
+    if item.shows and item.shows <= client.known:
+        return True
+    return item.section == "recent" and item.role == "user" and Turn("user", item.text).words == client.question
+
+
+def _blocks(items: Sequence[Item], user: str) -> str:
+    sections = sorted(
+        dict.fromkeys(item.section for item in items),
+        key=lambda section: _STABLE.index(section) if section in _STABLE else len(_STABLE),
+    )
+    return "\n\n".join(block(name, [item for item in items if item.section == name], user) for name in sections)
+
+
+def _joined(known: str, lines: Sequence[tuple[bool, str]]) -> str:
+    parts = [known]
+    for title, here in ((_ELSEWHERE, False), (_HERE, True)):
+        said = [line for place, line in lines if place == here]
+        if said:
+            parts.append(f"{title}\n{enclosed('messages', said)}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _line(item: Item, user: str) -> Line:
+    return Line(item.name or (user if item.role == "user" else "you"), item.text, item.at, item.role)
+
+
+def _role(message: object) -> object:
+    return message.get("role") if isinstance(message, Mapping) else None
+
+
+def _with_system(messages: Sequence[object], added: str) -> list[object]:
+    """Return the messages with a text added to their first system prompt, or with one of its own."""
+    for place, message in enumerate(messages):
+        if isinstance(message, Mapping) and message.get("role") in _SYSTEM_ROLES:
+            return [*messages[:place], _with(message, added), *messages[place + 1 :]]
+    return [{"role": "system", "content": added}, *messages]
+
+
+def _with(message: Mapping[str, Any], added: str) -> dict[str, Any]:
+    content = message.get("content")
+    if isinstance(content, str) or content is None:
+        return {**message, "content": f"{content}\n\n{added}" if content else added}
+    return {**message, "content": [*content, {"type": "text", "text": added}]}

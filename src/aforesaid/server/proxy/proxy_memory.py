@@ -1,0 +1,241 @@
+"""What the proxy does for the memory: store what is said, and find what should be known to answer it.
+
+The two run beside one another and share no time limit. Storing never waits for recall, so a question is stored whatever
+the embedder does. The request goes to the provider when recall is done or has taken too long; the answer goes to the
+client when the question is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
+
+from cachetools import LRUCache
+
+from aforesaid.context import Context
+from aforesaid.domain.checks import MESSAGE_BYTES
+from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.memory import Memory
+from aforesaid.models.tokens import TokenCounter, counter_for
+from aforesaid.profiles.recipe import LEAST_BUDGET
+from aforesaid.server.proxy.caller import Caller
+from aforesaid.server.proxy.conversations import Conversation, Conversations, NewTurn, reply_id, version_id
+from aforesaid.server.proxy.insertion import ClientHas, Front, MemoryText, write
+from aforesaid.server.proxy.turns import Turn, text_of, turns_of
+from aforesaid.settings import Serving
+from aforesaid.tasks import begin
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, kind_of
+
+_log: Final = logging.getLogger("aforesaid.server.proxy")
+
+RECALL_SECONDS: Final = 5.0
+"""Maximum time for recall. A request goes on without memory after it: somebody waits for the reply."""
+STORE_SECONDS: Final = 10.0
+"""Maximum time that a reply waits for the question to be stored. Storing itself goes on after it."""
+_REPLY_TOKENS: Final = 1_024
+"""Tokens left free for the reply if the client does not limit it."""
+_FRONTS: Final = 10_000
+"""Conversations of which the stable text of the last request is remembered."""
+_FRONT_SECONDS: Final = 600.0
+"""After this silence a stable text is written anew: by then providers have dropped the prompt from their caches."""
+
+Work: TypeAlias = Coroutine[Any, Any, None]
+
+
+@dataclass(slots=True)
+class MemoryOutcome:
+    """What the memory did for one request."""
+
+    caller: Caller
+    turns: Sequence[Turn] = ()
+    asks: bool = True
+    """Whether the last message of the request is a question, not the result of a tool."""
+    failures: dict[str, str] = field(default_factory=dict)
+    """What failed, by operation."""
+    text: MemoryText | None = None
+    """What to add to the request."""
+    conversation: Conversation | None = None
+    recognised: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the conversation is known, or could not be found out."""
+    stored: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when all that is new in the request is stored, or could not be."""
+
+    @property
+    def state(self) -> str:
+        """`on`, or `failed` if recall or storing failed."""
+        return "failed" if self.failures else "on"
+
+
+class ProxyMemory:
+    """Stores and recalls for the requests of one server."""
+
+    def __init__(self, memory: Memory, serving: Serving) -> None:
+        self._memory = memory
+        self._window = serving.window
+        self._most = serving.budget
+        self._conversations = Conversations(memory.store)
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._fronts: LRUCache[tuple[str, str, str], tuple[Front, float]] = LRUCache(_FRONTS)
+
+    async def before(
+        self, caller: Caller, body: dict[str, Any], model: str | None, finish: Callable[[Work], None]
+    ) -> MemoryOutcome:
+        """Find what should be known to answer a request, and begin to store what is new in it.
+
+        Storing is work that `finish` sees to the end, whatever becomes of the request. Recall that fails or takes too
+        long is noted in the outcome and raises nothing.
+        """
+        messages: Sequence[object] = body["messages"]
+        last = messages[-1] if messages else None
+        asks = isinstance(last, dict) and last.get("role") == "user"
+        outcome = MemoryOutcome(caller, turns_of(messages, MESSAGE_BYTES), asks)
+        question = next((turn.text for turn in reversed(outcome.turns) if turn.role == "user"), "")
+        counter = counter_for(model)
+        room = self._window - _size(counter, messages) - _reply_tokens(body)
+        if not question or room < LEAST_BUDGET:
+            _log.debug("no question, or no room for memory, beside %d messages", len(messages))
+            finish(self._store_request(outcome, looks=False))
+            return outcome
+        # Recall takes longest, so it begins first.
+        recall = begin(caller.reads.context(question, model=model, most=self._most))
+        finish(self._store_request(outcome, looks=True))
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(RECALL_SECONDS):
+                context = await recall
+                await outcome.recognised.wait()
+            outcome.text = self._written(outcome, context, question, counter, room)
+        except Exception as error:
+            # Whatever it is, somebody waits for a reply and gets one without memory.
+            self._note(PROXY_RECALL, outcome, began, error)
+        else:
+            self._note(PROXY_RECALL, outcome, began)
+        finally:
+            recall.cancel()
+        return outcome
+
+    async def wait_until_stored(self, outcome: MemoryOutcome) -> None:
+        """Return when the request is stored, or could not be, or it takes too long: nobody hears a reply before."""
+        try:
+            async with asyncio.timeout(STORE_SECONDS):
+                await outcome.stored.wait()
+        except TimeoutError:
+            outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
+
+    async def after(self, outcome: MemoryOutcome, reply: str) -> None:
+        """Store what the assistant said; and before it what was asked, if that failed. Raises nothing."""
+        said = turns_of([{"role": "assistant", "content": reply}], MESSAGE_BYTES)
+        await outcome.stored.wait()
+        began = time.perf_counter()
+        try:
+            async with self._lock(outcome.caller):
+                if outcome.conversation is None:
+                    await self._store_turns(outcome, looks=False)
+                if said and (there := outcome.conversation) is not None:
+                    name = reply_id(there.node, said[0])
+                    await self._add(outcome.caller, there.thread, NewTurn(said[0], name, there.answered_by))
+        except Exception as error:
+            self._note(PROXY_STORE, outcome, began, error)
+        else:
+            self._note(PROXY_STORE, outcome, began)
+
+    async def _store_request(self, outcome: MemoryOutcome, *, looks: bool) -> None:
+        """Store what is new in a request, and that somebody looked at the memory."""
+        began = time.perf_counter()
+        try:
+            async with self._lock(outcome.caller):
+                await self._store_turns(outcome, looks=looks)
+        except Exception as error:
+            outcome.conversation = None  # what is missing is stored with the reply
+            self._note(PROXY_STORE, outcome, began, error)
+        else:
+            self._note(PROXY_STORE, outcome, began)
+        finally:
+            outcome.recognised.set()
+            outcome.stored.set()
+
+    async def _store_turns(self, outcome: MemoryOutcome, *, looks: bool) -> None:
+        there = await self._conversations.find(outcome.caller, outcome.turns, asks=outcome.asks)
+        outcome.conversation = there
+        outcome.recognised.set()
+        # Beside one another, so that the store commits both at once.
+        work = [self._add_all(outcome.caller, there), *([self._note_access(outcome.caller)] if looks else [])]
+        for result in await asyncio.gather(*work, return_exceptions=True):
+            if isinstance(result, BaseException):
+                raise result
+
+    async def _add_all(self, caller: Caller, there: Conversation) -> None:
+        for turn in there.new:
+            await self._add(caller, there.thread, turn)
+
+    async def _add(self, caller: Caller, thread: str, new: NewTurn) -> None:
+        """Store a turn, or a new version of one. A turn that is stored already is not stored again."""
+        if new.replaces is not None and new.replaces.startswith(new.id):
+            return  # The same text as the version that counts.
+        name = caller.name if new.turn.role == "user" else None
+        person, (role, text) = caller.person(thread), new.turn
+        receipt = await person.add(role, text, id=new.id, name=name, replaces=new.replaces)
+        if receipt.duplicate and receipt.message.replaced and new.replaces is not None:
+            # An earlier version, word for word, counts again.
+            await person.add(role, text, id=version_id(new.id, new.replaces), name=name, replaces=new.replaces)
+
+    async def _note_access(self, caller: Caller) -> None:
+        scope = caller.reads.scope
+        await self._memory.store.apply([NoteAccess(scope, caller.credential.actor, "context.read", "context")])
+
+    def _written(
+        self, outcome: MemoryOutcome, context: Context, question: str, counter: TokenCounter, room: int
+    ) -> MemoryText:
+        there = outcome.conversation
+        words = Turn("user", question).words
+        client = ClientHas(question=words) if there is None else ClientHas(there.known, there.here, words)
+        scope = outcome.caller.reads.scope
+        key = scope.space, scope.user, "" if there is None else there.thread
+        front, at = self._fronts.get(key, (None, 0.0))
+        now = time.monotonic()
+        if now - at > _FRONT_SECONDS:
+            front = None
+        text = write(context, client, scope.user, counter, min(room, context.budget), front)
+        self._fronts[key] = text.front, now
+        return text
+
+    def _note(self, operation: str, outcome: MemoryOutcome, began: float, error: Exception | None = None) -> None:
+        """Count how an operation ended. What failed is logged, and goes into the outcome."""
+        kind = None if error is None else kind_of(error)
+        self._memory.metrics.called(operation, OWN, time.perf_counter() - began, failure=kind)
+        if error is None:
+            return
+        actor = outcome.caller.credential.actor
+        if operation == PROXY_RECALL:
+            late = isinstance(error, TimeoutError)
+            outcome.failures[PROXY_RECALL] = f"recall took over {RECALL_SECONDS:g} s" if late else "recall failed"
+            _log.error("a request of %s goes on without memory", actor, exc_info=error)
+        else:
+            outcome.failures[PROXY_STORE] = "not stored"
+            _log.error("a request of %s was passed on and could not be stored", actor, exc_info=error)
+
+    def _lock(self, caller: Caller) -> asyncio.Lock:
+        """Return the lock by which requests of one person take turns: a reply is stored before the next question."""
+        scope = caller.reads.scope
+        key = scope.space, scope.user
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+
+def _size(counter: TokenCounter, messages: Sequence[object]) -> int:
+    texts = [text_of(message.get("content")) for message in messages if isinstance(message, dict)]
+    return counter.count_messages([{"role": "user", "content": text} for text in texts])
+
+
+def _reply_tokens(body: dict[str, Any]) -> int:
+    for name in ("max_completion_tokens", "max_tokens"):
+        if isinstance(body.get(name), int):
+            return int(body[name])
+    return _REPLY_TOKENS

@@ -1,0 +1,130 @@
+"""What the proxy adds fits, stands where prompt caches need it, and leaves the client's messages as they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from aforesaid.context.context import Context
+from aforesaid.context.items import Item
+from aforesaid.models.tokens import counter_for
+from aforesaid.server.proxy.insertion import ClientHas, MemoryText, insert, insert_in_front, write
+
+BEGIN = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+COUNTER = counter_for(None)
+
+
+def turn(number: int) -> Item:
+    return Item(
+        "recent",
+        f"message #{number}",
+        f"This is turn {number}, with <a tag> in it.",
+        12,
+        place=number,
+        at=BEGIN + timedelta(minutes=number),
+        shows=frozenset({number}),
+    )
+
+
+def context(*items: Item) -> Context:
+    return Context([], str, 0, 10_000, (), items, (), "x")
+
+
+def fitted(made: Context, known: frozenset[int], user: str, most: int) -> tuple[str, int]:
+    text = write(made, ClientHas(known), user, COUNTER, most)
+    return text.for_question, text.tokens
+
+
+MEMORY = Item("memories", "memory 1", "[FACT] Ann has a dog.", 8)
+
+
+def test_all_of_it_where_there_is_room() -> None:
+    text, tokens = fitted(context(MEMORY, turn(1), turn(2)), frozenset(), "ann", 10_000)
+    assert "Ann has a dog" in text
+    assert text.index("turn 1,") < text.index("turn 2,")
+    assert "&lt;a tag&gt;" in text
+    assert tokens == COUNTER.count(text)
+
+
+def test_what_the_client_sent_is_left_out() -> None:
+    text, _ = fitted(context(turn(1), turn(2)), frozenset({2}), "ann", 10_000)
+    assert "turn 1," in text
+    assert "turn 2," not in text
+    assert fitted(context(turn(1)), frozenset({1}), "ann", 10_000) == ("", 0)
+
+
+@pytest.mark.parametrize("less", [1, 30, 100, 250])
+def test_the_oldest_goes_first_and_lines_stay_whole(less: int) -> None:
+    turns = [turn(number) for number in range(10)]
+    whole, tokens = fitted(context(MEMORY, *turns), frozenset(), "ann", 10_000)
+    text, fewer = fitted(context(MEMORY, *turns), frozenset(), "ann", tokens - less)
+    assert fewer == COUNTER.count(text) <= tokens - less
+    assert "Ann has a dog" in text
+    kept = [number for number in range(10) if f"turn {number}," in text]
+    assert kept == list(range(10 - len(kept), 10))
+    assert kept
+    assert set(text.splitlines()) < set(whole.splitlines()), "no line was cut"
+    assert fewer > tokens - less - 2 * (tokens // 10), "no more than had to go went"
+
+
+def test_messages_of_other_conversations_are_marked_as_such() -> None:
+    made = write(context(turn(1), turn(2)), ClientHas(here=frozenset({2})), "ann", COUNTER, 10_000).for_question
+    assert made.index("in other conversations") < made.index("turn 1,")
+    assert made.index("turn 1,") < made.index("in this conversation") < made.index("turn 2,")
+
+
+def test_the_question_is_not_repeated() -> None:
+    client = ClientHas(question="This is turn 1, with <a tag> in it.")
+    assert write(context(turn(1)), client, "ann", COUNTER, 10_000) == ("", "", 0, ())
+
+
+def portrait(*lines: str) -> list[Item]:
+    return [Item("portrait", f"portrait, line {number}", line, 8) for number, line in enumerate(lines)]
+
+
+@pytest.mark.defect("P9")
+def test_the_stable_part_stays_as_it_was_while_it_holds() -> None:
+    before = write(context(*portrait("Ann has a dog."), MEMORY), ClientHas(), "ann", COUNTER, 10_000)
+    assert "Ann has a dog." in before.stable
+    more = context(*portrait("Ann is tall.", "Ann has a dog."))
+    after = write(more, ClientHas(), "ann", COUNTER, 10_000, before.front)
+    assert after.stable == before.stable
+    assert "Ann is tall." in after.for_question
+    less = context(*portrait("Ann is tall."))
+    anew = write(less, ClientHas(), "ann", COUNTER, 10_000, before.front)
+    assert "Ann has a dog." not in anew.stable, "what was forgotten is gone at once"
+    assert "Ann is tall." in anew.stable
+
+
+@pytest.mark.defect("P9")
+def test_what_is_stable_goes_first_and_what_is_for_the_question_before_it() -> None:
+    user, reply = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}
+    memory = MemoryText("S", "Q", 2)
+    assert insert([user, reply, user], memory) == [
+        {"role": "system", "content": "S"},
+        user,
+        reply,
+        {"role": "system", "content": "Q"},
+        user,
+    ]
+    system = {"role": "system", "content": "P"}
+    assert insert([system, user], memory) == [
+        {"role": "system", "content": "P\n\nS"},
+        {"role": "system", "content": "Q"},
+        user,
+    ]
+    assert insert_in_front([system, user], memory) == [{"role": "system", "content": "P\n\nS\n\nQ"}, user]
+    parts = [{"type": "text", "text": "P"}]
+    made = insert([{"role": "developer", "content": parts}, user], memory)
+    assert made[0] == {"role": "developer", "content": [*parts, {"type": "text", "text": "S"}]}
+    assert made[1] == {"role": "developer", "content": "Q"}
+    assert parts == [{"type": "text", "text": "P"}], "what the client sent is not touched"
+
+
+def test_what_is_known_is_cut_when_nothing_else_is_left() -> None:
+    facts = [Item("memories", f"memory {number}", f"[FACT] Number {number}.", 8) for number in range(200)]
+    text, tokens = fitted(context(*facts, turn(1)), frozenset(), "ann", 300)
+    assert tokens == COUNTER.count(text) <= 300
+    assert "Number 0." in text
+    assert "turn 1," not in text

@@ -1,0 +1,44 @@
+"""Nothing but the models of the provider can be reached below /v1/models."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from server.talking import Talk
+
+
+@pytest.mark.defect("P5")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "..%2F..%2Fadmin%2Fusers",
+        "../../admin/users",
+        "%2e%2e/admin",
+        "gpt%2F..%2F..%2Fadmin",
+        "gpt%3Fadmin=1",
+        "gpt%23x",
+        "gpt%00",
+        "gpt%0d%0aHost:%20x",
+        "gpt%5c..%5cadmin",
+        "%252e%252e%252fadmin",
+        "a//b",
+        "m" * 300,
+    ],
+)
+def test_an_id_that_leads_elsewhere_is_refused_and_not_sent_on(talk: Talk, path: str) -> None:
+    headers = {"Authorization": f"Bearer {talk.server.key('reader')}"}
+    # The address as it is: a client library would tidy it up.
+    url = httpx2.URL(talk.server.address).copy_with(raw_path=f"/v1/models/{path}".encode())
+    answer = httpx2.get(url, headers=headers)
+    assert answer.status_code in {400, 404}
+    assert talk.model.requests == []
+
+
+@pytest.mark.defect("P5")
+@pytest.mark.parametrize("path", ["meta-llama/Llama-3.1-8B", "llama3.2:latest", "ft:gpt-4o:org::id", "mod%C3%A8le"])
+def test_ids_of_models_arrive_as_they_are(talk: Talk, path: str) -> None:
+    headers = {"Authorization": f"Bearer {talk.server.key('reader')}"}
+    httpx2.get(f"{talk.server.address}/v1/models/{path}", headers=headers)
+    (request,) = talk.model.requests
+    assert request.path == f"/v1/models/{path}"

@@ -1,0 +1,219 @@
+"""What is said is stored, whatever recall, the embedder or the model do; and an operator is told when they fail."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from aforesaid.domain.receipt import Receipt
+from aforesaid.errors import ModelError, StoreError
+from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
+from aforesaid.server.proxy import proxy_memory
+from server.talking import Talk, ask, eventually, talking
+
+
+class FaultyEmbedder(DeterministicEmbedder):
+    """An embedder that fails from when it is told to until it is told to stop."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.works = threading.Event()
+        self.works.set()
+        self._fault = fault
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if not self.works.is_set():
+            if self._fault == "hangs":
+                await asyncio.to_thread(self.works.wait)
+            elif self._fault == "fails":
+                raise ModelError("the embedder is broken")
+            else:
+                raise ValueError("a bug in the embedder")
+        return await super().embed(texts)
+
+
+KINDS = {"hangs": "timeout", "has a bug": "other", "fails": ""}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recall that hangs is given up soon."""
+    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 0.2)
+
+
+def alerts(talk: Talk) -> dict[str, str]:
+    health = talk.server.run(talk.server.served.memory.health())
+    return {alert.about: alert.text for alert in health.alerts}
+
+
+def metrics(talk: Talk) -> str:
+    answer = httpx2.get(f"{talk.server.address}/metrics", headers={"Authorization": f"Bearer {talk.server.link}"})
+    return answer.text
+
+
+@pytest.mark.defect("P1")
+@pytest.mark.req("G14")
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("fault", "state"), [("hangs", "failed"), ("has a bug", "failed"), ("fails", "on")])
+def test_a_question_is_stored_before_its_answer_when_the_embedder(fault: str, state: str) -> None:
+    embedder = FaultyEmbedder(fault)
+    with talking(embedder=embedder) as talk, talk.client() as client:
+        messages: list[dict[str, str]] = []
+        embedder.works.clear()
+        for text in ("I am vegetarian now.", "And I moved to Berlin.", "What may I eat?"):
+            messages.append({"role": "user", "content": text})
+            answer = client.chat.completions.with_raw_response.create(
+                model="m",
+                messages=messages,  # type: ignore[arg-type]
+                user="ann",
+            )
+            assert answer.headers["x-aforesaid-memory"] == state
+            assert ("recall" in answer.headers.get("x-aforesaid-reason", "")) == (state == "failed")
+            messages.append({"role": "assistant", "content": str(answer.parse().choices[0].message.content)})
+        assert talk.log() == [f"{each['role']}: {each['content']}" for each in messages], "nothing lost or doubled"
+        told = alerts(talk).get("proxy_recall")
+        # One that says that it fails is done without: recall goes by words.
+        assert told == ("3 of 3 requests of the proxy were answered without memory" if state == "failed" else None)
+        counted = f'_failures_total{{kind="{KINDS[fault]}",model="",operation="proxy_recall"}} 3.0'
+        assert (counted in metrics(talk)) == (state == "failed")
+        assert "proxy_store" not in alerts(talk)
+        embedder.works.set()
+        answer = client.chat.completions.with_raw_response.create(
+            model="m", messages=[{"role": "user", "content": "Where do I live?"}], user="ann"
+        )
+        assert answer.headers["x-aforesaid-memory"] == "on"
+        assert "Berlin" in str(talk.last)
+
+
+@pytest.mark.defect("P1")
+@pytest.mark.req("G14")
+def test_a_question_is_stored_while_recall_still_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 600.0)
+    embedder = FaultyEmbedder("hangs")
+    with talking(embedder=embedder) as talk, talk.client() as client:
+        embedder.works.clear()
+        asking = threading.Thread(target=ask, args=(client, "I am vegetarian now."))
+        asking.start()
+        ann = talk.server.served.memory.user("ann")
+        eventually(lambda: len(talk.server.run(ann.history())) == 1)
+        assert not talk.model.requests, "recall is not over"
+        embedder.works.set()
+        asking.join(60)
+        assert talk.log() == ["user: I am vegetarian now.", "assistant: You said: I am vegetarian now."]
+
+
+@pytest.mark.defect("P1")
+@pytest.mark.req("G14")
+def test_a_killed_embedder_process_loses_no_question(tmp_path: Path) -> None:
+    embedder = SubprocessEmbedder()
+    with talking(location=tmp_path / "memory.db", embedder=embedder) as talk, talk.client() as client:
+        messages: list[dict[str, str]] = []
+        for number in range(4):
+            process = embedder._process
+            if process is not None:
+                os.kill(process.pid, signal.SIGKILL)
+            messages.append({"role": "user", "content": f"I like the number {number}."})
+            messages.append({"role": "assistant", "content": ask(client, *messages)})
+        assert talk.log() == [f"{each['role']}: {each['content']}" for each in messages]
+
+
+@pytest.mark.defect("P1")
+@pytest.mark.req("G14")
+@pytest.mark.usefixtures("impatient")
+def test_an_embedder_process_that_cannot_be_started_loses_no_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = SubprocessEmbedder()
+    with talking(location=tmp_path / "memory.db", embedder=embedder) as talk, talk.client() as client:
+        dead = [sys.executable, "-c", "raise SystemExit(7)"]
+        started = subprocess.Popen
+        monkeypatch.setattr(subprocess, "Popen", lambda _, **more: started(dead, **more))
+        if (process := embedder._process) is not None:
+            os.kill(process.pid, signal.SIGKILL)
+        ask(client, "I am vegetarian now.")
+        ask(client, "And I moved to Berlin.")
+        assert talk.log()[::2] == ["user: I am vegetarian now.", "user: And I moved to Berlin."]
+
+
+@pytest.mark.defect("P1")
+def test_what_could_not_be_stored_is_stored_with_the_reply_or_the_next_request(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with talking() as talk, talk.client() as client:
+        store = talk.server.served.memory.store
+        works = store.apply
+
+        async def full(_: object) -> Receipt:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(store, "apply", full)
+        answer = client.chat.completions.with_raw_response.create(
+            model="m", messages=[{"role": "user", "content": "I am vegetarian now."}], user="ann"
+        )
+        assert answer.headers["x-aforesaid-memory"] == "failed"
+        assert "not stored" in answer.headers["x-aforesaid-reason"]
+        eventually(lambda: not talk.server.served._finishing)
+        assert "could not be stored" in alerts(talk)["proxy_store"]
+        monkeypatch.setattr(store, "apply", works)
+        ask(
+            client,
+            "I am vegetarian now.",
+            {"role": "assistant", "content": "You said: I am vegetarian now."},
+            "What may I eat?",
+        )
+        assert talk.log() == [
+            "user: I am vegetarian now.",
+            "assistant: You said: I am vegetarian now.",
+            "user: What may I eat?",
+            "assistant: You said: What may I eat?",
+        ]
+    assert "could not be stored" in caplog.text
+
+
+@pytest.mark.defect("P1")
+def test_a_reply_does_not_wait_for_ever_for_a_store_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_memory, "STORE_SECONDS", 0.2)
+    with talking() as talk, talk.client() as client:
+        store = talk.server.served.memory.store
+        works, goes_on = store.apply, threading.Event()
+
+        async def hangs(changes: Any) -> Receipt:  # noqa: ANN401
+            await asyncio.to_thread(goes_on.wait, 60)
+            return await works(changes)
+
+        monkeypatch.setattr(store, "apply", hangs)
+        answer = client.chat.completions.with_raw_response.create(
+            model="m", messages=[{"role": "user", "content": "I am vegetarian now."}], user="ann"
+        )
+        assert answer.headers["x-aforesaid-memory"] == "failed"
+        goes_on.set()
+        assert talk.log() == ["user: I am vegetarian now.", "assistant: You said: I am vegetarian now."]
+
+
+@pytest.mark.defect("P1")
+def test_many_callers_at_once_lose_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 0.05)
+    embedder = FaultyEmbedder("hangs")
+    with talking(embedder=embedder) as talk, talk.client() as client:
+        embedder.works.clear()
+        callers = [threading.Thread(target=ask, args=(client, f"Question {number}?")) for number in range(16)]
+        for each in callers:
+            each.start()
+        for each in callers:
+            each.join(60)
+        stored = talk.log()
+        assert sorted(line for line in stored if line.startswith("user")) == sorted(
+            f"user: Question {number}?" for number in range(16)
+        )
+        assert len(stored) == 32
+        embedder.works.set()
