@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth pictures
+.PHONY: help demo test programs test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth pictures
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,9 @@ tables: $(READY)  ## write the table of what happens when a model fails anew
 
 rest: $(READY)  ## write the reference of the REST API anew
 	$(BIN)/python tools/rest_reference.py
+
+store-errors: $(READY)  ## write the page of store errors anew
+	$(BIN)/python tools/store_errors.py
 
 requirements: $(READY)  ## write the page of promises and their tests anew
 	$(BIN)/python tools/requirements_page.py

@@ -17,8 +17,10 @@
     └── StoreError              the store failed
         ├── StoreUnavailable    it cannot be opened or reached
         │   └── StoreTooNew     it was written by a newer version of Aforesaid
-        ├── StoreBusy           another process held it for too long
+        ├── StoreFailed         the disk below it failed
         ├── StoreFull           the disk is full
+        ├── StoreBusy           another process held it for too long
+        ├── StoreRefused        it refuses what was asked: missing rights, wrong schema, unsupported feature
         ├── StoreDamaged        the stored data is damaged
         └── StoreClosed         it was used after it was closed
 
@@ -29,6 +31,8 @@ Error messages say what happened, to what, and what to do next.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar, Literal, TypeAlias
 
 __all__ = [
     "AforesaidError",
@@ -48,7 +52,9 @@ __all__ = [
     "StoreClosed",
     "StoreDamaged",
     "StoreError",
+    "StoreFailed",
     "StoreFull",
+    "StoreRefused",
     "StoreTooNew",
     "StoreUnavailable",
     "TooLarge",
@@ -125,24 +131,49 @@ class SourcesChanged(AforesaidError):
     """The data that a change was based on was changed by somebody else; nothing was stored."""
 
 
+Consequence: TypeAlias = Literal["fail over", "retry", "refuse"]
+"""What an error of a store leads to. Fail over: messages go to the fallback until the store works again. Retry: the
+same call may succeed later. Refuse: the caller gets the error, because it would be the same every time."""
+
+
 class StoreError(AforesaidError):
     """The store failed."""
+
+    consequence: ClassVar[Consequence] = "refuse"
 
 
 class StoreUnavailable(StoreError):
     """The store cannot be opened or reached."""
 
+    consequence: ClassVar[Consequence] = "fail over"
+
 
 class StoreTooNew(StoreUnavailable):
     """The store was written by a newer version of Aforesaid."""
+
+    consequence: ClassVar[Consequence] = "refuse"
+
+
+class StoreFailed(StoreError):
+    """The disk below the store failed."""
+
+    consequence: ClassVar[Consequence] = "fail over"
+
+
+class StoreFull(StoreError):
+    """No room is left on the device."""
+
+    consequence: ClassVar[Consequence] = "fail over"
 
 
 class StoreBusy(StoreError):
     """Another process held the store for too long."""
 
+    consequence: ClassVar[Consequence] = "retry"
 
-class StoreFull(StoreError):
-    """The disk is full."""
+
+class StoreRefused(StoreError):
+    """The store refuses what was asked: missing rights, a wrong schema, an unsupported feature. The text is its own."""
 
 
 class StoreDamaged(StoreError):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.store.sqlite.encryption import KEY, KEY_FILE
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "apsw-sqlite3mc"
@@ -103,11 +103,11 @@ def test_without_the_library_a_key_is_refused_and_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY, "secret")
-    with pytest.raises(StoreUnavailable, match="pip install 'apsw-sqlite3mc'"), aforesaid.open(tmp_path / "memory.db"):
+    with pytest.raises(StoreRefused, match="pip install 'apsw-sqlite3mc'"), aforesaid.open(tmp_path / "memory.db"):
         pass
     assert not (tmp_path / "memory.db").exists()
     with (
-        pytest.raises(StoreUnavailable, match="can be read without it"),
+        pytest.raises(StoreRefused, match="can be read without it"),
         aforesaid.open(f"json:{tmp_path / 'memory.json'}"),
     ):
         pass

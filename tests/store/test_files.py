@@ -19,7 +19,7 @@ from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
-from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreTooNew, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreTooNew
 from aforesaid.store import Store, open_store, restore_store
 from aforesaid.store.accounts import AccountFolders
 from aforesaid.store.ephemeral.state import TABLES
@@ -197,11 +197,11 @@ async def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
             await open_store(f"json:{path}")
         assert path.read_bytes() == content
     path.write_text('{"something": {"format": 1}}', encoding="utf-8")
-    with pytest.raises((StoreDamaged, StoreUnavailable)):
+    with pytest.raises((StoreDamaged, StoreRefused)):
         await open_store(f"json:{path}")
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreRefused):
         await open_store(f"json:{tmp_path}")
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreRefused):
         await open_store(f"files:{path}")
 
 

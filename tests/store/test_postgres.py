@@ -14,7 +14,7 @@ import pytest
 import aforesaid
 from aforesaid.domain.change import PutSetting
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, StoreClosed, StoreTooNew, StoreUnavailable, TooLarge
+from aforesaid.errors import InvalidInput, StoreClosed, StoreRefused, StoreTooNew, StoreUnavailable, TooLarge
 from aforesaid.store import open_store
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.breaker import Breaker
@@ -121,7 +121,7 @@ async def test_an_address_that_leads_nowhere_is_told_without_its_password() -> N
     assert "127.0.0.1" in str(told.value)
     assert "secret" not in str(told.value)
     server = shared_server()
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreRefused):
         await open_store(server.dsn("there_is_no_such_database"))
 
 
@@ -163,7 +163,7 @@ def test_without_its_packages_it_says_what_to_install(missing: list[str]) -> Non
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("aforesaid.errors.StoreUnavailable:")
+    assert last.startswith("aforesaid.errors.StoreRefused:")
     assert last.endswith("pip install '.[postgres]'")
 
 

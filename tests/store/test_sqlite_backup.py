@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreFailed, StoreRefused, StoreUnavailable
 from aforesaid.store import open_store, restore_store
 from making import add, adding
 from store.processes import KILLED, run_program
@@ -100,7 +100,7 @@ async def test_a_restore_that_fails_leaves_the_store_where_it_is(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreFailed):
         restore_store(tmp_path / "copy.db", path, replace=True)
     monkeypatch.undo()
     store = await open_store(path)
@@ -116,7 +116,7 @@ async def test_of_many_backups_to_one_name_one_wins_and_is_whole(path: Path, tmp
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["InvalidInput"] * 3 + ["NoneType"]
     assert [entry.name for entry in copy.parent.iterdir()] == ["copy.db"]
     restore_store(copy, tmp_path / "again.db", replace=False)
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+    with pytest.raises(StoreUnavailable, match="check the folder and its rights"):
         await store.backup(Path("/proc/no/such/place.db"))
     await store.close()
 
@@ -142,7 +142,7 @@ async def test_what_is_no_backup_is_not_restored(path: Path, tmp_path: Path) -> 
     with pytest.raises(InvalidInput, match="there is no backup at"):
         restore_store(tmp_path / "missing.db", path, replace=False)
     (tmp_path / "text.db").write_text("not a database at all, really " * 100)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(StoreRefused):
         restore_store(tmp_path / "text.db", path, replace=False)
     store = await open_store(path)
     await add(store, ANN, *["some text " * 50] * 50)
@@ -151,7 +151,7 @@ async def test_what_is_no_backup_is_not_restored(path: Path, tmp_path: Path) -> 
     torn = bytearray((tmp_path / "torn.db").read_bytes())
     torn[40_000:60_000] = bytes(20_000)
     (tmp_path / "torn.db").write_bytes(torn)
-    with pytest.raises((StoreDamaged, StoreUnavailable)):
+    with pytest.raises((StoreDamaged, StoreRefused)):
         restore_store(tmp_path / "torn.db", tmp_path / "new.db", replace=False)
     assert not (tmp_path / "new.db").exists()
     assert len(list(tmp_path.iterdir())) == 3

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import InvalidInput, StoreTooNew, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
 from aforesaid.store import default_location, locate, open_store, sqlite_path
 from aforesaid.store.sqlite import Options, SqliteStore, append, connection, migrate, sharing, writer
 from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
@@ -51,7 +51,7 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
 @pytest.mark.skipif(sys.platform == "win32", reason="SQLite has this kind of locks on Unix alone")
 async def test_a_place_where_processes_cannot_share_memory_is_refused(path: Path) -> None:
     # SQLite's locks for file systems that can do nothing but make files: the write-ahead log needs more than that.
-    with pytest.raises(StoreUnavailable, match="does not support SQLite's WAL mode"):
+    with pytest.raises(StoreRefused, match="does not support SQLite's WAL mode"):
         await SqliteStore.open(path, Options(vfs="unix-dotfile"))
 
 
@@ -69,23 +69,23 @@ async def test_a_database_of_somebody_else_is_refused_and_left_alone(path: Path)
         database.execute("CREATE TABLE messages (id INTEGER PRIMARY KEY, content TEXT)")
         database.commit()
     before = path.read_bytes()
-    with pytest.raises(StoreUnavailable, match="not one of Aforesaid's"):
+    with pytest.raises(StoreRefused, match="not one of Aforesaid's"):
         await open_store(path)
     assert path.read_bytes() == before
 
 
 async def test_a_file_that_is_no_database_is_refused(path: Path) -> None:
     path.write_text("Dear diary, " * 1000)
-    with pytest.raises(StoreUnavailable, match="not a SQLite database"):
+    with pytest.raises(StoreRefused, match="not a SQLite database"):
         await open_store(path)
     assert path.read_text().startswith("Dear diary")
 
 
 async def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
+    with pytest.raises(StoreUnavailable, match="check the folder and its rights"):
         await open_store(tmp_path / "file" / "memory.db")
-    with pytest.raises(StoreUnavailable, match="is a folder"):
+    with pytest.raises(StoreRefused, match="is a folder"):
         await open_store(tmp_path)
 
 
@@ -138,7 +138,7 @@ def test_network_file_systems_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(connection, "file_system_of", kind)
     for place in (shared / "memory.db", tmp_path / "link.db"):
-        with pytest.raises(StoreUnavailable, match=r"network file system \(nfs4\)"):
+        with pytest.raises(StoreRefused, match=r"network file system \(nfs4\)"):
             sharing.acquire(place, Options())
 
 
@@ -152,7 +152,7 @@ def test_folders_are_made_for_a_file_and_none_stays_open(tmp_path: Path) -> None
 
 def test_an_old_sqlite_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
-    with pytest.raises(StoreUnavailable, match=r"3\.51\.3 or newer"):
+    with pytest.raises(StoreRefused, match=r"3\.51\.3 or newer"):
         refuse_unsafe_places(tmp_path / "memory.db")
 
 

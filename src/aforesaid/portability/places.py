@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
 from uuid import uuid4
 
-from aforesaid.errors import InvalidInput, StoreFull, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.store.error_rules import FILE_RULES, rule_for
 
 STREAM: Final = Path("-")
 """Standard input or output."""
-_NO_SPACE: Final = (28, 122)  # ENOSPC and EDQUOT, which Windows does not name
 
 
 @contextmanager
@@ -83,6 +83,6 @@ def telling(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, zlib.error) as error:
         raise InvalidInput(f"{path} is damaged and cannot be unpacked: {error}") from None
     except OSError as error:
-        if error.errno in _NO_SPACE:
-            raise StoreFull(f"no room left for {path}; free some space and try again") from error
-        raise StoreUnavailable(f"{path} cannot be used: {error.strerror or error}") from error
+        rule = rule_for(error, FILE_RULES)
+        advice = f"; {rule.advice}" if rule.advice else ""
+        raise rule.becomes(f"{path} cannot be used: {error.strerror or error}{advice}") from error

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
-from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.store.contract import Store
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def open_layout(location: Location, first: int = 0) -> Store:
     if path is None:
         raise InvalidInput("files need a path")
     if os.environ.get("AFORESAID_KEY") or os.environ.get("AFORESAID_KEY_FILE"):
-        raise StoreUnavailable(f"a key is configured, and {kind}: writes files that can be read without it; use SQLite")
+        raise StoreRefused(f"a key is configured, and {kind}: writes files that can be read without it; use SQLite")
     return await JournalledStore.open(_layout(kind, path), first=first)
 
 

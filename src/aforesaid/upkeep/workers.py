@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.memory import Unextracted
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import StoreUnavailable
+from aforesaid.errors import StoreRefused, StoreUnavailable
 from aforesaid.extras import how_to_install
 
 try:
@@ -27,7 +27,7 @@ try:
     from procrastinate.exceptions import AlreadyEnqueued, ProcrastinateException
     from procrastinate.jobs import Status
 except ImportError as missing:
-    raise StoreUnavailable(f"workers need more packages; {how_to_install('postgres')}") from missing
+    raise StoreRefused(f"workers need more packages; {how_to_install('postgres')}") from missing
 
 if TYPE_CHECKING:
     from aforesaid.upkeep.digesting import Digesting

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Self
 
-from aforesaid.errors import StoreDamaged, StoreUnavailable
+from aforesaid.errors import StoreDamaged, StoreRefused
 from aforesaid.store.accounts.components import CONTEXT_FILE, FILES, Account, File, folder_name
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
@@ -51,7 +51,7 @@ class AccountFolders:
     def prepare(self, disk: Disk) -> None:
         """Make the folder."""
         if self._folder.exists() and not self._folder.is_dir():
-            raise StoreUnavailable(f"{self.path} is a file; name a folder, or use json:{self.path}")
+            raise StoreRefused(f"{self.path} is a file; name a folder, or use json:{self.path}")
         make_folders(disk, self._folder)
 
     def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:

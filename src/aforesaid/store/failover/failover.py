@@ -22,7 +22,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.words import Within
-from aforesaid.errors import NotFound, StoreClosed, StoreError
+from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.meanwhile import Meanwhile
 
@@ -89,7 +89,7 @@ class Failover:
         async with self._turn:
             await self._meanwhile.open()
             if await self._meanwhile.count():
-                self._fails(StoreError("messages wait since it failed before"))
+                self._fails(StoreUnavailable("messages wait since it failed before"))
                 await self._recover()
 
     async def apply(self, changes: Sequence[Change]) -> Receipt:
@@ -100,10 +100,8 @@ class Failover:
         if self._failure is None:
             try:
                 return await self._opened.apply(changes)
-            except StoreClosed:
-                raise
-            except StoreError:
-                if not _can_wait(changes):
+            except StoreError as error:
+                if error.consequence != "fail over" or not _can_wait(changes):
                     raise
         return await self._apply_in_turn([_recognisable(change) for change in changes])
 
@@ -114,10 +112,8 @@ class Failover:
             if self._failure is None:
                 try:
                     return await self._opened.apply(changes)
-                except StoreClosed:
-                    raise
                 except StoreError as error:
-                    if not _can_wait(changes):
+                    if error.consequence != "fail over" or not _can_wait(changes):
                         raise
                     self._fails(error)
             if not _can_wait(changes):
@@ -285,7 +281,7 @@ class Failover:
         return await self._from_those_that_wait(ask)
 
     async def _try_store(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """Ask the store. Returns None when it fails; everything else that goes wrong is raised."""
+        """Ask the store. Returns None when it cannot be reached; every other error is raised."""
         if self._closed:
             raise StoreClosed("the store has been closed")
         if self._failure is not None:
@@ -295,9 +291,9 @@ class Failover:
             return None
         try:
             return await ask(self._store)
-        except StoreClosed:
-            raise
         except StoreError as error:
+            if error.consequence != "fail over":
+                raise
             if self._failure is None:
                 self._fails(error)
             return None

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, cast
 
-from aforesaid.errors import InvalidInput, StoreClosed, StoreDamaged, StoreError, StoreTooNew, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
@@ -37,13 +37,10 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
     store: Store | None = None
     try:
         store = await open_store(location)
-    except (StoreTooNew, StoreClosed, StoreDamaged):
-        raise
-    except StoreUnavailable as error:
-        if fallback == AUTO:
-            raise  # most likely the location is mistaken
-        failure = error
     except StoreError as error:
+        # With `auto`, a store that cannot be reached is most likely a mistaken location.
+        if error.consequence != "fail over" or (fallback == AUTO and isinstance(error, StoreUnavailable)):
+            raise
         failure = error
     failover = Failover(store, partial(open_store, location), meanwhile)
     if failure is not None or (behind is not None and behind.path is not None and behind.path.expanduser().exists()):

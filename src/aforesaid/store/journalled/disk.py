@@ -10,10 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from aforesaid.errors import StoreError, StoreFull, StoreUnavailable
+from aforesaid.errors import StoreRefused
+from aforesaid.store.error_rules import FILE_RULES, rule_for
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-_REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)
 NO_LINKS: Final = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
 """What `Disk.link` fails with on file systems without hard links."""
 _PRIVATE: Final = 0o600
@@ -145,14 +144,9 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in _FULL:
-            raise StoreFull(f"no room left while {doing} {path}; free some space and try again") from error
-        if error.errno in _REFUSED:
-            raise StoreUnavailable(
-                f"{path} cannot be used ({reason}) while {doing} it; check the folder and its rights"
-            ) from error
-        raise StoreError(f"the disk failed while {doing} {path}: {reason}") from error
+        rule = rule_for(error, FILE_RULES)
+        advice = f"; {rule.advice}" if rule.advice else ""
+        raise rule.becomes(f"{doing} {path} failed: {error.strerror or error}{advice}") from error
     except RuntimeError as error:
         # What pathlib says of homes that do not exist and of links that lead to themselves.
-        raise StoreUnavailable(f"{path} cannot be found: {error}") from error
+        raise StoreRefused(f"{path} cannot be found: {error}") from error

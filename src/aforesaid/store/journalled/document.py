@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.errors import StoreDamaged, StoreTooNew, StoreUnavailable
+from aforesaid.errors import StoreDamaged, StoreRefused, StoreTooNew
 from aforesaid.store.journalled.layout import Header, Put
 from aforesaid.store.journalled.lines import CHECK, DamagedRecord, Record, check_of, salvaged, sealed, unsealed
 from aforesaid.store.journalled.loading import UnknownRecord
@@ -127,14 +127,14 @@ def put_somewhere(record: Record, put: Put) -> bool:
 
 def _header(path: Path, kind: str, section: str, record: Record) -> Header:
     if section != HEADER or not isinstance(record["format"], int):
-        raise StoreUnavailable(f"{path} was not written by Aforesaid; choose another file, or import it")
+        raise StoreRefused(f"{path} was not written by Aforesaid; choose another file, or import it")
     if record["format"] > FORMAT:
         raise StoreTooNew(
             f"{path} was written by a newer Aforesaid (format {record['format']}; this version knows {FORMAT}): "
             "install that version or a later one"
         )
     if record["kind"] != kind:
-        raise StoreUnavailable(f"{path} is part of a store of the kind {record['kind']!r}, not {kind!r}")
+        raise StoreRefused(f"{path} is part of a store of the kind {record['kind']!r}, not {kind!r}")
     return Header(str(record["store"]), int(record["journal"]))
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.setting import ENABLED, EVERY
-from aforesaid.errors import StoreUnavailable
+from aforesaid.errors import StoreRefused
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
@@ -40,7 +40,7 @@ class JsonFile:
     def prepare(self, disk: Disk) -> None:
         """Make the folder."""
         if self._file.is_dir():
-            raise StoreUnavailable(f"{self.path} is a folder; name a file, or use files:{self.path}")
+            raise StoreRefused(f"{self.path} is a folder; name a file, or use files:{self.path}")
         make_folders(disk, self._file.parent)
 
     def owner_of(self, path: Path, state: State) -> Name | None:  # noqa: ARG002 - the contract's

@@ -6,7 +6,7 @@ from typing import Final
 
 import psycopg
 
-from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.store.postgres.connection import shown, translated
 
 TABLES: Final = (
@@ -47,7 +47,7 @@ async def distribute(dsn: str) -> int:
 
             await connection.execute(_SEE_ALL)
             if not await says(_HAS_CITUS):
-                raise StoreUnavailable(
+                raise StoreRefused(
                     f"{where} has no Citus: nothing was distributed. An administrator must install it on all machines, "
                     "run CREATE EXTENSION citus in this database, and name the machines with citus_add_node"
                 )

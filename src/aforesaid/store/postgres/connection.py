@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -20,11 +21,13 @@ from aforesaid.errors import (
     StoreBusy,
     StoreClosed,
     StoreDamaged,
-    StoreError,
+    StoreFailed,
     StoreFull,
+    StoreRefused,
     StoreUnavailable,
     TooLarge,
 )
+from aforesaid.store.error_rules import Rule, of, rule_for
 from aforesaid.store.postgres.arrays import ListDumper
 from aforesaid.store.postgres.deadline import cut_after
 
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 _CONNECT_SECONDS: Final = 5
+_REFUSED_AT_CONNECTING: Final = re.compile(
+    r"FATAL: .*(authentication failed|does not exist|is not permitted|permission denied|no pg_hba\.conf entry)"
+)
+"""What a server says when it refuses a connection. libpq has no SQLSTATE for these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +151,7 @@ class Pool:
             self._types = [await TypeInfo.fetch(held, name) for name in ("vector", "halfvec")]
         for info, register in zip(self._types, (register_vector_info, register_halfvec_info), strict=True):
             if info is None:
-                raise StoreUnavailable(f"{self.shown} has no type for vectors: CREATE EXTENSION vector (0.7 or newer)")
+                raise StoreRefused(f"{self.shown} has no type for vectors: CREATE EXTENSION vector (0.7 or newer)")
             register(held, info)
 
     async def _drop(self, held: Connection) -> None:
@@ -180,7 +187,9 @@ def is_gone(error: BaseException) -> bool:
     if isinstance(error, psycopg.OperationalError):
         # Without a code it is the connection that failed; codes of class 08 and 53300 say the same.
         state = error.sqlstate
-        return state is None or state.startswith("08") or state in ("53300", "57P05")
+        if state is None:
+            return _REFUSED_AT_CONNECTING.search(str(error)) is None
+        return state.startswith("08") or state in ("53300", "57P05")
     return isinstance(error, OSError | TimeoutError)
 
 
@@ -200,28 +209,59 @@ def translated(where: str, doing: str) -> Iterator[None]:
         raise translate(error, where, doing) from error
 
 
+def _code(*beginnings: str) -> Callable[[BaseException], bool]:
+    """Make a condition: the SQLSTATE begins with one of these."""
+    return lambda error: isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(beginnings)
+
+
+def _is_refused_at_connecting(error: BaseException) -> bool:
+    return _code("28", "3D")(error) or _REFUSED_AT_CONNECTING.search(str(error)) is not None
+
+
+RULES: Final = (
+    Rule(
+        "no SQLSTATE (a lost connection), 08, 57P01 to 57P05, 53300, errors of the operating system",
+        is_gone,
+        StoreUnavailable,
+        "Is the database running, and is its address right?",
+    ),
+    Rule("23505 unique_violation", of(errors.UniqueViolation), SourcesChanged, ""),
+    Rule(
+        "54 program_limit_exceeded",
+        _code("54"),
+        TooLarge,
+        "Several very long names do not fit into an index; shorten them",
+    ),
+    Rule("53100 disk_full", _code("53100"), StoreFull, "Make room on the database's disk; nothing was stored"),
+    Rule("58030 io_error", _code("58030"), StoreFailed, "Look at the database's log"),
+    Rule(
+        "40 transaction_rollback (repeated first), 55P03 lock_not_available, 57014 query_canceled, 53 out of resources",
+        _code("40", "55P03", "57014", "53"),
+        StoreBusy,
+        "Others work on the same space, or the database is overloaded; try again",
+    ),
+    Rule("XX001 data_corrupted, XX002 index_corrupted", _code("XX001", "XX002"), StoreDamaged, "Restore a backup"),
+    Rule(
+        "42501 insufficient_privilege, 0A feature_not_supported, 58P01 undefined_file",
+        _code("42501", "0A", "58P01"),
+        StoreRefused,
+        "The role must own the schema, and an administrator must once have run CREATE EXTENSION vector in this "
+        "database, on a server that has pgvector",
+    ),
+    Rule(
+        "28 authorization, 3D unknown database",
+        _is_refused_at_connecting,
+        StoreRefused,
+        "Check the address, the role and the password",
+    ),
+    Rule("every other SQLSTATE, such as 42P01 undefined_table", of(BaseException), StoreRefused, ""),
+)
+"""What errors of PostgreSQL mean."""
+
+
 def translate(error: BaseException, where: str, doing: str) -> AforesaidError:
-    """Return our own error for one of psycopg's."""
+    """Return our own error for one of psycopg's, with the database's own words."""
     said = str(error).strip().splitlines()
+    rule = rule_for(error, RULES)
     what = f"{doing} {where} failed: {said[0] if said else type(error).__name__}"
-    match error:
-        case errors.UniqueViolation():
-            return SourcesChanged(f"somebody else stored the same thing first ({said[0]})")
-        case errors.ProgramLimitExceeded():
-            return TooLarge(f"{what}. Several very long names together do not fit into an index; shorten them")
-        case errors.DiskFull():
-            return StoreFull(f"{what}. Make room on the database's disk; nothing was stored")
-        case errors.LockNotAvailable() | errors.QueryCanceled():
-            return StoreBusy(f"{what}. Others work on the same space, or the database is overloaded; try again")
-        case errors.DataCorrupted() | errors.IndexCorrupted():
-            return StoreDamaged(f"{what}. Restore a backup")
-        case errors.InsufficientPrivilege() | errors.FeatureNotSupported() | errors.UndefinedFile():
-            return StoreUnavailable(
-                f"{what}. The role must own the schema, and an administrator must once have run CREATE EXTENSION vector "
-                "in this database, on a server that has pgvector"
-            )
-        case errors.InvalidCatalogName() | errors.InvalidPassword() | errors.InvalidAuthorizationSpecification():
-            return StoreUnavailable(f"{what}. Check the address, the role and the password")
-    if is_gone(error):
-        return StoreUnavailable(f"{what}. Is the database running, and is its address right?")
-    return StoreError(what)
+    return rule.becomes(f"{what}. {rule.advice}" if rule.advice else what)

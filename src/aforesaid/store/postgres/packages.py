@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from aforesaid.errors import StoreUnavailable
+from aforesaid.errors import StoreRefused
 from aforesaid.extras import how_to_install
 
 try:
     import psycopg  # noqa: F401 - only whether it is there
     from pgvector import HalfVector, Vector
 except ImportError as missing:  # pragma: no cover - tested in a process that cannot import it
-    raise StoreUnavailable(f"PostgreSQL needs more packages; {how_to_install('postgres')}") from missing
+    raise StoreRefused(f"PostgreSQL needs more packages; {how_to_install('postgres')}") from missing
 
 __all__ = ["HalfVector", "Vector"]

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import apsw
 
-from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreUnavailable
 from aforesaid.store.contract import Progress
 from aforesaid.store.sqlite.connection import Options, connect, connect_reader, make_folder, sync_folder, translated
 from aforesaid.store.sqlite.encryption import opened
@@ -125,7 +125,7 @@ def _refuse_if_in_use(target: Path) -> None:
             in_use = old.pragma("journal_mode", "delete") != "delete"
     except StoreBusy:
         in_use = True
-    except (StoreDamaged, StoreUnavailable):
+    except (StoreDamaged, StoreRefused, StoreUnavailable):
         # What cannot be read as a database can still be set aside.
         return
     if in_use:

@@ -14,7 +14,16 @@ from typing import Any, Final, TypeAlias, cast
 
 import apsw
 
-from aforesaid.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from aforesaid.errors import (
+    AforesaidError,
+    StoreBusy,
+    StoreDamaged,
+    StoreFailed,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+)
+from aforesaid.store.error_rules import FILE_RULES, Rule, of, rule_for
 from aforesaid.store.sqlite.encryption import opened, unreadable
 from aforesaid.store.sqlite.migrate import schema_version
 from aforesaid.store.terms import terms
@@ -63,13 +72,13 @@ def refuse_unsafe_places(path: Path) -> None:
     version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
     if version < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
-        raise StoreUnavailable(
+        raise StoreRefused(
             f"SQLite {apsw.sqlite_lib_version()} has a bug that can corrupt the log; {wanted} or newer is needed: "
             "pip install --upgrade apsw"
         )
     kind = kind_of_file_system(path)
     if kind in NETWORK_FILE_SYSTEMS:
-        raise StoreUnavailable(
+        raise StoreRefused(
             f"{path} is on a network file system ({kind}), where several machines could damage it; "
             "put it on a local disk, or use PostgreSQL to share a memory between machines"
         )
@@ -200,35 +209,51 @@ def translated(path: Path, doing: str) -> Iterator[None]:
     except apsw.Error as error:
         raise _translation(error, path, doing) from error
     except OSError as error:
-        raise StoreUnavailable(
-            f"{path} cannot be opened ({error.strerror or error}) while {doing} it; check the folder and its rights"
-        ) from error
+        rule = rule_for(error, FILE_RULES)
+        advice = f"; {rule.advice}" if rule.advice else ""
+        raise rule.becomes(f"{doing} {path} failed: {error.strerror or error}{advice}") from error
     except RuntimeError as error:
         # What pathlib says of homes that do not exist and of links that lead to themselves.
-        raise StoreUnavailable(f"{path} cannot be found: {error}") from error
+        raise StoreRefused(f"{path} cannot be found: {error}") from error
 
 
-def _translation(error: apsw.Error, path: Path, doing: str) -> StoreError:
-    match error:
-        case apsw.FullError():
-            return StoreFull(f"no room left while {doing} {path}; free some space and try again")
-        case apsw.IOError():
-            # SQLite reports a file of shared memory that cannot grow as an I/O error.
-            if getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE:
-                return StoreFull(f"no room left while {doing} {path}; free some space and try again")
-            return StoreError(f"the disk failed while {doing} {path}: {error}")
-        case apsw.BusyError() | apsw.LockedError():
-            return StoreBusy(f"another process kept {path} locked while {doing} it; try again")
-        case apsw.NotADBError():
-            return StoreUnavailable(unreadable(path))
-        case apsw.CorruptError():
-            return StoreDamaged(f"{path} is damaged ({error}); restore a backup, or run: aforesaid verify --repair")
-        case apsw.CantOpenError() | apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
-            if path.is_dir():
-                return StoreUnavailable(f"{path} is a folder; name a file, or use files:{path}")
-            return StoreUnavailable(f"{path} cannot be opened for writing ({error}); check the folder and its rights")
-        case _:
-            return StoreError(f"SQLite failed while {doing} {path}: {error}")
+def _shared_memory_is_full(error: BaseException) -> bool:
+    """Tell whether the file of shared memory could not grow, which SQLite reports as an I/O error."""
+    return isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+
+
+RULES: Final = (
+    Rule("SQLITE_FULL", of(apsw.FullError), StoreFull, "free some space and try again"),
+    Rule("SQLITE_IOERR_SHMSIZE", _shared_memory_is_full, StoreFull, "free some space and try again"),
+    Rule("SQLITE_IOERR", of(apsw.IOError), StoreFailed, "the disk failed"),
+    Rule(
+        "SQLITE_BUSY, SQLITE_LOCKED",
+        of(apsw.BusyError, apsw.LockedError),
+        StoreBusy,
+        "another process uses it; try again",
+    ),
+    Rule("SQLITE_NOMEM, SQLITE_INTERRUPT", of(apsw.NoMemError, apsw.InterruptError), StoreBusy, "try again"),
+    Rule("SQLITE_NOTADB", of(apsw.NotADBError), StoreRefused, ""),
+    Rule("SQLITE_CORRUPT", of(apsw.CorruptError), StoreDamaged, "restore a backup, or run: aforesaid verify --repair"),
+    Rule(
+        "SQLITE_CANTOPEN, SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH",
+        of(apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.AuthError),
+        StoreUnavailable,
+        "check the folder and its rights",
+    ),
+    Rule("every other error of SQLite, such as SQLITE_ERROR (a missing table)", of(apsw.Error), StoreRefused, ""),
+)
+"""What errors of SQLite mean."""
+
+
+def _translation(error: apsw.Error, path: Path, doing: str) -> AforesaidError:
+    if isinstance(error, apsw.NotADBError):
+        return StoreRefused(unreadable(path))
+    if isinstance(error, apsw.CantOpenError) and path.is_dir():
+        return StoreRefused(f"{path} is a folder; name a file, or use files:{path}")
+    rule = rule_for(error, RULES)
+    advice = f"; {rule.advice}" if rule.advice else ""
+    return rule.becomes(f"{doing} {path} failed: {str(error) or type(error).__name__}{advice}")
 
 
 def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) -> None:
@@ -244,7 +269,7 @@ def _settle_in_wal(connection: apsw.Connection, path: Path, options: Options) ->
                 raise
             time.sleep(random.uniform(0.001, 0.02))  # noqa: S311 - spreads processes, guards nothing
     if mode != "wal":
-        raise StoreUnavailable(f"{path} is on a file system that does not support SQLite's WAL mode; use a local disk")
+        raise StoreRefused(f"{path} is on a file system that does not support SQLite's WAL mode; use a local disk")
 
 
 def patience(seconds: float) -> Callable[[int], bool]:

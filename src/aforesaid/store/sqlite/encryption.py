@@ -14,7 +14,7 @@ from typing import Final
 
 import apsw
 
-from aforesaid.errors import InvalidInput, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreRefused
 from aforesaid.settings import Secret
 from aforesaid.settings.secrets import open_to_others, read_password
 
@@ -46,7 +46,7 @@ def opened(path: Path, *, flags: int | None = None, vfs: str | None = None) -> a
     """Open a file with the configured key, if there is one. Nothing is read yet."""
     key = configured_key()
     if key is not None and not hasattr(apsw, "mc_version"):
-        raise StoreUnavailable(
+        raise StoreRefused(
             f"a key is configured ({KEY} or {KEY_FILE}), but the SQLite library that is installed cannot encrypt, and "
             f"{path} was not touched. Install the one that can, in the place of apsw: "
             "pip uninstall apsw, then pip install 'apsw-sqlite3mc'"

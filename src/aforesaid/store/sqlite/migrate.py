@@ -7,7 +7,7 @@ from typing import Final
 
 import apsw
 
-from aforesaid.errors import StoreTooNew, StoreUnavailable
+from aforesaid.errors import StoreRefused, StoreTooNew
 from aforesaid.store.steps import Migration, steps_of
 
 APPLICATION_ID: Final = 0x52436C74
@@ -52,7 +52,7 @@ def schema_version(connection: apsw.Connection, path: Path) -> int:
         return version
     if mark == version == tables == 0:
         return 0
-    raise StoreUnavailable(f"{path} is a SQLite database, but not one of Aforesaid's; choose another file")
+    raise StoreRefused(f"{path} is a SQLite database, but not one of Aforesaid's; choose another file")
 
 
 def _read_header(connection: apsw.Connection) -> tuple[int, int, int]:

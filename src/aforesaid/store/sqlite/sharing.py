@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from aforesaid.errors import StoreUnavailable
+from aforesaid.errors import StoreRefused
 from aforesaid.store.sqlite.connection import Identity, Options, identity, make_folder, refuse_unsafe_places, translated
 from aforesaid.store.sqlite.engine import Engine
 
@@ -37,7 +37,7 @@ def acquire(path: Path, options: Options) -> Engine:
         refuse_unsafe_places(path)
         make_folder(path.parent)
     if identity(path) in _inherited:
-        raise StoreUnavailable(
+        raise StoreRefused(
             f"{path} was open when this process was forked, and SQLite cannot tell the two apart; open it only after "
             "forking, or start processes with multiprocessing's 'spawn' method"
         )

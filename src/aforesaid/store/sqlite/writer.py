@@ -14,7 +14,7 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError
+from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.store.sqlite.migrate import migrate
@@ -143,7 +143,7 @@ class Writer:
             _log.debug("the write-ahead log of %s is in use; it is copied back later", self._path)
         except apsw.Error as error:
             # Nothing is lost: what is in the write-ahead log is durable there.
-            self.note(StoreError(f"copying the write-ahead log of {self._path} back failed: {error}"))
+            self.note(StoreFailed(f"copying the write-ahead log of {self._path} back failed: {error}"))
         finally:
             if overdue:
                 connection.set_busy_handler(patience(self._options.busy_seconds))
@@ -164,7 +164,7 @@ class Writer:
         elif files != self._files:
             # What was just written must not be copied into a file that others are using.
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._lost = StoreError(
+            self._lost = StoreFailed(
                 f"{self._path} was removed or replaced while it was in use; nothing was stored. "
                 "Close it and open it again"
             )
