@@ -32,8 +32,8 @@ _PER_BLOCK: Final = 4
 """Tokens of a blank line and of the message around a section."""
 _SMALL_BUDGET: Final = 16_000
 """Tokens. Contexts up to this budget are assembled on the event loop: cheaper than a thread switch."""
-_SHORT_SNIPPET: Final = 25
-"""Tokens of a message of ten to fifteen words with its speaker. Bounds how many hits are read for a budget."""
+_SHORT_SNIPPET: Final = 33
+"""Tokens of a message of about twenty words with its speaker. Bounds how many hits are read for a budget."""
 _RENDERED: Final = 10_000
 """Rendered messages and summaries that are cached, at least."""
 _OVERHEADS: Final = 4_096

@@ -98,8 +98,8 @@ async def _with_profile(
 async def _shown(memory: Memory, conversation: Conversation, question: Question, budget: int) -> set[str]:
     user = memory.user(conversation.id, space=SPACE)
     context = await user.context(question.text, budget, at=question.asked_at)
-    # Messages carry the ids of the data set.
-    return {item.key.removeprefix("message ") for item in context.items if item.shows}
+    # Messages carry the ids of the data set. One that was cut may lack the answer.
+    return {item.key.removeprefix("message ") for item in context.items if item.shows and not item.cut}
 
 
 async def _ask(
