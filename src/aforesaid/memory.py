@@ -189,7 +189,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         """
         scope = Scope.of(user, space, thread, session)
         if scope.user == EVERYBODY:
-            raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
+            raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._services, scope, self._recall, actor)
 
     def _clear_caches(self) -> None:

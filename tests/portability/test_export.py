@@ -226,7 +226,7 @@ def test_the_blocking_face_exports_loads_and_purges(tmp_path: Path) -> None:
         assert [user.id for user in memory.users()] == ["bob"]
         assert memory.load(tmp_path / "all.jsonl").new["message"] == 1
         assert [user.id for user in memory.users()] == ["ann", "bob"]
-        with pytest.raises(InvalidInput, match="stands for everybody"):
+        with pytest.raises(InvalidInput, match="means all users"):
             memory.purge("*")
         with pytest.raises(InvalidInput, match="unknown time zone"):
             memory.load(tmp_path / "all.jsonl", zone="Mars/Olympus")

@@ -131,7 +131,7 @@ class Fields:
 def somebody(user: str, space: str, thread: str) -> Scope:
     """Return the scope of a message that comes from elsewhere, or say why it cannot be theirs."""
     if user == EVERYBODY:
-        raise InvalidInput(f"nobody can be called {EVERYBODY!r}: it stands for everybody in a space")
+        raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
     return Scope.of(user, space, thread)
 
 

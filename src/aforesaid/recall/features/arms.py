@@ -16,7 +16,7 @@ def keyword(candidates: Candidates) -> Numbers:
 
 
 def coverage(candidates: Candidates) -> Numbers:
-    """Which part of what the question's words are worth it has, however long it is."""
+    """The weighted share of query terms it contains, whatever its length."""
     return candidates.coverage()[candidates.rows]
 
 

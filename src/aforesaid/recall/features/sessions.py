@@ -15,7 +15,7 @@ _LENGTH_WEIGHT: Final = 0.75
 
 
 def session_coverage(candidates: Candidates) -> Numbers:
-    """Which part of what the question's words are worth its session has."""
+    """The weighted share of query terms that its session contains."""
     import numpy as np  # noqa: PLC0415
 
     sessions = candidates.columns.session
