@@ -90,7 +90,7 @@ def swapped(pattern: bytes, new: bytes) -> Callable[[bytes], bytes]:
         (swapped(rb"I live", rb"\\ud800 I live"), "half of a surrogate pair"),
         (swapped(rb'"at":"....-..', b'"at":"2026-13'), "not a time in ISO form"),
         (swapped(rb'"thread":"direct:ann"', b'"thread":"direct:bob"'), "another user's direct chat"),
-        (swapped(rb'"user":"ann"', b'"user":"*"'), "nobody can be called"),
+        (swapped(rb'"user":"ann"', b'"user":"*"'), "cannot be a user id"),
     ],
 )
 async def test_a_damaged_line_is_told_and_the_rest_is_stored(

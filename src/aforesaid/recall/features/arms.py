@@ -16,7 +16,7 @@ def keyword(candidates: Candidates) -> Numbers:
 
 
 def coverage(candidates: Candidates) -> Numbers:
-    """The weighted share of query terms it contains, whatever its length."""
+    """Return the weighted share of query terms each candidate contains, whatever its length."""
     return candidates.coverage()[candidates.rows]
 
 

@@ -15,7 +15,7 @@ _LENGTH_WEIGHT: Final = 0.75
 
 
 def session_coverage(candidates: Candidates) -> Numbers:
-    """The weighted share of query terms that its session contains."""
+    """Return the weighted share of query terms that each candidate's session contains."""
     import numpy as np  # noqa: PLC0415
 
     sessions = candidates.columns.session
