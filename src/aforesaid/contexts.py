@@ -15,7 +15,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.setting import CLEARED, EVERY, wants_memory
+from aforesaid.domain.setting import EVERY, cleared_up_to, wants_memory
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import SettingValue, Within
 from aforesaid.profiles import Profile, load_profile
@@ -125,7 +125,7 @@ class UserContexts(Audited):
                 persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
                 at=at,
                 zone=zone_from(settings, self._contexts.profile, self.scope.space),
-                after=_cleared(settings),
+                after=cleared_up_to(settings),
                 answers=None if answers is None else answers.seq,
             )
             building = self._contexts.builder.build(
@@ -153,7 +153,8 @@ class UserContexts(Audited):
             checks.microseconds(at, "at")
         settings = await self._contexts.effective.of(self.scope)
         recipe = tuned(load_profile("account"), settings).context
-        request = ContextRequest(checks.message_text(text, _LONGEST), recipe.budget, at=at, after=_cleared(settings))
+        asked = checks.message_text(text, _LONGEST)
+        request = ContextRequest(asked, recipe.budget, at=at, after=cleared_up_to(settings))
         return await self._contexts.builder.account(self.scope, request, recipe)
 
     @timed("settings")
@@ -220,8 +221,3 @@ class UserContexts(Audited):
         if profile.summaries == "tiers":
             return profile.short_term, messages - max((each.messages for each in active), default=0)
         return 0, 0
-
-
-def _cleared(settings: Mapping[str, SettingValue]) -> int:
-    found = settings.get(CLEARED)
-    return found if isinstance(found, int) else 0

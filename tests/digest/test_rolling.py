@@ -201,3 +201,17 @@ async def test_a_summary_is_made_where_the_topic_changes(location: str) -> None:
         await memory.upkeep()
         (summary,) = await ann.summaries()
         assert summary.messages == 12
+
+
+@pytest.mark.defect("B12")
+async def test_a_change_of_topic_after_ten_messages_makes_a_summary_before_the_usual_twenty(location: str) -> None:
+    profile = {"extends": "session", "topic_changes": True}
+    async with remembering(location, profile, embedder=DeterministicEmbedder()) as memory:
+        ann = memory.user("ann")
+        for number in range(10):
+            await ann.add("user", f"garden tulips roses planting watering garden tulips {'again' * (number % 2)}")
+        for number in range(8):
+            await ann.add("user", f"invoice lawyer contract payment deadline invoice lawyer {'now' * (number % 2)}")
+        await memory.upkeep()
+        (summary,) = await ann.summaries()
+        assert (summary.first, summary.messages) == (1, 8), "of the first topic, all but the ten newest messages"

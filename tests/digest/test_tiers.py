@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -21,17 +21,40 @@ DAY = 24 * 3_600_000_000
 @pytest.mark.parametrize(
     ("total", "held"),
     [
-        (0, Windows(0, 0, 0)),
-        (49, Windows(49, 0, 49)),
-        (50, Windows(50, 0, 50)),
-        (51, Windows(50, 1, 51)),
-        (200, Windows(50, 150, 200)),
-        (250, Windows(50, 200, 250)),
-        (260, Windows(50, 200, 260)),
+        (0, Windows(0, 0)),
+        (49, Windows(49, 0)),
+        (50, Windows(50, 0)),
+        (51, Windows(50, 1)),
+        (200, Windows(50, 150)),
+        (250, Windows(50, 200)),
+        (260, Windows(50, 200)),
     ],
 )
 def test_what_short_term_has_no_room_for_moves_on(total: int, held: Windows) -> None:
-    assert windows(total, RULES) == held
+    newest = range(1, total + 1)[-250:]
+    assert windows(newest, 0, RULES) == held
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.parametrize(
+    ("total", "cleared", "held"),
+    [(50, 50, Windows(0, 50)), (60, 50, Windows(10, 50)), (250, 240, Windows(10, 200)), (120, 50, Windows(50, 70))],
+)
+def test_cleared_messages_move_from_short_term_to_mid_term(total: int, cleared: int, held: Windows) -> None:
+    assert windows(range(1, total + 1)[-250:], cleared, RULES) == held
+
+
+@pytest.mark.defect("B12")
+async def test_after_clear_short_term_holds_only_what_was_said_since(location: str) -> None:
+    async with remembering(location, "account") as memory:
+        ann = memory.user("ann")
+        await say(ann, 1, 50, datetime(2026, 3, 1, 9, tzinfo=UTC))
+        await ann.clear()
+        tiers = await ann.tiers()
+        assert (len(tiers.short_term), len(tiers.mid_term), tiers.messages) == (0, 50, 50)
+        assert (await ann.health()).component("short_term").message_count == 0
+        await ann.add("user", "Let us talk about boats.", at=datetime(2026, 3, 1, 10, tzinfo=UTC))
+        assert [message.text for message in (await ann.tiers()).short_term] == ["Let us talk about boats."]
 
 
 @pytest.mark.req("C5")

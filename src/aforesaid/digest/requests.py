@@ -10,14 +10,17 @@ from typing import Any, Final
 
 from aforesaid.digest.digest import Digest
 from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, TreeSteps
+from aforesaid.digest.tiers import windows
 from aforesaid.digest.writing import shortened
 from aforesaid.domain.agenda import Entry
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import cleared_up_to
 from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.domain.summary_change import Revise
 from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
+from aforesaid.profiles.effective import settings_of
 
 _PAGE: Final = 500
 """Messages that are read at a time."""
@@ -64,7 +67,7 @@ class Tiers:
 
     short_term: tuple[Message, ...] = field(repr=False)
     mid_term: tuple[Message, ...] = field(repr=False)
-    """What short-term has no room for, in order."""
+    """Messages that short-term has no room for, and those before the user cleared it, in order."""
     messages: int
     """The whole history."""
     context: HistoryContext
@@ -215,12 +218,12 @@ async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> T
     store = digest.executor.store
     rules = TiersSteps(digest.executor).rules
     total = (await store.ledger(scope, here=within != "user")).messages
-    short = await store.messages(scope, within=within, limit=rules.short_term) if rules.short_term else []
-    before = short[0].position if len(short) == rules.short_term and short else None
-    mid: list[Message] = []
-    if before is not None and rules.mid_term:
-        mid = await store.messages(scope, within=within, limit=rules.mid_term, before=before)
-    return Tiers(tuple(short), tuple(mid), total, await history_context(digest, scope))
+    newest = await store.messages(scope, within=within, limit=rules.short_term + rules.mid_term)
+    cleared = cleared_up_to(await settings_of(store, scope))
+    sizes = windows([message.seq for message in newest], cleared, rules)
+    end = len(newest) - sizes.short_term
+    mid = newest[max(0, end - sizes.mid_term) : end]
+    return Tiers(tuple(newest[end:]), tuple(mid), total, await history_context(digest, scope))
 
 
 async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:

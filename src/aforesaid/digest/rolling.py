@@ -37,7 +37,9 @@ class RollingRules:
     step: int = 10
     """A new one after so many more."""
     characters: int = 48_000
-    """So much text is summarised at a time."""
+    """Characters that are summarised at a time."""
+    topic_least: int = 6
+    """After a change of topic, summarise as soon as so many messages of the finished topic are not kept any more."""
 
 
 def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:
@@ -56,8 +58,8 @@ def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -
         due = ledger.total >= rules.messages or ledger.characters >= rules.tokens * _CHARACTERS_PER_TOKEN
     if due or asked:
         return Decision(Roll(beyond))
-    if ledger.topic_ends is not None and 0 < ledger.topic_ends <= beyond:
-        return Decision(Roll(ledger.topic_ends))
+    if ledger.topic_ends is not None and beyond >= min(ledger.topic_ends, rules.topic_least):
+        return Decision(Roll(min(ledger.topic_ends, beyond)))
     return NOTHING
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from aforesaid.digest.plan import NOTHING, Analyse, Decision, FoldMessages
 
@@ -48,13 +50,16 @@ class Windows:
 
     short_term: int
     mid_term: int
-    history: int
 
 
-def windows(total: int, rules: TiersRules) -> Windows:
-    """Return what the tiers hold: what short-term has no room for moves on, in order."""
-    short = min(total, rules.short_term)
-    return Windows(short, min(total - short, rules.mid_term), total)
+def windows(newest: Sequence[int], cleared: int, rules: TiersRules) -> Windows:
+    """Return how many of the newest messages each tier holds, by their sequence numbers, oldest first.
+
+    Messages that short-term has no room for, and those up to `cleared`, where the user cleared it, move to mid-term.
+    """
+    since_cleared = len(list(takewhile(lambda seq: seq > cleared, reversed(newest))))
+    short = min(since_cleared, rules.short_term)
+    return Windows(short, min(len(newest) - short, rules.mid_term))
 
 
 def clean(ledger: CleaningLedger, rules: TiersRules) -> Decision:

@@ -20,3 +20,9 @@ EVERYBODY: Final = "*"
 def wants_memory(settings: Mapping[str, SettingValue]) -> bool:
     """Tell whether a user has not switched summaries and learning off."""
     return settings.get(ENABLED) is not False
+
+
+def cleared_up_to(settings: Mapping[str, SettingValue]) -> int:
+    """Return the sequence number of the last message before the user cleared short-term memory; 0 if never."""
+    found = settings.get(CLEARED)
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0

@@ -13,8 +13,10 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Component, Health, Ledger
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import cleared_up_to
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import AforesaidError
+from aforesaid.profiles.effective import settings_of
 
 if TYPE_CHECKING:
     from aforesaid.profiles import Profile
@@ -51,9 +53,10 @@ _OTHERS = ("whole_history", "summaries", "memories")
 async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
     ledger = await store.ledger(scope)
     rules = TiersRules(profile.short_term, profile.mid_term)
-    held = windows(ledger.messages, rules)
-    newest = await store.messages(scope, limit=1)
-    updated = newest[0].stored_at if newest else None
+    newest = await store.messages(scope, limit=rules.short_term + rules.mid_term)
+    cleared = cleared_up_to(await settings_of(store, scope))
+    held = windows([message.seq for message in newest], cleared, rules)
+    updated = newest[-1].stored_at if newest else None
     return [
         _window("short_term", held.short_term, updated, at, rules.short_term),
         _window("mid_term", held.mid_term, updated if held.mid_term else None, at, rules.mid_term),
