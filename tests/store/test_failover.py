@@ -24,7 +24,7 @@ from aforesaid.errors import InvalidInput, NotFound, StoreError, StoreUnavailabl
 from aforesaid.store import Store, open_store
 from aforesaid.store.failover import Failover, open_with_failover
 from aforesaid.store.failover.failover import IN_MEMORY, ON_DISK
-from aforesaid.store.failover.meanwhile import FIRST, Meanwhile, Waiting
+from aforesaid.store.failover.fallback import FIRST, Fallback, PendingMessages
 from aforesaid.store.locate import Location, open_layout
 from aforesaid.store.sqlite import Options, SqliteStore
 from making import add, adding
@@ -60,7 +60,7 @@ async def failing_over(path: Path, vfs: str, files: Path | None) -> AsyncIterato
         return await SqliteStore.open(path, Options(vfs=vfs))
 
     opening = None if files is None else partial(open_layout, Location("files", files), first=FIRST)
-    failover = Failover(await open_it(), open_it, Meanwhile(opening), quick=math.inf)
+    failover = Failover(await open_it(), open_it, Fallback(opening), quick=math.inf)
     await failover.start(None)
     store = cast("Store", failover)
     yield store
@@ -143,7 +143,7 @@ async def test_what_waits_in_files_survives_the_process_and_is_stored_once(
     async with failing_over(tmp_path / "memory.db", vfs, tmp_path / "waiting") as store:
         assert await texts(store) == ["before", "same words", "same words", "other words"]
         # A process that dies between storing and marking stores all of it again: it is recognised.
-        behind = Waiting(await open_layout(Location("files", tmp_path / "copy"), first=FIRST))
+        behind = PendingMessages(await open_layout(Location("files", tmp_path / "copy"), first=FIRST))
         for message in (await store.messages(ANN))[1:]:
             await behind.store.apply([adding(ANN, message.text, at=message.at)])
         await behind.merge_into(store, 30, lambda *_: None)
@@ -206,7 +206,7 @@ def test_every_method_of_the_contract_passes_through() -> None:
     async def never() -> Store:
         raise AssertionError
 
-    failover = Failover(None, never, Meanwhile(None))
+    failover = Failover(None, never, Fallback(None))
     for name in dir(Store):
         if not name.startswith("_"):
             assert callable(getattr(failover, name)), name

@@ -16,7 +16,7 @@ from aforesaid.errors import StoreError
 from aforesaid.store import open_store
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
-from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locate import Location, open_layout
 from aforesaid.store.postgres import Options, PostgresStore
 from making import adding
@@ -89,7 +89,7 @@ async def test_a_database_that_goes_away_under_writers_gets_everything_once_and_
         options = Options(patience=0.2)
         reopen = partial(PostgresStore.open, server.create("leaving"), options)
         behind = partial(open_layout, Location("files", tmp_path / "waiting"), first=FIRST)
-        store = cast("Store", Failover(cast("Store", await reopen()), reopen, Meanwhile(behind, None)))
+        store = cast("Store", Failover(cast("Store", await reopen()), reopen, Fallback(behind, None)))
         writers = Writers(store)
         for _ in range(3):
             await writers.until(30, elsewhere=False)

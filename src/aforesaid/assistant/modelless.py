@@ -90,7 +90,7 @@ async def _remembered(turn: Turn) -> str:
 
 
 def _strength(hit: Hit) -> float:
-    """Return how well a hit itself fits a question: what stands around it, such as the question, does not count."""
+    """Return how well a hit itself fits a question: its neighbours, such as the question, do not count."""
     return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
 
 

@@ -40,7 +40,7 @@ def welcome(*, speaks: bool) -> str:
 
 
 def failure(error: AforesaidError) -> str:
-    """Return what a person is told about an error, also where others read along; the details go to the log.
+    """Return the message about an error for a person, safe in public channels; the details go to the log.
 
     What is wrong with their own words is said as it is. What a provider or a disk reports is the operator's business.
     """

@@ -24,7 +24,7 @@ class SummarySetup:
     """The dialogue of `/summary`.
 
     A store belongs to everybody who uses the bot, so a chat cannot replace it while the bot runs. Who chooses another
-    kind than the store has is told which one it is, and how the operator changes it.
+    kind than the store has gets an answer that names it, and how the operator changes it.
     """
 
     def __init__(self, memory: Memory | None, step_setting: str) -> None:

@@ -32,13 +32,13 @@ from aforesaid.tasks import end
 _log: Final = logging.getLogger("aforesaid.bots")
 
 AT_ONCE: Final = 32
-"""So many threads are answered side by side."""
+"""Maximum threads answered at the same time."""
 MOST_WAITING: Final = 20
-"""So many messages of a thread wait for an answer; what comes on top is stored and not answered."""
+"""Maximum messages of a thread waiting for an answer; further ones are stored and not answered."""
 PATIENCE: Final = 10.0
 """When a bot stops, what it is about to say gets so many seconds."""
 _CATCH_UP: Final = 60.0
-"""So many seconds lie between two looks at what could not be answered."""
+"""Seconds between two checks for replies that are still pending."""
 _TOLD: Final = 10_000
 _SHORT: Final = 20
 """What a two-step command asks for is not longer."""
@@ -125,7 +125,7 @@ class BotSession:
                 continue
             message = await found(self._user(owed.address), owed.id)
             if message is None:
-                # It was erased meanwhile, or never stored: then it comes again.
+                # It was erased in between, or never stored: then the platform delivers it again.
                 await self._pending.settle(owed)
                 continue
             heard = Heard(owed.address, owed.id, message.text, message.at, message.name, called=owed.called)

@@ -30,7 +30,7 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _LONGEST: Final = timedelta(days=1)
 """Nobody waits longer for an answer. Telegram keeps its updates for as long."""
 _KEPT: Final = 200
-"""Of so many commands it is known that they were carried out: platforms hand in up to a hundred updates again."""
+"""Number of finished commands remembered, to recognise repeats: platforms deliver up to a hundred updates again."""
 _LATELY: Final = 10_000
 _DONE: Final = "done"
 _PROBE: Final = "probe"
@@ -50,7 +50,7 @@ class PendingReply:
     """The name of the command; None for a message, which is in the log."""
     called: tuple[str, ...] = CALLED
     sent: int = 0
-    """So many parts of the answer were sent."""
+    """Number of parts of the answer that were sent."""
 
     @property
     def key(self) -> str:

@@ -64,7 +64,7 @@ class PerThreadQueue:
                     try:
                         await jobs[0]()
                     except Exception:
-                        # One that fails must not keep the next ones from being done; it is told to the operator.
+                        # One that fails must not keep the next ones from being done; the operator sees it in the log.
                         _log.exception("a message could not be handled")
                 jobs.popleft()
         finally:

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 EVERY: Final = 5.0
-"""So many seconds lie between two looks at what is due."""
+"""Seconds between two checks for due reminders."""
 LEASE: Final = timedelta(minutes=2)
 """Whoever takes a reminder has so long to deliver it. Discord knows again what it was sent for some minutes."""
 _SENDING: Final = 90.0
-"""Sending one may take so many seconds: less than the lease, so that nobody else begins meanwhile."""
+"""Timeout in seconds for sending one reminder: less than the lease, so that nobody else starts before it ends."""
 _TRIES: Final = 3
 _SOON: Final = 10
-"""So many times it is tried again at once when the lease ends; then it is tried less often."""
+"""Number of retries as soon as the lease ends; later ones come less often."""
 _LATER: Final = timedelta(hours=1)
 
 

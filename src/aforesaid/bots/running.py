@@ -32,7 +32,7 @@ async def run(
     desk: BotSession | None = None,
     first_pause: float = FIRST_PAUSE,
 ) -> None:
-    """Run a bot until this is cancelled, or until the process is told to end (SIGINT, SIGTERM).
+    """Run a bot until this is cancelled, or until the process receives SIGINT or SIGTERM.
 
     Raises PlatformRefused when the platform rejects the bot, as with a wrong token. While it cannot be reached, it is
     tried again, with longer and longer pauses. `ready` is called with the bot's name when it is connected.
@@ -77,7 +77,7 @@ async def _listen(platform: Platform, desk: BotSession, ready: Callable[[str], N
 
 
 def _stop_on_signals(task: asyncio.Task[None]) -> Callable[[], None]:
-    """Cancel a task when the process is told to end. Return what takes that back."""
+    """Cancel a task on SIGINT or SIGTERM. Return a function that removes the handlers."""
     loop = asyncio.get_running_loop()
     set_up: list[signal.Signals] = []
     for each in (signal.SIGINT, signal.SIGTERM):

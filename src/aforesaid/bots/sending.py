@@ -41,7 +41,7 @@ class Sender:
     ) -> bool:
         """Send an answer in as many messages as it takes. False if the platform could not be reached: try again later.
 
-        What the platform refuses is told to the operator; there is no use in trying again. `once` and `skip` are as for
+        A message that the platform refuses is logged and not tried again. `once` and `skip` are as for
         `deliver`; `sent` is called with the number of parts that were sent as long as there are more.
         """
         place = to._replace(thread=None) if answer.private else to

@@ -56,7 +56,7 @@ class HistoryContext:
     items: tuple[HistoryItem, ...] = ()
     """Without those that have expired."""
     covers: int = 0
-    """So many messages."""
+    """Number of messages."""
     made_at: datetime | None = None
     """None for the one that everybody starts with."""
 

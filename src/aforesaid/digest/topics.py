@@ -21,7 +21,7 @@ class TopicRules:
     """How a change of topic is recognised. Fitted to labelled conversations."""
 
     before: int = 8
-    """So many messages before a place are compared …"""
+    """Number of messages before a position that are compared …"""
     after: int = 8
     """… with so many after it."""
     least: int = 6

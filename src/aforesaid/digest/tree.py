@@ -37,13 +37,13 @@ class TreeRules:
     """How the tree grows."""
 
     turns: int = 10
-    """So many user turns make a summary. What others say does not count."""
+    """Summarise after this many user turns. Other roles do not count."""
     level: int = 5
-    """So many of a level may be active, and so many are folded at a time."""
+    """Maximum active summaries per level; this many are folded at a time."""
     active: int = 10
-    """So many may be active in all."""
+    """Maximum active summaries of all levels."""
     characters: int = 48_000
-    """So much text is summarised at a time."""
+    """Maximum characters summarised at a time."""
 
 
 def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Decision:

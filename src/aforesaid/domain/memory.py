@@ -25,7 +25,7 @@ BY_HAND: Final = "hand"
 INSTRUCTION: Final = "instruction"
 """The tag of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
 FORGOTTEN: Final = "forgotten"
-"""The reason of what was put away because a person asked to forget it."""
+"""The reason of a memory that was deactivated because a person asked to forget it."""
 
 _BANDS: Final = ((3, "low", "grey"), (6, "medium", "blue"), (8, "high", "orange"), (10, "critical", "red"))
 

@@ -23,7 +23,7 @@ class Superseded(NamedTuple):
 class AddMemory:
     """Store a memory, in the place of others if there are some.
 
-    Raises SourcesChanged when one of them has been changed meanwhile, NotFound when it is not this user's.
+    Raises SourcesChanged when one of them has changed since it was read, NotFound when it is not this user's.
     """
 
     draft: MemoryDraft
@@ -35,7 +35,7 @@ class AddMemory:
 class ChangeMemory:
     """Put a memory in the place of the stored one with the same id. What it was before is kept.
 
-    Raises SourcesChanged when the stored one is not of the revision that `memory` has: it was changed meanwhile.
+    Raises SourcesChanged when the stored one is not of the revision that `memory` has: somebody else changed it.
     Whose it is, when it was stored and its sources stay as they are.
     """
 
@@ -103,7 +103,7 @@ class PutDerived:
 class MarkExtracted:
     """Say that a user's messages were looked through, from the one after `after` up to `up_to`.
 
-    Raises SourcesChanged when somebody else has looked through them meanwhile.
+    Raises SourcesChanged when somebody else has extracted from them already.
     """
 
     scope: Scope

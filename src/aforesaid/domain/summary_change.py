@@ -47,7 +47,7 @@ class Revise:
 class Walk:
     """Note what the messages after `after`, up to `up_to`, mean for the agenda of a policy.
 
-    Raises SourcesChanged when somebody else has walked past them meanwhile.
+    Raises SourcesChanged when somebody else has processed them already.
     """
 
     policy: str
@@ -60,7 +60,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Note that a subject was looked at. Messages that came in meanwhile keep it on the agenda."""
+    """Record that a subject was processed. Messages that arrived since then keep it on the agenda."""
 
     subject: Subject
     last_seq: int

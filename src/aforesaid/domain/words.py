@@ -12,7 +12,7 @@ Within = Literal["user", "thread", "session"]
 Category = Literal["schedule", "fact", "task", "preference", "reminder", "other"]
 
 MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "expired"]
-"""What holds; what something newer took the place of; what a person put away; what waits for a person; what is over."""
+"""Active; superseded by a newer one; deactivated by a person; quarantined for approval; expired."""
 
 Trust = Literal["stated", "said", "reported"]
 """Told to be remembered; learned from what the person said; learned from what somebody else said."""

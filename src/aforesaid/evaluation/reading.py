@@ -75,7 +75,7 @@ class Node:
             raise self.damaged(f"is not a role: {error}") from None
 
     def moment(self, *forms: str, example: str, ignoring: str = r"\A\Z") -> datetime:
-        """Return a moment written in one of these forms. `ignoring` is a pattern of what stands in between."""
+        """Return a moment written in one of these forms. `ignoring` is a pattern of text between its parts."""
         written = re.sub(ignoring, "", self.text()).strip()
         for form in forms:
             try:

@@ -31,7 +31,7 @@ from aforesaid.store.terms import words_of
 KIND: Final = "habits"
 _PAGE: Final = 500
 _WORDS_KEPT: Final = 400
-"""So many words are counted on; those that come least often are let go when there are more than twice as many."""
+"""Number of words counted; when there are twice as many, the rarest are dropped."""
 _TOPICS: Final = 10
 _LEAST_OFTEN: Final = 2
 _LEAST_TURNS: Final = 10

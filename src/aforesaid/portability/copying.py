@@ -29,7 +29,7 @@ from aforesaid.portability.numbers import Kind, Numbers, Runs
 from aforesaid.store import Store
 
 BATCH: Final = 1_000
-"""So many rows are stored together."""
+"""Rows stored per change set."""
 
 NAMES: Final[dict[type, str]] = {
     Message: "message",
@@ -49,7 +49,7 @@ NAMES: Final[dict[type, str]] = {
 
 
 class Intake:
-    """Takes rows in the order of a dump. What is there already is recognised; what cannot be stored is told."""
+    """Takes rows in the order of a dump. Duplicates are recognised; rows that cannot be stored are reported."""
 
     def __init__(self, store: Store, damaged: Callable[[Row, str, AforesaidError], None]) -> None:
         """Store into `store`. `damaged` is called with each row that cannot be stored, where it stood, and why."""

@@ -101,14 +101,14 @@ class Profile:
     extract: bool
     """Whether it learns from what is said: memories of single things."""
     extract_exchanges: int
-    """So many exchanges are looked through with one question to a model, when there is a backlog."""
+    """Maximum exchanges per call to a model, when there is a backlog."""
     portrait_characters: int
     """About so many characters for a portrait."""
     keep_days: Mapping[str, int]
     """For each category of memories: it expires so many days after its event, or after it was said."""
 
     persona: str
-    """The character of a bot, as it is told to the model; empty for none."""
+    """The persona of a bot, part of the prompt; empty for none."""
     context: Recipe
     """What a context holds."""
 

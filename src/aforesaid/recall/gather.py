@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.recall")
 
 _CANDIDATES: Final = 200
-"""So many are taken from each arm."""
+"""Candidates taken from each arm."""
 _PLACES: Final = 1_000
-"""Of so many users and threads, the speakers are remembered."""
+"""Number of users and threads whose speakers are cached."""
 
 
 class Gathered(NamedTuple):

@@ -71,7 +71,7 @@ def message_hits(
     *,
     explained: bool = True,
 ) -> list[Hit]:
-    """Make hits of groups of messages that say the same, best first in each; without what is gone meanwhile."""
+    """Make hits of groups of messages with the same text, best first in each, without those erased since."""
     import numpy as np  # noqa: PLC0415
 
     best = [group[0] for group in groups]

@@ -21,9 +21,9 @@ from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store
 
 _READ: Final = 50
-"""Of so many candidates at least, the text is read. More than that changed nothing on labelled conversations."""
+"""Minimum number of candidates whose text is read. More changed nothing on labelled conversations."""
 _MORE: Final = 30
-"""So many more than are wanted are read: what they say may change their order."""
+"""Candidates read beyond the number wanted: their text may change the order."""
 
 
 class Recall:

@@ -30,7 +30,7 @@ class SearchRequest:
     explained: bool = True
     """Whether hits say which words were found in them, and what each feature added."""
     around: int = 0
-    """So many messages around each hit."""
+    """Number of messages around each hit."""
     similarity: float | None = None
     """Only what is at least as near in meaning."""
     without: frozenset[str] = frozenset()

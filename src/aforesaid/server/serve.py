@@ -22,7 +22,7 @@ from aforesaid.server.options import ServerOptions
 from aforesaid.server.state import AppState
 
 _SHUTDOWN_SECONDS: Final = 30
-"""The time that requests get to finish when the server is told to stop."""
+"""Seconds that requests get to finish when the server stops."""
 
 
 def run(main: Callable[..., Coroutine[Any, Any, None]], *given: object) -> None:

@@ -146,7 +146,7 @@ def dotted(key: Key) -> str:
 
 
 def entry(key: Key, where: str) -> Kind | Table | Each:
-    """Return what stands at a key, or say which key was probably meant."""
+    """Return the value of a key, or raise with the key that was probably meant."""
     node: Kind | Table | Each = TREE
     for depth, name in enumerate(key):
         if isinstance(node, Each):

@@ -42,7 +42,7 @@ ARGUMENT_RANK: Final = 3
 
 
 def from_file(path: Path) -> Layer:
-    """Read a file. Whatever is wrong in it is told with the name of the key."""
+    """Read a file. Errors name the key."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:

@@ -38,7 +38,7 @@ _ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound here
 
 
 def from_well_known(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
-    """Read the variables that other programs use. One that cannot be read is told and left out, for it is not ours."""
+    """Read the variables that other programs use. An invalid one is reported and ignored."""
     layer: Layer = {}
     doubts = []
     for name, known in WELL_KNOWN.items():

@@ -9,7 +9,7 @@ from typing import Final
 from aforesaid.domain.report import Check
 
 _SHOWN: Final = 5
-"""So many examples are named of each kind of damage."""
+"""Maximum examples named of each kind of damage."""
 
 
 def run(name: str, findings: Callable[[], Iterable[str]]) -> Check:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _REMEMBERED: Final = 200_000
 """People use the same words again and again."""
 _TAIL: Final = 4_096
-"""So many terms are looked through one by one before they are sorted in."""
+"""Number of new terms that are scanned one by one before they are merged into the sorted ones."""
 _BYTES: Final = 8
 
 

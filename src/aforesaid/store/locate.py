@@ -141,7 +141,7 @@ def restore_store(backup: Path, location: str | os.PathLike[str] | None, *, repl
 
 
 def hides_damage(location: str | os.PathLike[str] | None) -> bool:
-    """Tell whether opening a store would pass over damage without a word. Nobody may use it meanwhile."""
+    """Tell whether opening a store would silently skip damage. No other process may use it."""
     kind, path = locate(location)
     if path is None or kind != "sqlite":
         return False

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SATURATION: Final = 0.9
 _LENGTH_WEIGHT: Final = 0.4
 _MOST_WORDS: Final = 48
-"""So many words of a query count."""
+"""Maximum words of a query that count."""
 MOST_GAIN: Final = _SATURATION + 1
 """What a word can add at most, times its rarity."""
 

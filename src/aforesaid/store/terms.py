@@ -13,7 +13,7 @@ LONGEST_TERM: Final = 64
 """Longer runs (encoded files, hashes) are cut; they are found by their beginning."""
 
 MOST_TERMS: Final = 512
-"""So many different words of a query are looked up. Those that are found most rarely count."""
+"""Maximum distinct words of a query that are looked up, the rarest first."""
 
 # Scripts that write without spaces, and Korean, whose words end in particles. A run of them is indexed as its
 # characters and its pairs of characters: Thai, Lao, Burmese, Khmer; kana; Hangul; the Chinese characters of all planes.

@@ -121,7 +121,7 @@ class Metrics:
         self._lock = Lock()
         self._counts: dict[tuple[str, str], _Counts] = {}
         self.slow_seconds = float("inf")
-        """An operation of the memory itself that takes longer is told to the log."""
+        """Operations that take longer than this are logged."""
         self.quiet = Quiet()
 
     def called(

@@ -1,4 +1,4 @@
-"""A model for tests: an OpenAI-compatible server on this machine that says what it is told to, and fails on demand.
+"""A model for tests: an OpenAI-compatible server on this machine with scripted answers and faults on demand.
 
 Point any OpenAI client at the `base_url` of a `ScriptedModel`; look at its `requests` afterwards.
 """

@@ -1,7 +1,7 @@
 """A Bot API server on this machine, for tests of Telegram bots. It needs aiohttp, which comes with aiogram.
 
 It keeps to the rules of the real one that bots trip over: updates come again until they are confirmed, texts have a
-limit, tokens are checked, people block bots, and a bot that sends too fast is told to wait.
+limit, tokens are checked, people block bots, and a bot that sends too fast has to wait.
 """
 
 from __future__ import annotations

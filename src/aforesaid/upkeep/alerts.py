@@ -1,4 +1,4 @@
-"""Deciding when an operator is told that something is wrong, and when it is over."""
+"""Alerts: when something is wrong, and when it is over."""
 
 from __future__ import annotations
 

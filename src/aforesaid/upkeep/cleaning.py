@@ -43,7 +43,7 @@ REASON: Final = "retention"
 _DAY: Final = 24 * 3_600_000_000
 _PAGE: Final = 200
 _AT_ONCE: Final = 100
-"""So much is removed in one step: others wait while a step is written, and removing is slow."""
+"""Rows removed in one step. Other writers wait for a step, and removing is slow."""
 _CHARACTERS: Final = 48_000
 """One summary stands for so much text at most."""
 _LONGEST_WAIT_SECONDS: Final = 3_600.0

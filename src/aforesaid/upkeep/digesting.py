@@ -36,7 +36,7 @@ _health: Final = logging.getLogger("aforesaid.health")
 
 DEBOUNCE_SECONDS: Final = 2.0
 CONCURRENCY: Final = 4
-"""So many summaries are made at the same time."""
+"""Maximum summaries made at the same time."""
 
 _PAGE: Final = 500
 _TRIES: Final = 5

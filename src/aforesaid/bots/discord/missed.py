@@ -19,9 +19,9 @@ _log: Final = logging.getLogger("aforesaid.bots")
 
 _LOOKED_AT: Final = 50
 _MOST: Final = 5000
-"""So many messages of a channel are read; who was away for longer begins with the newest ones."""
+"""Maximum missed messages read per channel, the newest ones."""
 _DIRECT: Final = 100
-"""Of so many people who wrote in private, those who did so last, it is looked whether they wrote again."""
+"""Maximum private chats checked for missed messages, those with the most recent activity."""
 _NUMBER: Final = re.compile(r"(?:re:)?(\d{10,20})")
 
 Channel = discord.TextChannel | discord.Thread | discord.VoiceChannel | discord.DMChannel
@@ -44,7 +44,7 @@ async def missed(client: discord.Client, memory: Memory) -> AsyncIterator[discor
                 await _show_nickname(message, members)
                 yield message
         except discord.Forbidden as error:
-            _log.warning("what was written in channel %d meanwhile cannot be read: %s", channel.id, error)
+            _log.warning("missed messages of channel %d cannot be read: %s", channel.id, error)
 
 
 async def _show_nickname(message: discord.Message, members: dict[tuple[int, int], discord.Member | None]) -> None:

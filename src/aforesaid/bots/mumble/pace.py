@@ -1,4 +1,4 @@
-"""Not writing faster than a server allows: what comes too fast is dropped there, and nobody is told."""
+"""A rate limit for text messages: a Mumble server silently drops what comes too fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Pace:
-    """So many at once, then one after another. Servers allow five at once and one a second, unless told otherwise."""
+    """A burst, then one message per interval. Servers allow five at once and one per second by default."""
 
     def __init__(self, burst: int = 4, per_second: float = 0.95) -> None:
         self._burst = burst

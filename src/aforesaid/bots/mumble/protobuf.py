@@ -97,7 +97,7 @@ _TEXT: Final = _Kind(
 _DATA: Final = _Kind(_BYTES, _written_bytes, bytes)
 
 
-def _one(number: int, kind: _Kind) -> Any:  # noqa: ANN401 - stands in for the value of a field
+def _one(number: int, kind: _Kind) -> Any:  # noqa: ANN401 - placeholder for the value of a field
     return field(default=None, metadata={"place": _Place(number, kind, repeated=False)})
 
 

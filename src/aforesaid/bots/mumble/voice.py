@@ -1,6 +1,6 @@
 """The bot's ears and its voice, and what happens when they fail.
 
-What fails is told once to whom it concerns, and again when it is over; in between the bot goes on in text.
+A failure is reported once to the people concerned, and its end once more; the bot continues in text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _AT_ONCE: Final = 8
 _TICK: Final = 0.05
 _MOST_WAITING: Final = 5
-"""So many utterances of one person wait to be understood; what comes on top is not listened to, and that is told."""
+"""Maximum utterances per person waiting for transcription; further ones are dropped, and the bot says so."""
 _PATIENCE: Final = 3.0
 _NOTHING_SAID: Final = re.compile(r"[\[(][^\])]*[\])][.\s]*|[.…\s]*")
 """What services write when there were no words: `[BLANK_AUDIO]`, `(silence)`."""

@@ -207,7 +207,7 @@ class Telegram:
             await asyncio.Event().wait()
 
     async def _take(self, update: Update, desk: BotSession) -> None:
-        """Hand in one update. One that cannot be handled is told and passed over: it must not come again forever."""
+        """Handle one update. One that fails is logged and skipped: Telegram must not deliver it again forever."""
         try:
             if update.message is not None and self._me is not None:
                 if (numbers := moved(update.message)) is not None:

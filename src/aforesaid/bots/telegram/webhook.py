@@ -25,7 +25,7 @@ Take = Callable[[dict[str, Any]], Awaitable[None]]
 async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncIterator[int]:
     """Listen until the end of the block, and hand every update to `take`; yield the port.
 
-    Telegram is told that an update has arrived when `take` has returned, and brings it again otherwise.
+    Telegram gets an acknowledgement when `take` has returned; otherwise it delivers the update again.
     """
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal():

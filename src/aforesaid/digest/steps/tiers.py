@@ -20,7 +20,7 @@ from aforesaid.domain.summary import Summary
 _MOST_READ: Final = 500
 _CHARACTERS: Final = 48_000
 _WINDOW: Final = 2 * (topics.RULES.before + topics.RULES.after)
-"""So many of the newest messages are looked at for a change of topic."""
+"""Number of newest messages checked for a change of topic."""
 
 
 class TiersSteps:

@@ -11,7 +11,7 @@ from aforesaid.models.offline.text.sentences import is_question, sentences
 from aforesaid.store.terms import fold
 
 _LONGEST: Final = 300
-"""Characters. A longer text without a question mark is told, not asked."""
+"""Characters. A longer text without a question mark is a statement."""
 _OPENING: Final = r"(?:(?:hey|hi|ok|okay|so|and|but|please|bot|und|y|et|e|en|а|и)[,\s]+)*"
 _ASKING: Final = alternatives("""
     what whats what's when whens when's where wheres where's who whos who's whom whose which why how

@@ -42,7 +42,7 @@ _PLACE: Final = re.compile(r"\$\{([a-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt, in sections. Most have two: what the model is told (`system`), and what it works on (`user`)."""
+    """A prompt, in sections. Most have two: the instructions (`system`) and the input (`user`)."""
 
     name: str
     number: int

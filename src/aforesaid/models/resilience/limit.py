@@ -1,4 +1,4 @@
-"""So many calls at a time."""
+"""A limit on concurrent calls."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ async def events(
     """Follow a user's memory: messages as they are stored, and memories, facts and summaries as they change.
 
     Changes of workers and other servers are followed too. The stream ends when its key is revoked or expires. Who
-    changed something, and who only looked, is told to admins alone.
+    changed something, and who only looked, is shown to admins alone.
     """
     await person.record_access("events.read", "events")
     place = await _end_of_log(state.memory.store, person) if last_event_id is None else _place(last_event_id)

@@ -1,4 +1,4 @@
-"""Single memories: listed, written down, corrected, put away and brought back."""
+"""Single memories: listed, written down, corrected, deactivated and restored."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ async def act_on_memory(
     match: IfMatch = None,
     space: SpaceQuery = None,
 ) -> MemoryShape:
-    """Undo the last change; approve or reject a memory that waits for approval; bring back one that was put away."""
+    """Undo the last change; approve or reject a memory that waits for approval; restore one that was deactivated."""
     person = await _whose(who, memory, number, space)
     actions = {
         "undo": person.undo,

@@ -85,7 +85,7 @@ class Once:
             try:
                 await self._keep(self._key, self._record(None), instead_of="" if kept is None else kept.key)
             except SourcesChanged:
-                continue  # another request took the place meanwhile
+                continue  # another request took the place first
             return None
         raise SourcesChanged("too many requests with keys at once; try again in a moment")
 

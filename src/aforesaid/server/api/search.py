@@ -30,7 +30,7 @@ async def search(
     within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
     kinds: Annotated[list[HitKind] | None, Query(description="What to look for. Default: messages.")] = None,
     arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
-    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="So many messages around each hit.")] = 0,
+    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Number of messages around each hit.")] = 0,
     similarity: Annotated[float | None, Query(ge=-1, le=1, description="Only what is at least as near.")] = None,
     at: Annotated[Moment | None, Query(description="When it is asked. Default: now.")] = None,
 ) -> Found:

@@ -1,7 +1,7 @@
 """Only pages of our own may call, and only by our own name.
 
 A page somewhere in the web can make a browser send requests to this machine, under a name of its own that leads here
-(DNS rebinding) or across sites. The first is told by the Host header, the second by Origin.
+(DNS rebinding) or across sites. The Host header shows the first, Origin the second.
 """
 
 from __future__ import annotations

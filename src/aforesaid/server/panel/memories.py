@@ -1,4 +1,4 @@
-"""Memories: all of them, with filters; written, corrected, put away, brought back, approved."""
+"""Memories: all of them, with filters; created, edited, deactivated, restored, approved."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ async def undo(chosen: Chosen, number: int) -> Response:
 
 @router.post("/memories/{number}/restore")
 async def restore(chosen: Chosen, number: int) -> Response:
-    """Bring a memory back that was put away, superseded or over."""
+    """Restore a memory that was deactivated, superseded or expired."""
     return chosen.done("Brought back", await chosen.person.reactivate(number))
 
 

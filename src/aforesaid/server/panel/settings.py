@@ -79,18 +79,18 @@ CONTEXT: Final = (
         LEAST_BUDGET,
         MOST_TOKENS,
     ),
-    Field("bot_persona", "Persona", "The character of the bot, as it is told to the model.", "words"),
+    Field("bot_persona", "Persona", "The persona of the bot, part of the prompt.", "words"),
 )
 LEARNING: Final = (
     Field("memory_enabled", "Learn and summarise", "Messages are kept either way.", "switch"),
-    Field("summary_every_n", "Summarise after", "So many of a person's turns make a summary.", "whole", 1, 500),
+    Field("summary_every_n", "Summarise after", "Summarise after this many turns of a person.", "whole", 1, 500),
     Field("time_zone", "Time zone", "Where a day begins and ends, such as Europe/Berlin.", "text"),
 )
 SPACE_ALONE: Final = (
     Field(
         "session_timeout_minutes",
         "Session ends after",
-        "So many minutes of silence close a session.",
+        "Minutes of silence after which a session is closed.",
         "whole",
         1,
         5_256_000,
@@ -196,7 +196,7 @@ def _value(field: Field, sent: str) -> SettingValue:
 def _groups(groups: tuple[tuple[Field, ...], ...]) -> list[tuple[str, str, tuple[Field, ...]]]:
     names = (
         ("Limits", "How much of each layer of memory goes into a context."),
-        ("Context", "What the model is told, and how much of it."),
+        ("Context", "What the model is sent, and how much of it."),
         ("Learning", "What happens by itself."),
     )
     return [(name, words, fields) for (name, words), fields in zip(names, groups, strict=True)]

@@ -19,7 +19,7 @@ from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.pages import page
 
 _MOST_OFFERED: Final = 200
-"""So many people are offered for choosing; others can be typed."""
+"""Maximum people offered in the list; others can be typed."""
 
 _TOLD: Final = "aforesaid_told"
 """The cookie with what the next page tells: a browser without scripts is sent on to it."""
@@ -63,7 +63,7 @@ class View:
     ) -> Response:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
-        `said` is told to the person. `back` is where a browser without scripts goes, as one does whose scripts were
+        `said` is shown to the person. `back` is where a browser without scripts goes, as one does whose scripts were
         not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there.
         """
         if not self.partly or template is None:

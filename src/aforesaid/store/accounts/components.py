@@ -22,7 +22,7 @@ from aforesaid.store.journalled.tables import BY_NAME, pack_message, shown_id
 
 SHORT_TERM: Final = 50
 MID_TERM: Final = 200
-"""So many messages are in the two windows, the newest in the first."""
+"""Sizes of the two windows in messages; the first has the newest."""
 
 _PLAIN_NAME: Final = re.compile(r"[a-z0-9_-]{1,100}")
 _LONGEST_NAME: Final = 40

@@ -276,7 +276,7 @@ class Changes:
         first = 1 + self._state.given.get(facts_table(person(scope)), 0)
         version = next(number for number in count(first) if (person(scope), number) not in self._state.facts)
         if change.instead_of is not None and version != change.instead_of + 1:
-            raise SourcesChanged(f"the facts about {scope.user!r} have been changed meanwhile; read them again")
+            raise SourcesChanged(f"the facts about {scope.user!r} have changed since; read them again")
         facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)
         self._state.facts[person(scope), version] = facts
         self.note(scope, change.actor, "facts.put", f"version {version}")

@@ -153,25 +153,21 @@ def _put_derived(work: Changes, state: State, change: PutDerived) -> None:
     work.own(change.scope)
     kept = state.derived.get((person(change.scope), change.kind))
     if change.instead_of is not None and ("" if kept is None else kept.key) != change.instead_of:
-        raise SourcesChanged(
-            f"the {change.kind} of {change.scope.user!r} has been worked out by somebody else meanwhile"
-        )
+        raise SourcesChanged(f"the {change.kind} of {change.scope.user!r} was computed by another process first")
     state.derived[person(change.scope), change.kind] = Derived(change.key, change.value, moment(now()))
 
 
 def _mark_extracted(work: Changes, state: State, change: MarkExtracted) -> None:
     work.known(change.scope)
     if state.extracted.get(person(change.scope), 0) != change.after:
-        raise SourcesChanged(
-            f"the messages of {change.scope.user!r} have been looked through by somebody else meanwhile"
-        )
+        raise SourcesChanged(f"the messages of {change.scope.user!r} were processed by another process first")
     state.extracted[person(change.scope)] = change.up_to
 
 
 def _checked(state: State, scope: Scope, old: Superseded) -> MemoryRecord:
     memory = state.memory(scope, old.memory)
     if memory.revision != old.revision:
-        raise SourcesChanged(f"memory {old.memory} has been changed meanwhile; read it again")
+        raise SourcesChanged(f"memory {old.memory} has changed since; read it again")
     return memory
 
 

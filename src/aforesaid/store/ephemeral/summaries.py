@@ -238,7 +238,7 @@ def _expected_previous(state: State, draft: ViewDraft) -> Summary | None:
         and (draft.reach != "thread" or (summary.space, summary.thread) == thread(draft.scope))
     ]
     if [summary.id for summary in current] != ([] if draft.previous is None else [draft.previous]):
-        raise SourcesChanged(f"another {draft.kind} summary has been stored meanwhile")
+        raise SourcesChanged(f"another {draft.kind} summary was stored first by another process")
     for source in draft.summaries:
         if source not in state.summaries or (
             (state.summaries[source].space, state.summaries[source].user) != person(draft.scope)
@@ -268,7 +268,7 @@ def _take_messages(state: State, scope: Scope, sources: tuple[int, ...]) -> tupl
     if len(mine) != len(sources):
         raise NotFound("a message to be archived is not one of this user's")
     if not all(entry.message.active for entry in mine):
-        raise SourcesChanged("a message to be archived has been archived meanwhile")
+        raise SourcesChanged("a message to be archived is archived already")
     chunk = state.chunks[person(scope)] = state.chunks.get(person(scope), 0) + 1
     for entry in mine:
         log[entry.message.seq] = replace(entry, message=replace(entry.message, active=False, chunk=chunk))
@@ -281,7 +281,7 @@ def _take_summaries(state: State, scope: Scope, sources: tuple[int, ...]) -> lis
     except NotFound:
         raise NotFound("a summary to be archived is not one of this user's") from None
     if not all(summary.active and summary.reach == "chunks" for summary in found):
-        raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
+        raise SourcesChanged("a summary to be archived is archived or rolled back already")
     for summary in found:
         state.summaries[summary.id] = replace(summary, active=False)
     return found

@@ -1,4 +1,4 @@
-"""When a store fails, another takes over until it works again; what was said meanwhile is merged into the first."""
+"""Failover: when a store fails, a fallback takes messages until it works again; then they are merged into it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress, Store
-from aforesaid.store.failover.meanwhile import Meanwhile
+from aforesaid.store.failover.fallback import Fallback
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -55,7 +55,7 @@ class Failover:
     """The store contract over a store that may fail. Use `open_with_failover`.
 
     While it fails, messages wait in another one, and every operation first tries whether it works again. Then all that
-    waited is stored, in order and once. Change sets that build on what is stored (summaries, memories) raise meanwhile:
+    waited is stored, in order and once. Until then, change sets that build on stored data (summaries, memories) raise:
     they are made again from the log.
     """
 
@@ -63,14 +63,14 @@ class Failover:
         self,
         store: Store | None,
         reopen: Callable[[], Awaitable[Store]],
-        meanwhile: Meanwhile,
+        fallback: Fallback,
         quick: float = 0.5,
     ) -> None:
         """Use `quick` for how many seconds a failing attempt may take before the next one is put off."""
         self._store = store
         self._quick = quick
         self._reopen = reopen
-        self._meanwhile = meanwhile
+        self._fallback = fallback
         self._failure: StoreError | None = None
         self._since = 0
         self._not_before = 0.0
@@ -87,8 +87,8 @@ class Failover:
             self._fails(failure)
             return
         async with self._turn:
-            await self._meanwhile.open()
-            if await self._meanwhile.count():
+            await self._fallback.open()
+            if await self._fallback.count():
                 self._fails(StoreUnavailable("messages wait since it failed before"))
                 await self._recover()
 
@@ -142,7 +142,7 @@ class Failover:
         if self._failure is None:
             return found or []
         waiting: list[Message] = []
-        for each in self._meanwhile.stores:
+        for each in self._fallback.stores:
             there = await each.store.messages(scope, **options)
             waiting += [message for message in there if await each.inside(message.seq)]
         return in_time_order([*(found or []), *waiting])[-limit:]
@@ -167,7 +167,7 @@ class Failover:
         known = [self._numbers.get(seq, seq) for seq in seqs]
         found = await self._try_store(lambda store: store.pick(scope, known, within=within)) or []
         if self._failure is not None:
-            for each in self._meanwhile.stores:
+            for each in self._fallback.stores:
                 found = [*found, *(await each.store.pick(scope, known, within=within))]
         return found
 
@@ -190,7 +190,7 @@ class Failover:
         known = None if self._store is None else await self._store.health()
         if self._failure is None:
             return cast("Component", known)
-        waiting = await self._meanwhile.count()
+        waiting = await self._fallback.count()
         facts = (("waiting to be stored", str(waiting)), ("failing since", moment(self._since).isoformat()))
         issue = f"it fails, and another takes over: {self._failure}"
         if known is None:
@@ -200,7 +200,7 @@ class Failover:
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Check what is stored, and what waits."""
         report = await self._opened.verify(progress)
-        for each in self._meanwhile.stores if self._failure is not None else ():
+        for each in self._fallback.stores if self._failure is not None else ():
             checks = (await each.store.verify(progress)).checks
             named = [replace(check, name=f"waiting {check.name}") for check in checks]
             report = Verification((*report.checks, *named))
@@ -221,7 +221,7 @@ class Failover:
         """Erase a user, here and where messages waited. What waits is stored first, or this raises."""
         await self._opened_and_well()
         done = await self._opened.purge(scope, actor)
-        for each in self._meanwhile.stores:
+        for each in self._fallback.stores:
             if any((user.space, user.id) == scope[:2] for user in await each.store.users()):
                 await each.store.purge(scope, actor)
         return done
@@ -235,9 +235,9 @@ class Failover:
             if self._failure is not None:
                 self._not_before = 0.0
                 await self._recover()
-            if self._failure is not None and (count := await self._meanwhile.count()):
+            if self._failure is not None and (count := await self._fallback.count()):
                 _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
-            await self._meanwhile.close()
+            await self._fallback.close()
             if self._store is not None:
                 await self._store.close()
 
@@ -300,7 +300,7 @@ class Failover:
 
     async def _from_those_that_wait(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
         """Ask where messages wait, the safer place first; what one does not know the other may."""
-        first, *others = self._meanwhile.stores
+        first, *others = self._fallback.stores
         for each in reversed(others):
             try:
                 if await each.count():
@@ -314,7 +314,7 @@ class Failover:
         durable = True
         for change in changes:
             if isinstance(change, AddMessage):
-                receipt = await self._meanwhile.add(change, self._silence)
+                receipt = await self._fallback.add(change, self._silence)
                 results.append(receipt.results[0])
                 durable = durable and receipt.durable
             elif isinstance(change, PutMark):
@@ -340,7 +340,7 @@ class Failover:
             if self._store is None:
                 self._store = await self._reopen()
             merged = 0
-            for each in self._meanwhile.stores:
+            for each in self._fallback.stores:
                 merged += await each.merge_into(self._store, self._silence, self._numbers.__setitem__)
             while self._held:
                 await self._store.apply([self._held[0]])
@@ -360,7 +360,7 @@ class Failover:
             return
         self._failure = None
         _log.warning("the store works again; %d messages that had waited are stored", merged)
-        await self._meanwhile.tidy()
+        await self._fallback.tidy()
 
     def _fails(self, error: StoreError) -> None:
         self._failure = error

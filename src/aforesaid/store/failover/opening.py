@@ -11,7 +11,7 @@ from typing import Final, cast
 from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
-from aforesaid.store.failover.meanwhile import FIRST, Meanwhile
+from aforesaid.store.failover.fallback import FIRST, Fallback
 from aforesaid.store.locate import Location, data_folder, locate, open_layout, open_store, postgres_dsn
 
 AUTO: Final = "auto"
@@ -32,7 +32,7 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
         return await open_store(location)
     behind = _behind(place, fallback)
     opening = None if behind is None else partial(open_layout, behind, first=FIRST)
-    meanwhile = Meanwhile(opening, behind.path if behind is not None and fallback == AUTO else None)
+    behind_it = Fallback(opening, behind.path if behind is not None and fallback == AUTO else None)
     failure: StoreError | None = None
     store: Store | None = None
     try:
@@ -42,7 +42,7 @@ async def open_with_failover(location: str | os.PathLike[str] | None, fallback: 
         if error.consequence != "fail over" or (fallback == AUTO and isinstance(error, StoreUnavailable)):
             raise
         failure = error
-    failover = Failover(store, partial(open_store, location), meanwhile)
+    failover = Failover(store, partial(open_store, location), behind_it)
     if failure is not None or (behind is not None and behind.path is not None and behind.path.expanduser().exists()):
         await failover.start(failure)
     return cast("Store", failover)

@@ -110,7 +110,7 @@ class JournalledStore(EphemeralStore):
         )
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Read all files again, and compare them with one another and with what is in memory. Writes wait meanwhile."""
+        """Read all files again, and compare them with one another and with memory. Writes wait until it is done."""
         checks: tuple[Check, ...] = await self._alone(lambda: checking.verify(self._files, self._state, progress))
         return Verification(checks)
 

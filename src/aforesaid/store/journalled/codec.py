@@ -33,7 +33,7 @@ def encode(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is give
     return [encode(item) for item in value]
 
 
-def decode(kind: Any, plain: Any) -> Any:  # noqa: ANN401 - builds whatever it is told to
+def decode(kind: Any, plain: Any) -> Any:  # noqa: ANN401 - builds a value of any kind
     """Return the value of a type that `encode` made this of. Raises ValueError, TypeError or KeyError for all else."""
     return _decoder(kind)(plain)
 

@@ -57,7 +57,7 @@ def pieces(kind: str, header: Header, sections: Iterable[Section], about: Record
 
 
 def _opening(shape: Shape, group: str, before: str | None) -> bytes:
-    """Return what stands before a record."""
+    """Return the text before a record."""
     comma = b"" if before is None else b","
     if shape == "named":
         return comma + b"\n%b: " % _text(group)

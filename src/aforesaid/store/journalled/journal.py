@@ -186,7 +186,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
 def _torn(data: bytes, start: int, line: bytes, *, ended: bool) -> bool:
     """Tell whether a line looks like what a crash leaves: it stops, or sectors of it were never written.
 
-    A sector that was never written is all zeros, or zeros from where the line begins: what stands before it in the
+    A sector that was never written is all zeros, or zeros from where the line begins: the rest of the
     sector was written earlier.
     """
     if not ended:

@@ -73,7 +73,7 @@ class Layout(Protocol):
     def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:
         """Read the files. Returns None where there are none yet; raises StoreDamaged when something is wrong.
 
-        With `damaged`, damage to a file whose content can be made again from the messages is told there instead.
+        With `damaged`, damage to a file whose content can be made again from the messages is reported there instead.
         """
 
     def owner_of(self, path: Path, state: State) -> Name | None:

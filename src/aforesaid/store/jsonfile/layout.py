@@ -87,7 +87,7 @@ class JsonFile:
 
 
 def user_key(name: Name) -> str:
-    """Return what stands for a user in the file: the id alone, or `id@space`."""
+    """Return the key of a user in the file: the id alone, or `id@space`."""
     space, user = name
     if space == DEFAULT_SPACE and "@" not in user:
         return user

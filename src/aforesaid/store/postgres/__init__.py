@@ -335,7 +335,7 @@ class PostgresStore:
         )
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything, as it is at one moment. Other calls go on meanwhile."""
+        """Check everything, as it is at one moment. Other calls are not blocked."""
         messages = (await self.stats()).messages
         found = await self._read(None, lambda queries: verify.checks(queries, messages, progress))
         return Verification(tuple(found))

@@ -170,7 +170,7 @@ async def _take_messages(unit: Unit, scope: Scope, sources: tuple[int, ...]) -> 
     if known != len(sources):
         raise NotFound("a message to be archived is not one of this user's")
     if free != len(sources):
-        raise SourcesChanged("a message to be archived has been archived meanwhile")
+        raise SourcesChanged("a message to be archived is archived already")
     chunk = last_chunk + 1
     unit.later(_TAKE_MESSAGES, scope.space, chunk, wanted)
     unit.later(_COUNT_TAKEN, scope.space, scope.user, chunk, len(sources), turns)
@@ -186,6 +186,6 @@ async def _take_summaries(unit: Unit, scope: Scope, sources: tuple[int, ...]) ->
     if known != len(sources):
         raise NotFound("a summary to be archived is not one of this user's")
     if active != len(sources):
-        raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
+        raise SourcesChanged("a summary to be archived is archived or rolled back already")
     unit.later(_TAKE_SUMMARIES, scope.space, wanted)
     return _Covers(level + 1, chunks, first, last, below, began, ended)

@@ -92,7 +92,7 @@ class Database:
                 await queries.finish(keep=False)
 
     async def write(self, spaces: Sequence[str], who: str, work: Callable[[Unit], Awaitable[T]]) -> T:
-        """Run a change that holds the rows of its spaces, once, whatever happens to the connection meanwhile.
+        """Run a change that holds the rows of its spaces, exactly once, even if the connection breaks.
 
         A transaction whose commit was not answered may have happened or not. Whoever asks again waits for the same
         rows, so it is over by then, and its mark says what became of it. Two that write to the same space at the same

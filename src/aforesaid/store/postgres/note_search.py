@@ -76,7 +76,7 @@ ON CONFLICT (space, name) DO UPDATE SET {mark} = greatest(embedder.{mark}, exclu
 _DROP_VECTORS: Final = "DELETE FROM note_meaning WHERE space = $1 AND owner = $2 AND note = $3"
 _GO_BACK: Final = "UPDATE embedder SET memories_up_to = least(memories_up_to, $2 - 1) WHERE space = $1"
 _PAGE: Final = 50
-"""So many notes are read at a time, until enough of them are active."""
+"""Notes read at a time, until enough of them are active."""
 
 _MARKS: Final[Mapping[NoteKind, str]] = {"summary": "summaries_up_to", "memory": "memories_up_to"}
 

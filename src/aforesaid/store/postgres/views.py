@@ -162,12 +162,12 @@ async def above(queries: Queries, scope: Scope, seq: int) -> list[Summary]:
 
 
 async def _expect_previous(unit: Unit, draft: ViewDraft) -> None:
-    """Make sure that nobody has stored another of this kind meanwhile."""
+    """Raise if somebody else has stored another of this kind since."""
     scope = draft.scope
     here = scope.thread if draft.reach == "thread" else None
     current = await unit.value(_CURRENT, scope.space, scope.user, draft.kind, _day(draft.day), here)
     if current != draft.previous:
-        raise SourcesChanged(f"another {draft.kind} summary has been stored meanwhile")
+        raise SourcesChanged(f"another {draft.kind} summary was stored first by another process")
     if await unit.value(_SOURCES, scope.space, scope.user, list(draft.summaries)) != len(draft.summaries):
         raise NotFound("a summary that it was made of is not one of this user's")
 

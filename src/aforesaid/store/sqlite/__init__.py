@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["Options", "SqliteStore"]
 
 _FEW: Final = 500
-"""So many messages are read in no time."""
+"""Up to this many messages count as a short read."""
 
 
 class SqliteStore:
@@ -341,7 +341,7 @@ class SqliteStore:
         )
 
     async def verify(self, progress: Progress | None = None) -> Verification:
-        """Check everything. Other calls go on meanwhile; writes wait while the keyword index is compared."""
+        """Check everything. Other calls are not blocked; writes wait while the keyword index is compared."""
         stats = await self.stats()
         index = await self._engine.alone(
             lambda connection: findings.run("index", lambda: verify.check_index(connection))

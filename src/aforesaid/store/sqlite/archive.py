@@ -123,7 +123,7 @@ def _take_messages(unit: Unit, owner: int, sources: tuple[int, ...]) -> tuple[st
     if known != len(sources):
         raise NotFound("a message to be archived is not one of this user's")
     if free != len(sources):
-        raise SourcesChanged("a message to be archived has been archived meanwhile")
+        raise SourcesChanged("a message to be archived is archived already")
     chunk = execute("SELECT last_chunk + 1 FROM person WHERE id = ?", (owner,)).get
     execute(_TAKE_MESSAGES, (chunk, wanted))
     execute(_COUNT_TAKEN, (owner, chunk, len(sources), turns))
@@ -136,7 +136,7 @@ def _take_summaries(unit: Unit, owner: int, sources: tuple[int, ...]) -> tuple[i
     if known != len(sources):
         raise NotFound("a summary to be archived is not one of this user's")
     if active != len(sources):
-        raise SourcesChanged("a summary to be archived has been archived or rolled back meanwhile")
+        raise SourcesChanged("a summary to be archived is archived or rolled back already")
     chunks = execute(_CHUNKS, (wanted,)).get
     execute(_TAKE_SUMMARIES, (wanted,))
     return level + 1, chunks, first, last, below, began, ended

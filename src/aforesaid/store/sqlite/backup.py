@@ -79,7 +79,7 @@ def _copy(reader: apsw.Connection, target: Path, progress: Progress | None) -> N
 
 
 def _give_name(unfinished: Path, target: Path) -> None:
-    """Give a finished file its name, unless another file has got it meanwhile."""
+    """Give a finished file its name, unless another file has taken it."""
     try:
         try:
             os.link(unfinished, target)

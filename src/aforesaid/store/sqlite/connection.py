@@ -111,7 +111,7 @@ Identity: TypeAlias = tuple[int, int] | None
 
 
 def identity(path: Path) -> Identity:
-    """Return what tells a file from another that has got its name meanwhile; None if there is none."""
+    """Return the identity of the file at a path (device and number); None if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -188,12 +188,12 @@ def prefixed_terms(owner: int, shared_thread: int | None, words: list[str]) -> s
 
 
 def owner_prefix(owner: int) -> str:
-    """Return what stands before each term of an owner."""
+    """Return the prefix of an owner's index terms."""
     return f"u{owner}."
 
 
 def thread_prefix(thread: int) -> str:
-    """Return what stands before each term of a shared thread."""
+    """Return the prefix of a shared thread's index terms."""
     return f"t{thread}."
 
 

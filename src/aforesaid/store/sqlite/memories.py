@@ -192,7 +192,7 @@ def _checked(unit: Unit, owner: int, scope: Scope, old: Superseded) -> str:
         raise NotFound(f"{scope.user!r} has no memory {old.memory}")
     revision, text = found
     if revision != old.revision:
-        raise SourcesChanged(f"memory {old.memory} has been changed meanwhile; read it again")
+        raise SourcesChanged(f"memory {old.memory} has changed since; read it again")
     return str(text)
 
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 Value: TypeAlias = int | float | str | bytes | None
 
 _HEADER: Final = 100
-"""So many bytes of the first page are not part of a tree."""
+"""Bytes of the first page that belong to the file header."""
 _TABLE_LEAF: Final = 0x0D
 _INDEX_LEAF: Final = 0x0A
 _USUAL_SIZE: Final = 4096

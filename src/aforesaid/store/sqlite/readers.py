@@ -22,7 +22,7 @@ from aforesaid.store.sqlite.connection import Options, connect_reader, translate
 from aforesaid.store.sqlite.writer import close_quietly
 
 _DRAIN_SECONDS: Final = 0.25
-"""So long readers may take to finish before the log is copied back without waiting for them."""
+"""Seconds that a checkpoint waits for readers before it starts without them."""
 _TOGETHER: Final = 16
 """At most so many short reads share a thread's turn."""
 _PATIENCE_SECONDS: Final = 0.001

@@ -214,14 +214,14 @@ def without_model(connection: apsw.Connection, kind: str, prompt: str, after: in
 
 
 def _expect_previous(unit: Unit, draft: ViewDraft, owner: int, thread: int) -> None:
-    """Make sure that nobody has stored another of this kind meanwhile."""
+    """Raise if somebody else has stored another of this kind since."""
     bindings: tuple[object, ...] = (owner, draft.kind, _day(draft.day))
     query = _CURRENT
     if draft.reach == "thread":
         query, bindings = f"{_CURRENT} AND thread = ?", (*bindings, thread)
     current = unit.connection.execute(query, bindings).get
     if current != draft.previous:
-        raise SourcesChanged(f"another {draft.kind} summary has been stored meanwhile")
+        raise SourcesChanged(f"another {draft.kind} summary was stored first by another process")
     wanted = json.dumps(draft.summaries)
     if unit.connection.execute(_SOURCES, (owner, wanted)).get != len(draft.summaries):
         raise NotFound("a summary that it was made of is not one of this user's")

@@ -28,7 +28,7 @@ _ACCENTS: Final = {
     "dutch": "ëï",
 }  # fmt: skip
 _ENOUGH: Final = 20_000
-"""So many characters are looked at."""
+"""Maximum characters examined."""
 
 
 def guess_language(text: str, usual: str = ENGLISH) -> str:

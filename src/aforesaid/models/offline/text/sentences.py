@@ -31,7 +31,7 @@ _UNSPACED_LETTER: Final = re.compile(f"[{_LETTERS}]")
 _UNSPACED: Final = re.compile(f"[{_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
 """With their punctuation."""
 _LOOK_BACK: Final = 12
-"""So many characters before a full stop are enough to know an abbreviation."""
+"""Number of characters before a full stop that are checked for an abbreviation."""
 
 
 def sentences(text: str) -> list[str]:

@@ -56,7 +56,7 @@ def weekday(today: date, number: int, which: Which, towards: Direction) -> Days 
     """Return a day of the week, counted from Monday.
 
     "Next Friday" is in the next week, "last Friday" is the last one before today, "this Friday" is in this week. A bare
-    "Friday" is the first one after today, or where the past is told, the last one before it.
+    "Friday" is the first one after today, or in a story about the past, the last one before it.
     """
     try:
         if which in {"next", "this"}:

@@ -16,7 +16,7 @@
     }
   }
 
-  // What happened is told in a corner, and to screen readers. It goes by itself; failures stay longer.
+  // Notices appear in a corner and are read by screen readers. They disappear by themselves; failures stay longer.
   const timers = new Map();
   function tell(id, text) {
     const place = document.getElementById(id);

@@ -28,7 +28,7 @@ _TOGETHER: Final = 100
 """So many messages are merged in one change set."""
 
 
-class Waiting:
+class PendingMessages:
     """Messages that wait in one store. How far they were merged is a mark in that store, so that it survives too."""
 
     def __init__(self, store: Store) -> None:
@@ -140,18 +140,18 @@ def _draft(message: Message) -> Draft:
 Open = Callable[[], Awaitable[Store]]
 
 
-class Meanwhile:
+class Fallback:
     """Files, if some can be had, and memory. What is in memory is always newer than what is in the files."""
 
     def __init__(self, open_files: Open | None, passing: Path | None = None) -> None:
         """Use `passing` for the folder of files that are wanted only as long as something waits in them."""
         self._open_files = open_files
         self._passing = passing
-        self._files: Waiting | None = None
-        self._memory = Waiting(EphemeralStore(first=FIRST))
+        self._files: PendingMessages | None = None
+        self._memory = PendingMessages(EphemeralStore(first=FIRST))
 
     @property
-    def stores(self) -> list[Waiting]:
+    def stores(self) -> list[PendingMessages]:
         """Those that are in use, in the order of what waits in them."""
         return [self._memory] if self._files is None else [self._files, self._memory]
 
@@ -159,7 +159,7 @@ class Meanwhile:
         """Open the files, if that can be done."""
         if self._files is None and self._open_files is not None:
             try:
-                self._files = Waiting(await self._open_files())
+                self._files = PendingMessages(await self._open_files())
             except StoreError as error:
                 _log.warning("no files can take over: %s", error)
 
