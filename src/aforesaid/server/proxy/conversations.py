@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, chat_thread
 from aforesaid.errors import NotFound
+from aforesaid.memory import Memory
 from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.turns import Turn, align
-from aforesaid.store import Store
 
 _HASH_BYTES: Final = 10
 _PART: Final = "part:"
@@ -102,8 +102,8 @@ def version_id(name: str, replaces: str) -> str:
 class Conversations:
     """Recognises conversations in one store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
 
     async def find(self, caller: Caller, turns: Sequence[Turn], *, asks: bool) -> Conversation:
         """Return the conversation that a request goes on with, or a new one.
@@ -184,7 +184,7 @@ class Conversations:
 
     async def _stored(self, scope: Scope, name: str, thread: str | None) -> Message | None:
         try:
-            found = await self._store.message(scope, name)
+            found = await self._memory.store.message(scope, name)
         except NotFound:
             return None
         return found if thread is None or found.thread == scope.thread else None
@@ -194,7 +194,7 @@ class Conversations:
     ) -> Conversation | None:
         """Recognise a request whose beginning is missing, by the texts of its turns."""
         limit = _compared(len(turns))
-        newest = await self._store.messages(scope, within="user" if thread is None else "thread", limit=limit)
+        newest = await self._memory.store.messages(scope, within="user" if thread is None else "thread", limit=limit)
         threads: dict[str, list[Message]] = {}
         for message in newest:
             if message.user == scope.user and not message.id.startswith(_PART):
@@ -224,11 +224,11 @@ class Conversations:
 
     async def _tail(self, scope: Scope, thread: str, turns: int) -> list[Message]:
         there = scope._replace(thread=thread)
-        found = await self._store.messages(there, within="thread", limit=_compared(turns))
+        found = await self._memory.store.messages(there, within="thread", limit=_compared(turns))
         return [message for message in found if message.user == scope.user]
 
     async def _newest(self, scope: Scope) -> Message | None:
-        found = await self._store.messages(scope, limit=1)
+        found = await self._memory.store.messages(scope, limit=1)
         return found[0] if found else None
 
 

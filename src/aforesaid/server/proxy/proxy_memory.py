@@ -78,7 +78,7 @@ class ProxyMemory:
         self._memory = memory
         self._window = serving.window
         self._most = serving.budget
-        self._conversations = Conversations(memory.store)
+        self._conversations = Conversations(memory)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._fronts: LRUCache[tuple[str, str, str], tuple[Front, float]] = LRUCache(_FRONTS)
 
