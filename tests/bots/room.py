@@ -10,7 +10,6 @@ from itertools import count
 
 from aforesaid.assistant import Button, File
 from aforesaid.bots import Address, BotSession, Heard
-from aforesaid.errors import PlatformError
 
 NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 
@@ -25,10 +24,11 @@ class Room:
         self.sent: list[tuple[Address, str]] = []
         self.buttons: list[Sequence[Button]] = []
         self.files: list[tuple[Address, File]] = []
-        self.failures: list[PlatformError] = []
+        self.failures: list[Exception] = []
         """Raised by the next sends, one after the other."""
         self.typing_now: set[Address] = set()
         self.closed = False
+        self.something_sent = asyncio.Event()
 
     @property
     def texts(self) -> list[str]:
@@ -55,6 +55,7 @@ class Room:
             raise self.failures.pop(0)
         self.sent.append((to, text))
         self.buttons.append(buttons)
+        self.something_sent.set()
 
     async def send_file(self, to: Address, file: File) -> None:
         self.files.append((to, file))

@@ -13,8 +13,9 @@ import pytest
 import aforesaid
 from aforesaid.bots import Address, BotSession, run
 from aforesaid.bots.reminding import LEASE
+from aforesaid.bots.replying import found
 from aforesaid.bots.sending import TRIES
-from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.errors import PlatformRefused, PlatformUnavailable, StoreUnavailable
 from aforesaid.testing import ScriptedModel
 from bots.remembering import Waits, texts, with_model
 from bots.room import NOON, Room, heard
@@ -113,6 +114,50 @@ async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesai
         (Address("room:1", "bob"), "⏰ Reminder: water the plants"),
     ]
     assert (await ann.history())[-1].text == "⏰ Reminder: call mum"
+
+
+@pytest.mark.defect("U1")
+async def test_an_error_of_the_platforms_library_does_not_end_reminders(
+    memory: aforesaid.Memory, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aforesaid.bots.reminding.EVERY", 0.01)
+    room.failures = [ValueError("the library cannot parse the reply")]
+    await memory.user("ann", space="room").note("reminder", "call mum", when=NOON - timedelta(minutes=1))
+    async with asyncio.timeout(20), BotSession(memory, room, clock=lambda: NOON):
+        while room.failures:
+            await asyncio.sleep(0)
+        await memory.user("bob", space="room").note("reminder", "water the plants", when=NOON - timedelta(minutes=1))
+        await room.something_sent.wait()
+        assert room.texts == ["⏰ Reminder: water the plants"]
+    # The first one is due again when its lease ends.
+    assert await BotSession(memory, room, clock=lambda: NOON + LEASE).remind() == 1
+
+
+@pytest.mark.defect("U1")
+async def test_a_store_that_fails_while_catching_up_does_not_end_it(
+    tmp_path: Path, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+
+    async def fails_once(user: aforesaid.UserMemory, id: str) -> object:  # noqa: A002
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise StoreUnavailable("the database is restarting")
+        return await found(user, id)
+
+    with ScriptedModel(["Once."]) as model:
+        async with with_model(model, tmp_path / "memory.db") as memory:
+            async with BotSession(memory, room) as desk:
+                room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
+                await desk.hear(heard("Hi"))
+                await desk.idle()
+            monkeypatch.setattr("aforesaid.bots.bot_session._CATCH_UP", 0.01)
+            monkeypatch.setattr("aforesaid.bots.bot_session.found", fails_once)
+            async with asyncio.timeout(20), BotSession(memory, room) as desk:
+                desk.stats.mark_ok()
+                await room.something_sent.wait()
+    assert room.texts == ["Once."]
 
 
 async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: aforesaid.Memory, room: Room) -> None:

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, failure, is_command
+from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
 from aforesaid.bots.pending_replies import PendingReplies, PendingReply
 from aforesaid.bots.per_thread_queue import PerThreadQueue
@@ -27,7 +28,6 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
 from aforesaid.errors import AforesaidError, StoreError
 from aforesaid.memory import Memory, UserMemory
-from aforesaid.tasks import end
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -77,18 +77,21 @@ class BotSession:
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
         """What is noted as owed and is being taken care of."""
-        self._catching_up: asyncio.Task[None] | None = None
+        self._catching_up: BackgroundLoop | None = None
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
-        self._catching_up = asyncio.create_task(self._catch_up(), name="aforesaid-catching-up")
+        catching_up = BackgroundLoop(f"{self._platform.name} catching up", self._catch_up, log=_log)
+        self._catching_up = self.memory.loops.add(catching_up)
+        self._catching_up.start(_CATCH_UP)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._reminding.stop()
-        await end(self._catching_up)
+        if self._catching_up is not None:
+            await self._catching_up.stop()
         left = await self._queue.finish(self._patience)
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
@@ -112,11 +115,12 @@ class BotSession:
     async def resume(self) -> None:
         """Answer what was taken in and not answered, because the bot was stopped or could not send."""
         try:
-            left = await self._pending.left()
+            await self._resume()
         except StoreError as error:
             _log.warning("what was not answered before is answered when the store works again: %s", error)
-            return
-        for owed in left:
+
+    async def _resume(self) -> None:
+        for owed in await self._pending.left():
             if owed.key in self._answering or not self._reachable(owed.address):
                 continue
             if owed.command is not None:
@@ -278,13 +282,12 @@ class BotSession:
         await self._pending.settle(owed)
         self._answering.discard(owed.key)
 
-    async def _catch_up(self) -> None:
-        """Come back now and then to what could not be sent, or to those who were not there."""
-        while True:
-            await asyncio.sleep(_CATCH_UP)
-            if self.stats.connected:
-                await self.resume()
-                await self._probe()
+    async def _catch_up(self) -> float:
+        """Send what could not be sent before. Return after how many seconds to try again."""
+        if self.stats.connected:
+            await self._resume()
+            await self._probe()
+        return _CATCH_UP
 
     def _reachable(self, to: Address) -> bool:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -11,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.report import Component
 from aforesaid.settings.locate import usual_place
 from aforesaid.store import sqlite_path
-from aforesaid.tasks import end
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -37,30 +36,29 @@ def folder_and_name(location: str | None) -> tuple[Path, str] | None:
 
 
 class Heartbeat:
-    """Writes the note of one bot, again and again, and takes it away when the bot stops."""
+    """Writes the file of one bot every few seconds, and deletes it when the bot stops."""
 
-    def __init__(self, location: str | None, platform: str, health: Callable[[], Component]) -> None:
+    def __init__(
+        self, location: str | None, platform: str, health: Callable[[], Component], loops: BackgroundLoops
+    ) -> None:
         place = folder_and_name(location)
         self._path = None if place is None else place[0] / f"{place[1]}.{platform}{_SUFFIX}"
         self._health = health
-        self._task: asyncio.Task[None] | None = None
+        self._loop = loops.add(BackgroundLoop(f"{platform} heartbeat", self._beat, retry_seconds=EVERY, log=_log))
 
     async def __aenter__(self) -> None:
         if self._path is not None:
-            self._task = asyncio.create_task(self._beat(self._path), name="aforesaid-heartbeat")
+            self._loop.start()
 
     async def __aexit__(self, *error: object) -> None:
-        await end(self._task)
+        await self._loop.stop()
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
-    async def _beat(self, path: Path) -> None:
-        while True:
-            try:
-                write(path, self._health())
-            except OSError as error:
-                _log.warning("how the bot is doing cannot be written to %s: %s", path, error)
-            await asyncio.sleep(EVERY)
+    async def _beat(self) -> float:
+        if self._path is not None:
+            write(self._path, self._health())
+        return EVERY
 
 
 def write(path: Path, component: Component) -> None:

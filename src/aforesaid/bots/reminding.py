@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.assistant import Answer
+from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, Attended, Platform, owns
 from aforesaid.bots.sending import Sender
 from aforesaid.bots.stats import BotStats
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import is_direct
-from aforesaid.errors import AforesaidError, NotFound, PlatformError, PlatformRefused
+from aforesaid.errors import NotFound, PlatformRefused, StoreError
 from aforesaid.facts import claims_of
-from aforesaid.tasks import end
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory, UserMemory
@@ -26,7 +26,7 @@ _log: Final = logging.getLogger("aforesaid.bots")
 EVERY: Final = 5.0
 """Seconds between two checks for due reminders."""
 LEASE: Final = timedelta(minutes=2)
-"""Whoever takes a reminder has so long to deliver it. Discord knows again what it was sent for some minutes."""
+"""How long a process that took a reminder has to deliver it. Discord recognises duplicates for some minutes."""
 _SENDING: Final = 90.0
 """Timeout in seconds for sending one reminder: less than the lease, so that nobody else starts before it ends."""
 _TRIES: Final = 3
@@ -52,20 +52,21 @@ class Reminding:
         self._stats = stats
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._loop: BackgroundLoop | None = None
 
     def start(self) -> None:
-        """Look from now on."""
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="aforesaid-reminders")
+        """Start to look for due reminders every few seconds."""
+        if self._loop is None:
+            name = f"{self._platform.name} reminders"
+            self._loop = self._memory.loops.add(BackgroundLoop(name, self._run, retry_seconds=EVERY, log=_log))
+            self._loop.start()
 
     async def stop(self) -> None:
-        """Stop, but finish the one that is being delivered."""
-        task, self._task = self._task, None
-        if task is not None:
+        """Stop, after the reminder that is being delivered."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
             async with self._one_at_a_time:
-                task.cancel()
-            await end(task)
+                await loop.stop()
 
     async def deliver(self) -> int:
         """Deliver what is due; return how many were."""
@@ -80,13 +81,9 @@ class Reminding:
         platform = self._platform
         return not isinstance(platform, Attended) or platform.reachable(Address(memory.space, memory.user))
 
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self.deliver()
-            except AforesaidError as error:
-                _log.warning("reminders are looked for again in a moment: %s", error)
-            await asyncio.sleep(EVERY)
+    async def _run(self) -> float:
+        await self.deliver()
+        return EVERY
 
     async def _deliver(self, memory: MemoryRecord) -> bool:
         user = self._memory.user(memory.user, space=memory.space, actor=f"{self._platform.name} bot")
@@ -103,10 +100,13 @@ class Reminding:
             try:
                 async with asyncio.timeout(_SENDING):
                     thread = await self._reach(Address(memory.space, memory.user), text, name)
-            except (PlatformError, TimeoutError) as error:
-                # It is not lost: when the lease is over, it is due again.
+            except StoreError:
+                raise
+            except Exception as error:
+                # Also errors of the platform's library: one reminder that fails must not hold up those of others. It is
+                # due again when the lease ends.
                 self._stats.failed(f"a reminder could not be delivered: {error}")
-                _log.error("the reminder %d of %s could not be delivered: %s", memory.id, memory.user, error)
+                _log.exception("the reminder %d of %s could not be delivered", memory.id, memory.user)
                 return False
             there = self._memory.user(memory.user, space=memory.space, thread=thread)
             await there.add("assistant", text, id=name)

@@ -104,7 +104,7 @@ async def _run(make: Callable[[Settings], Platform], store: str | None, profile:
             desk = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
                 say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
-            async with Heartbeat(location, platform.name, desk.health):
+            async with Heartbeat(location, platform.name, desk.health, memory.loops):
                 await run(memory, platform, desk=desk, ready=_print_ready)
     finally:
         await platform.close()

@@ -72,7 +72,7 @@ class Workers:
         self._stopping.set()
 
     async def run(self) -> None:
-        """Work until told to stop. A database that goes away is waited for."""
+        """Work until `stop` is called. Every failure is logged and retried, with longer and longer pauses."""
         pause = 0.2
         while not self._stopping.is_set():
             try:
@@ -80,10 +80,14 @@ class Workers:
                 pause = 0.2
             except (psycopg.Error, ProcrastinateException, OSError, StoreUnavailable) as error:
                 _log.warning("the queue cannot be reached and is tried again in %.1f s: %s", pause, error)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(pause):
-                        await self._stopping.wait()
-                pause = min(pause * 2, _LONGEST_PAUSE)
+            except Exception:
+                _log.exception("the worker failed and is started again in %.1f s", pause)
+            else:
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._stopping.wait()
+            pause = min(pause * 2, _LONGEST_PAUSE)
 
     async def _work(self) -> None:
         await prepare_queue(self._dsn)
