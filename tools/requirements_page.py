@@ -53,15 +53,24 @@ def marked(mark: str = "req") -> dict[str, list[str]]:
     """Return which tests bear a mark with which id, read from the tests themselves, as pytest calls them."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                for promise in _ids(node, mark):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        of_all = [each for node in tree.body for each in _of_module(node)]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                for promise in _ids([*node.decorator_list, *of_all], mark):
                     found.setdefault(promise, []).append(f"{path.relative_to(ROOT).as_posix()}::{node.name}")
     return found
 
 
-def _ids(node: ast.FunctionDef | ast.AsyncFunctionDef, mark: str) -> Iterator[str]:
-    for each in node.decorator_list:
+def _of_module(node: ast.stmt) -> list[ast.expr]:
+    """Return the marks that `pytestmark` gives to all tests of a module."""
+    if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != "pytestmark":
+        return []
+    return node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else [node.value]
+
+
+def _ids(marks: list[ast.expr], mark: str) -> Iterator[str]:
+    for each in marks:
         if isinstance(each, ast.Call) and ast.unparse(each.func) == f"pytest.mark.{mark}":
             yield from (str(ast.literal_eval(argument)) for argument in each.args)
 

@@ -39,3 +39,22 @@ async def test_a_damaged_history_context_is_set_aside_and_rebuilt(tmp_path: Path
         assert (await memory.verify()).ok
         await memory.purge("ann")
     assert not list((tmp_path / "memory").glob("account_ann/*"))
+
+
+async def test_damaged_vectors_are_set_aside_and_made_again(tmp_path: Path) -> None:
+    location = f"files:{tmp_path / 'memory'}"
+    async with aforesaid.connect(location, embedder="deterministic") as memory:
+        for user in ("ann", "bob"):
+            for number in range(20):
+                await memory.user(user).add("user", f"I planted tree {number} in {user}'s garden.")
+        await memory.upkeep()
+    file = tmp_path / "memory/account_ann/vectors.json"
+    file.write_bytes(file.read_bytes()[:-200])
+    async with aforesaid.connect(location, embedder="deterministic", settings={"background": False}) as memory:
+        assert len(await memory.user("ann").history(100)) == 20
+        assert list(file.parent.glob("vectors.json.damaged-*"))
+        await memory.upkeep()
+        assert await memory.user("ann").search("tree 7", arms="dense")
+        assert await memory.user("bob").search("tree 7", arms="dense")
+    async with aforesaid.connect(location, embedder="deterministic") as memory:
+        assert (await memory.verify()).ok

@@ -36,6 +36,8 @@ class File:
     tables: tuple[str, ...]
     window: bool = False
     """Whether it only shows what is in the whole history."""
+    derived: bool = False
+    """Whether all that is in it can be made again from the messages."""
 
 
 FILES: Final = (
@@ -43,13 +45,11 @@ FILES: Final = (
     File("whole_history.json", ("messages", "sessions")),
     File("short_term.json", ("messages",), window=True),
     File("mid_term.json", ("messages",), window=True),
-    File("history_context.json", ("summaries", "derived")),
+    File("history_context.json", ("summaries", "derived"), derived=True),
     File("memories.json", ("memories", "memory_versions", "facts", "forgotten")),
-    File("vectors.json", ("vectors", "note_vectors")),
+    File("vectors.json", ("vectors", "note_vectors"), derived=True),
     File("audit.json", ("audit",)),
 )
-CONTEXT_FILE: Final = "history_context.json"
-"""All that is in it can be made again from the messages."""
 COMPONENTS: Final = ("short_term", "mid_term", "whole_history", "history_context")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from aforesaid.errors import StoreDamaged, StoreRefused
-from aforesaid.store.accounts.components import CONTEXT_FILE, FILES, Account, File, folder_name
+from aforesaid.store.accounts.components import FILES, Account, File, folder_name
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
@@ -72,9 +72,9 @@ class AccountFolders:
                     try:
                         document.read(path, self.kind, put)
                     except StoreDamaged as error:
-                        if damaged is None or file.name != CONTEXT_FILE:
+                        if damaged is None or not file.derived:
                             raise
-                        damaged(path, str(error))
+                        damaged(path, file.tables, str(error))
         return header
 
     def owner_of(self, path: Path, state: State) -> Name | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from aforesaid.errors import StoreDamaged, StoreError
@@ -19,7 +19,7 @@ from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_
 from aforesaid.store.journalled.layout import Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.lock import Lock
-from aforesaid.store.journalled.rebuilding import drop_summaries
+from aforesaid.store.journalled.rebuilding import drop_derived
 from aforesaid.store.journalled.restoring import label, undo_interrupted_restore
 
 _log: Final = logging.getLogger("aforesaid.store")
@@ -30,6 +30,14 @@ ERASED: Final = "erased"
 """Marks the record of a purge: the files must be written anew before anybody uses them."""
 _WORTH_IT: Final = 8
 """In a pause they are written anew when the journal has at least this part (one eighth) of their size."""
+
+
+class DamagedFile(NamedTuple):
+    """A file whose content can be made again."""
+
+    path: Path
+    tables: tuple[str, ...]
+    error: str
 
 
 class Files:
@@ -146,9 +154,10 @@ class Files:
 
     def _open(self) -> Journal:
         state = self.state
-        damaged: list[tuple[Path, str]] = []
+        damaged: list[DamagedFile] = []
         header = self.layout.load(
-            lambda name, record: loading.put(state, name, record), lambda path, error: damaged.append((path, error))
+            lambda name, record: loading.put(state, name, record),
+            lambda path, tables, error: damaged.append(DamagedFile(path, tables, error)),
         )
         self.written = self.layout.size()
         journals = journals_of(self.layout.beside)
@@ -169,13 +178,13 @@ class Files:
             self.disk, self._journal_path(self._header.journal), self._header.journal, self._header.store
         )
 
-    def _rebuild(self, damaged: Sequence[tuple[Path, str]]) -> None:
-        """Set damaged files aside under another name, and go on without what upkeep makes again."""
-        for path, error in damaged:
+    def _rebuild(self, damaged: Sequence[DamagedFile]) -> None:
+        """Set damaged files aside under another name, and drop their content, which upkeep makes again."""
+        for path, tables, error in damaged:
             owner = self.layout.owner_of(path, self.state)
             if owner is None:
                 raise StoreDamaged(error)
-            drop_summaries(self.state, owner)
+            drop_derived(self.state, owner, tables)
             aside = path.with_name(f"{path.name}.{label('damaged')}")
             self.disk.replace(path, aside)
             self.disk.sync_folder(path.parent)

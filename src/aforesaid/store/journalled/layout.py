@@ -20,8 +20,8 @@ Put = Callable[[str, Record], None]
 """Takes the name of a table and a record of it."""
 
 
-Damaged = Callable[[Path, str], None]
-"""Takes a damaged file whose content can be made again, and what is wrong with it."""
+Damaged = Callable[[Path, tuple[str, ...], str], None]
+"""Takes a damaged file whose content can be made again, the tables in it, and what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from aforesaid.domain.clock import now
+from aforesaid.domain.note import NoteKey
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 
 
-def drop_summaries(state: State, owner: Name) -> None:
+def drop_derived(state: State, owner: Name, tables: Sequence[str]) -> None:
+    """Drop what a damaged file of an account held, so that upkeep makes it again."""
+    if "summaries" in tables:
+        _drop_summaries(state, owner)
+    if "vectors" in tables:
+        _drop_vectors(state, owner)
+
+
+def _drop_vectors(state: State, owner: Name) -> None:
+    """Drop the vectors of an account, and have embedders begin again. Texts with a vector are not embedded twice."""
+    mine = set(state.numbers.owned(owner))
+    for key in [key for key in state.vectors if key[1] in mine]:
+        del state.vectors[key]
+    known = {
+        *(NoteKey("summary", each.id) for each in state.summaries.values() if (each.space, each.user) == owner),
+        *(NoteKey("memory", each.id) for each in state.memories.values() if (each.space, each.user) == owner),
+    }
+    for note in [key for key in state.note_vectors if key[1] in known]:
+        del state.note_vectors[note]
+    state.embedded.clear()
+    for embedder, seq in state.vectors:
+        state.embedded.setdefault((embedder, state.log[seq].message.text), seq)
+    state.seen.clear()
+
+
+def _drop_summaries(state: State, owner: Name) -> None:
     """Drop the summaries of an account, and what was derived for it, so that upkeep makes them again.
 
     Messages that these had archived are active again.

@@ -337,6 +337,7 @@ class SqliteStore:
                 ("location", str(self.path)),
                 ("waiting writes", str(self._shared.waiting)),
                 ("write-ahead log pages", str(writer.wal_pages)),
+                *(() if writer.rebuilt_at is None else (("index rebuilt", moment(writer.rebuilt_at).isoformat()),)),
             ),
         )
 

@@ -222,6 +222,12 @@ def _shared_memory_is_full(error: BaseException) -> bool:
     return isinstance(error, apsw.IOError) and getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
 
 
+def index_is_damaged(error: BaseException) -> bool:
+    """Tell whether an error says that the keyword index alone is damaged, which is made again from the messages."""
+    cause = error.__cause__
+    return isinstance(cause, apsw.CorruptError) and getattr(cause, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB
+
+
 RULES: Final = (
     Rule("SQLITE_FULL", of(apsw.FullError), StoreFull, "free some space and try again"),
     Rule("SQLITE_IOERR_SHMSIZE", _shared_memory_is_full, StoreFull, "free some space and try again"),

@@ -16,10 +16,10 @@ import apsw
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import StoreClosed
+from aforesaid.errors import StoreClosed, StoreDamaged
 from aforesaid.store.groups import Groups, Job, deliver
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.sqlite.connection import Options, identity
+from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
 from aforesaid.store.sqlite.readers import Readers
 from aforesaid.store.sqlite.transaction import Step
 from aforesaid.store.sqlite.writer import Writer
@@ -80,14 +80,22 @@ class Engine:
 
     async def read(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run a piece of reading in a transaction of its own, on one of the readers."""
-        self._check_open()
-        result: T = await self._readers.read(work, short=False)
-        return result
+        return await self._read(work, short=False)
 
     async def glance(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run a short piece of reading, together with others that are asked for in the same turn of the event loop."""
+        return await self._read(work, short=True)
+
+    async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
         self._check_open()
-        result: T = await self._readers.read(work, short=True)
+        try:
+            result: T = await self._readers.read(work, short=short)
+        except StoreDamaged as error:
+            if not index_is_damaged(error):
+                raise
+            found = error
+            await self.alone(lambda _: self.writer.rebuild_index(found))
+            result = await self._readers.read(work, short=short)
         return result
 
     def hand_over(self) -> None:
@@ -129,4 +137,10 @@ class Engine:
     def _carry_out(self, jobs: list[Job[_Work]]) -> Sequence[Any]:
         if callable(jobs[0].work):
             return [self.writer.alone(jobs[0].work)]
-        return self.writer.commit([cast("Sequence[Step]", job.work) for job in jobs])
+        change_sets = [cast("Sequence[Step]", job.work) for job in jobs]
+        outcomes = self.writer.commit(change_sets)
+        damage = next((each for each in outcomes if isinstance(each, StoreDamaged) and index_is_damaged(each)), None)
+        if damage is not None:
+            self.writer.rebuild_index(damage)
+            outcomes = self.writer.commit(change_sets)
+        return outcomes

@@ -49,6 +49,8 @@ class Writer:
         self.wal_pages = 0
         self.last_commit: int | None = None
         self.last_error: str | None = None
+        self.rebuilt_at: int | None = None
+        """When the keyword index was last made again because it was damaged."""
         self._path = path
         self._options = options
         self._data_version = 0
@@ -114,6 +116,14 @@ class Writer:
                     "stop them and open it again"
                 )
             )
+
+    def rebuild_index(self, error: StoreError) -> None:
+        """Make the keyword index again from the messages, summaries and memories."""
+        _log.error("the keyword index of %s is damaged and is made again: %s", self._path, error)
+        with translated(self._path, "indexing"):
+            for table in ("log_index", "note_index"):
+                self._connection.execute(f"INSERT INTO {table} ({table}) VALUES ('rebuild')")
+        self.rebuilt_at = now()
 
     def checkpoint_when_due(self, *, waiting: bool, quiet: Callable[[], AbstractContextManager[None]]) -> None:
         """Copy the write-ahead log back in a gap, or when it has grown too large.
