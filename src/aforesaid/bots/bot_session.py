@@ -17,6 +17,7 @@ from cachetools import LRUCache
 from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, failure, is_command
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
+from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.pending_replies import PendingReplies, PendingReply
 from aforesaid.bots.per_thread_queue import PerThreadQueue
 from aforesaid.bots.reminding import Reminding
@@ -66,14 +67,15 @@ class BotSession:
         self.memory = memory
         self._platform = platform
         self._sender = Sender(platform, self.stats)
-        self._reminding = Reminding(memory, platform, self._sender, self.stats, clock)
+        self._times = MessageTimes()
+        self._reminding = Reminding(memory, platform, self._sender, self.stats, self._times, clock)
         self._queue = PerThreadQueue(at_once)
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
         self._not_stored_for: LRUCache[Address, None] = LRUCache(_TOLD)
         """Who was told that a message could not be stored, and not yet that it works again."""
-        self._replying = Replying(platform, self.assistant, self.stats)
+        self._replying = Replying(platform, self.assistant, self.stats, self._times)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
         """What is noted as owed and is being taken care of."""
@@ -99,7 +101,7 @@ class BotSession:
     async def hear(self, heard: Heard) -> None:
         """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
         self.stats.heard += 1
-        lane = _lane(heard.address)
+        lane = heard.address.thread_key
         text = _whole(heard)
         if not text.strip():
             return
@@ -141,19 +143,20 @@ class BotSession:
         if not text or not text.strip():
             return
         stamp = edit.at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
-        async with self._turn(_lane(edit.address)):
+        async with self._turn(edit.address.thread_key):
             user = self._user(edit.address)
             before = await found(user, edit.id)
             if before is None or before.text == text:
                 # What was never stored, as a command, or was not changed, as a link that got its preview.
                 return
             name = _clean(edit.name)
-            await user.add("user", f"(edited) {text}", id=f"{edit.id}:edited:{stamp}", at=edit.at, name=name)
+            at = self._times.received(edit.address.thread_key, edit.at)
+            await user.add("user", f"(edited) {text}", id=f"{edit.id}:edited:{stamp}", at=at, name=name)
             self.stats.edits += 1
 
     async def deleted(self, deletion: Deleted) -> None:
         """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase."""
-        async with self._turn(_lane(deletion.address)):
+        async with self._turn(deletion.address.thread_key):
             before = await found(self._user(deletion.address), deletion.id)
             if before is None:
                 return
@@ -164,7 +167,7 @@ class BotSession:
                 "tool",
                 f"(deleted the message of {said:%Y-%m-%d %H:%M} UTC)",
                 id=f"{deletion.id}:deleted",
-                at=deletion.at,
+                at=self._times.received(deletion.address.thread_key, deletion.at),
                 author=before.author,
                 name=before.name,
             )
@@ -182,7 +185,7 @@ class BotSession:
 
     async def press(self, pressed: Pressed) -> Answer:
         """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
-        async with self._turn(_lane(pressed.address)):
+        async with self._turn(pressed.address.thread_key):
             user = self._user(pressed.address)
             answer = await self.assistant.router.step(user, pressed.word, stay=True)
         return answer or Answer("That question is not open any more.")
@@ -201,7 +204,7 @@ class BotSession:
                 raise
             done.set_result(answer or Answer("That did not work."))
 
-        self._queue.add(_lane(address), job)
+        self._queue.add(address.thread_key, job)
         return await done
 
     async def remind(self) -> int:
@@ -305,14 +308,15 @@ class BotSession:
 
         if owed is not None:
             self._answering.add(owed.key)
-        self._queue.add(_lane(to), job)
+        self._queue.add(to.thread_key, job)
 
     async def _store(self, user: UserMemory, heard: Heard, text: str) -> None:
         """Store a message, and have it answered."""
-        lane = _lane(heard.address)
+        lane = heard.address.thread_key
         answered = heard.wanted and self._queue.waiting(lane) < MOST_WAITING
         owed = PendingReply(heard.address, heard.id, time(), called=heard.called)
-        adding = user.add("user", text, id=heard.id, at=heard.at, name=_clean(heard.name))
+        at = self._times.received(lane, heard.at)
+        adding = user.add("user", text, id=heard.id, at=at, name=_clean(heard.name))
         if answered:
             # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
             try:
@@ -380,11 +384,6 @@ class BotSession:
         while self._not_stored_for:
             to, _ = self._not_stored_for.popitem()
             self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
-
-
-def _lane(address: Address) -> tuple[str, str]:
-    """Return what keeps its order: a thread of a space, or the direct chat with a person."""
-    return address.space, f"direct:{address.user}" if address.thread is None else address.thread
 
 
 def _whole(heard: Heard) -> str:

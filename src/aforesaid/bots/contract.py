@@ -10,13 +10,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from aforesaid.assistant import CALLED, Button, File
 from aforesaid.domain.report import Component
 
 if TYPE_CHECKING:
     from aforesaid.bots.bot_session import BotSession
+
+
+ThreadKey: TypeAlias = tuple[str, str]
+"""The space and the thread whose messages keep their order."""
 
 
 class Address(NamedTuple):
@@ -27,6 +31,11 @@ class Address(NamedTuple):
     user: str
     thread: str | None = None
     """A channel or a group; None for the direct chat of this person and the bot."""
+
+    @property
+    def thread_key(self) -> ThreadKey:
+        """The conversation whose messages are stored and answered in order."""
+        return self.space, f"direct:{self.user}" if self.thread is None else self.thread
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.assistant import Answer
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, Attended, Platform, owns
+from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.sending import Sender
 from aforesaid.bots.stats import BotStats
 from aforesaid.domain.memory import MemoryRecord
@@ -44,12 +45,19 @@ class Reminding:
     """
 
     def __init__(
-        self, memory: Memory, platform: Platform, sender: Sender, stats: BotStats, clock: Callable[[], datetime]
+        self,
+        memory: Memory,
+        platform: Platform,
+        sender: Sender,
+        stats: BotStats,
+        times: MessageTimes,
+        clock: Callable[[], datetime],
     ) -> None:
         self._memory = memory
         self._platform = platform
         self._sender = sender
         self._stats = stats
+        self._times = times
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
         self._loop: BackgroundLoop | None = None
@@ -109,7 +117,8 @@ class Reminding:
                 _log.exception("the reminder %d of %s could not be delivered", memory.id, memory.user)
                 return False
             there = self._memory.user(memory.user, space=memory.space, thread=thread)
-            await there.add("assistant", text, id=name)
+            at = self._times.sent(Address(memory.space, memory.user, thread).thread_key)
+            await there.add("assistant", text, id=name, at=at)
         await user.delivered(memory.id)
         self._stats.reminders += 1
         return True

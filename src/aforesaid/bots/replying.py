@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.assistant import Answer, Assistant, Turn, failure
 from aforesaid.bots.contract import Heard, Platform
+from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.splitting import split
 from aforesaid.bots.stats import BotStats
 from aforesaid.domain.message import Message
@@ -37,10 +38,11 @@ class Reply(NamedTuple):
 class Replying:
     """Answers messages that are stored."""
 
-    def __init__(self, platform: Platform, assistant: Assistant, stats: BotStats) -> None:
+    def __init__(self, platform: Platform, assistant: Assistant, stats: BotStats, times: MessageTimes) -> None:
         self._platform = platform
         self._assistant = assistant
         self._stats = stats
+        self._times = times
 
     async def reply(self, user: UserMemory, heard: Heard, message: Message, tell: Callable[[Receipt], None]) -> Reply:
         """Return the answer to a message, stored. One that was stored before is not made again.
@@ -62,7 +64,8 @@ class Replying:
         self._stats.answered += 1
         try:
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
-                tell(await user.add("assistant", part, id=_part(name, number)))
+                at = self._times.sent(heard.address.thread_key, message.at)
+                tell(await user.add("assistant", part, id=_part(name, number), at=at))
         except AforesaidError as error:
             _log.error("an answer to %s could not be stored: %s", heard.address.user, error)
             self._stats.failed(f"an answer could not be stored: {error}")
