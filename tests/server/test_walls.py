@@ -123,7 +123,49 @@ async def test_a_key_for_one_user_sees_that_user_alone(server: Running) -> None:
 
 
 async def test_a_key_for_all_spaces_says_which(server: Running) -> None:
-    await server.memory.user("ann", space="north").add("user", "hello")
+    await server.memory.user("ann", space="north").note("fact", "Sails")
     async with server.client(server.key("reader", space=None)) as client:
-        assert (await client.get("/api/users")).json()["users"] == []
-        assert len((await client.get("/api/users", params={"space": "north"})).json()["users"]) == 1
+        assert (await client.get("/api/memories")).json()["memories"] == []
+        assert len((await client.get("/api/memories", params={"space": "north"})).json()["memories"]) == 1
+
+
+@pytest.mark.defect("B5")
+@pytest.mark.req("G4")
+async def test_users_without_a_space_are_those_of_every_space_that_the_key_may_read(server: Running) -> None:
+    for user, space, name in (("8", "north", "Ann"), ("7", "south", "Tom"), ("9", "north", "Kim"), ("7", "north", "T")):
+        await server.memory.user(user, space=space).add("user", "hello", name=name)
+    every = [("north", "7", "T"), ("north", "8", "Ann"), ("north", "9", "Kim"), ("south", "7", "Tom")]
+
+    async def listed(token: str, limit: int = 500, **query: str) -> list[tuple[str, str, str]]:
+        found: list[tuple[str, str, str]] = []
+        more: dict[str, str] = {}
+        async with server.client(token) as client:
+            while True:
+                page = (await client.get("/api/users", params={"limit": str(limit), **query, **more})).json()
+                found += [(user["space"], user["id"], user["name"]) for user in page["users"]]
+                if page["next"] is None:
+                    return found
+                more = {"cursor": page["next"]}
+
+    whole = server.key("reader", space=None)
+    assert await listed(whole) == every
+    assert await listed(whole, 1) == every, "page by page"
+    assert await listed(whole, space="south") == every[3:]
+    assert await listed(server.key("reader", space="north")) == every[:3]
+    assert await listed(server.key("reader", space="north", user="8")) == [("north", "8", "Ann")]
+    async with server.client(whole) as client:
+        assert (await client.get("/api/users", params={"cursor": "YW5u"})).status_code == 422, "no cursor of ours"
+
+
+@pytest.mark.defect("B5")
+@pytest.mark.req("G4")
+async def test_memories_sessions_and_the_audit_log_carry_display_names(server: Running) -> None:
+    ann = server.memory.user("8812", space="north", actor="tester")
+    await ann.add("user", "hello", name="Ann")
+    note = await ann.note("fact", "Sails")
+    place = {"space": "north"}
+    async with server.client(server.key("admin", space=None)) as client:
+        for path, key in (("/api/memories", "memories"), ("/api/sessions", "sessions"), ("/api/audit", "entries")):
+            answer = (await client.get(path, params=place | {"user": "8812"})).json()
+            assert {each["name"] for each in answer[key]} == {"Ann"}, path
+        assert (await client.get(f"/api/memories/{note.id}", params=place)).json()["name"] == "Ann"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Literal, Self
 
@@ -12,6 +13,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.session import Session
 from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SessionState, Trust
+from aforesaid.memory import Memory
 
 
 class Shape(BaseModel):
@@ -39,7 +41,8 @@ class MemoryShape(Shape):
     """One remembered thing about a user."""
 
     id: int = Field(examples=[7])
-    user_name: str = Field(examples=["ann"])
+    user_name: str = Field(description="The id of the user whom it is about.", examples=["ann"])
+    name: str | None = Field(default=None, description="The display name that the user used last.", examples=["Ann"])
     category: Category
     content: str = Field(examples=["Dentist on Monday at 9am"])
     importance: int = Field(ge=1, le=10, examples=[8])
@@ -64,10 +67,11 @@ class MemoryShape(Shape):
     revision: int = Field(description="Grows with every change; the ETag of the memory.")
 
     @classmethod
-    def of(cls, memory: MemoryRecord) -> Self:
-        """Show a memory under the names of the documented table."""
+    def of(cls, memory: MemoryRecord, name: str | None) -> Self:
+        """Show a memory under the names of the documented table, with the display name of its user."""
         return cls(
             user_name=memory.user,
+            name=name,
             content=memory.text,
             extracted_at=memory.created_at,
             band=Band.model_validate(memory.band),
@@ -82,6 +86,19 @@ _SAME = (
     "id", "category", "importance", "active", "state", "reason", "priority", "speaker", "trust", "remind_at",
     "expires_at", "valid_from", "valid_to", "superseded_by", "extractor", "times", "revision",
 )  # fmt: skip
+
+
+async def shown(memory: Memory, record: MemoryRecord) -> MemoryShape:
+    """Show a memory with the display name of its user."""
+    return (await all_shown(memory, [record]))[0]
+
+
+async def all_shown(memory: Memory, records: Sequence[MemoryRecord]) -> list[MemoryShape]:
+    """Show memories of one space with the display names of their users."""
+    if not records:
+        return []
+    names = await memory.names(records[0].space, users={record.user for record in records})
+    return [MemoryShape.of(record, names.get(record.user)) for record in records]
 
 
 class MemoryPage(BaseModel):
@@ -162,16 +179,17 @@ class SessionShape(Shape):
     space: str
     thread: str
     user: str = Field(description="Who opened it.")
+    name: str | None = Field(description="The display name that they used last.")
     started_at: datetime
     last_activity: datetime
     messages: int
     state: SessionState
 
     @classmethod
-    def of(cls, session: Session) -> Self:
-        """Show a session as it is now."""
-        plain = {name: getattr(session, name) for name in cls.model_fields if name != "state"}
-        return cls(state=session.state(), **plain)
+    def of(cls, session: Session, name: str | None) -> Self:
+        """Show a session as it is now, with the display name of the user who opened it."""
+        plain = {field: getattr(session, field) for field in cls.model_fields if field not in {"state", "name"}}
+        return cls(state=session.state(), name=name, **plain)
 
 
 class SummaryShape(Shape):

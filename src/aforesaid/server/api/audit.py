@@ -22,6 +22,7 @@ class Entry(Shape):
     at: datetime
     space: str
     user: str | None = Field(description="Null for what concerns the whole space: settings, exports, keys, sign-ins.")
+    name: str | None = Field(default=None, description="The display name that the user used last.")
     actor: str
     action: str
     subject: str
@@ -51,4 +52,6 @@ async def read_audit(
         found = await memory.audit(limit, space=who.space_of(space), actor=who.actor)
     else:
         found = await who.person(memory, whose, space=space).audit(limit)
-    return Audit(entries=[Entry.model_validate(each) for each in found])
+    entries = [Entry.model_validate(each) for each in found]
+    names = await memory.names(who.space_of(space), users={each.user for each in entries if each.user is not None})
+    return Audit(entries=[each.model_copy(update={"name": names.get(each.user or "")}) for each in entries])

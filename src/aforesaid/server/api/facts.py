@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from aforesaid.server.api.once import IdempotencyKey, Once
 from aforesaid.server.api.params import Identifier, OfUser, Person, SpaceQuery
 from aforesaid.server.dependencies import App, MemoryDep
-from aforesaid.server.shapes import MemoryShape, Shape
+from aforesaid.server.shapes import MemoryShape, Shape, all_shown, shown
 
 router = APIRouter(tags=["facts"])
 
@@ -91,7 +91,7 @@ async def remember(
 
     async def keep() -> Remembered:
         kept = await person.remember(told.fact, by=told.by, name=told.name)
-        single = None if kept.memory is None else MemoryShape.of(kept.memory)
+        single = None if kept.memory is None else await shown(memory, kept.memory)
         return Remembered(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
 
     return await Once(memory.store, who, person.scope, key, told).carry_out(Remembered, keep, response)
@@ -106,6 +106,6 @@ async def forget(
 
     async def drop() -> Forgotten:
         gone = await person.forget(told.fact, name=told.name)
-        return Forgotten(found=gone.found, facts=gone.facts, memories=[MemoryShape.of(each) for each in gone.memories])
+        return Forgotten(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
 
     return await Once(memory.store, who, person.scope, key, told).carry_out(Forgotten, drop, response)

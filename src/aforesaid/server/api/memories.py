@@ -31,7 +31,7 @@ from aforesaid.server.api.params import (
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import App, MemoryDep, Reader
 from aforesaid.server.problems import declared
-from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape
+from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape, all_shown, shown
 
 router = APIRouter(tags=["memories"])
 
@@ -102,7 +102,7 @@ async def list_memories(
         actor=who.actor,
     )
     more = cursor_of(found[-1].id) if len(found) == limit else None
-    return MemoryPage(memories=[MemoryShape.of(each) for each in found], next=more)
+    return MemoryPage(memories=await all_shown(memory, found), next=more)
 
 
 @router.post("/memories", status_code=201, summary="Write a memory down")
@@ -127,7 +127,7 @@ async def create_memory(
             when=new.when,
             expires=new.expires_at,
         )
-        return MemoryShape.of(written)
+        return await shown(memory, written)
 
     made = await Once(memory.store, who, person.scope, key, new).carry_out(MemoryShape, write, response)
     response.headers["ETag"] = etag(made.revision)
@@ -156,7 +156,7 @@ async def read_memory(
     if if_none_match is not None and if_none_match.strip() == tag:
         return Response(status_code=304, headers={"ETag": tag})
     response.headers["ETag"] = tag
-    return MemoryShape.of(found)
+    return await shown(memory, found)
 
 
 @router.put("/memories/{number}", summary="Correct a memory", responses=declared(412))
@@ -194,7 +194,7 @@ async def edit_memory(
         elif edit.active is True:
             made = await person.reactivate(number, revision=revision)
     response.headers["ETag"] = etag(made.revision)
-    return MemoryShape.of(made)
+    return await shown(memory, made)
 
 
 @router.delete("/memories/{number}", summary="Put a memory away", responses=declared(412))
@@ -204,7 +204,7 @@ async def delete_memory(
     """Put a memory away: it is not used any more. It is kept, and `undo` brings it back."""
     person = await _whose(who, memory, number, space)
     with unchanged(match):
-        return MemoryShape.of(await person.deactivate(number, revision=expected(match)))
+        return await shown(memory, await person.deactivate(number, revision=expected(match)))
 
 
 @router.get("/memories/{number}/history", summary="What a memory was before")
@@ -214,11 +214,10 @@ async def memory_history(
     """Return what a memory was before each of its changes, oldest first, and who changed it."""
     person = await _whose(who, memory, number, space)
     versions = await person.memory_history(number)
+    before = await all_shown(memory, [version.before for version in versions])
     return [
-        MemoryVersionShape(
-            before=MemoryShape.of(version.before), action=version.action, actor=version.actor, at=version.at
-        )
-        for version in versions
+        MemoryVersionShape(before=shape, action=version.action, actor=version.actor, at=version.at)
+        for shape, version in zip(before, versions, strict=True)
     ]
 
 
@@ -243,7 +242,7 @@ async def act_on_memory(
     with unchanged(match):
         made = await actions[action](number, revision=expected(match))
     response.headers["ETag"] = etag(made.revision)
-    return MemoryShape.of(made)
+    return await shown(memory, made)
 
 
 async def _whose(who: Credential, memory: TheWhole, number: int, space: str | None) -> UserMemory:

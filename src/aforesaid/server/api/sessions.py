@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from aforesaid.domain.words import Within
 from aforesaid.server.api.params import PAGE, Limit, Person
+from aforesaid.server.dependencies import MemoryDep
 from aforesaid.server.shapes import SessionShape
 
 router = APIRouter(tags=["sessions"])
@@ -23,9 +24,11 @@ class SessionList(BaseModel):
 @router.get("/sessions", summary="List sessions")
 async def list_sessions(
     person: Person,
+    memory: MemoryDep,
     within: Annotated[Within, Query(description="Of the user, of the thread, or one session.")] = "user",
     limit: Limit = PAGE,
 ) -> SessionList:
     """Return the newest sessions, oldest first, each active, idle or closed."""
     found = await person.sessions(limit, within=within)
-    return SessionList(sessions=[SessionShape.of(each) for each in found])
+    names = await memory.names(person.scope.space, users={each.user for each in found})
+    return SessionList(sessions=[SessionShape.of(each, names.get(each.user)) for each in found])

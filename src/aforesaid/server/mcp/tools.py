@@ -17,7 +17,7 @@ from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.models.redact import redact
 from aforesaid.server.mcp.who import AgentAccess
-from aforesaid.server.shapes import MemoryShape
+from aforesaid.server.shapes import MemoryShape, shown
 
 _PAGE: Final = 20
 """Memories in a list unless the agent asks for more: about 5 kB of its context."""
@@ -228,7 +228,7 @@ class Tools(AgentAccess):
         Times in the content ('on Monday at 9am') are understood.
         """
         person = self._person(ctx, user, "app")
-        return MemoryShape.of(await person.note(category, content, importance=importance, tags=tags))
+        return await shown(self._memory, await person.note(category, content, importance=importance, tags=tags))
 
     @errors_told
     async def update_memory(
@@ -246,13 +246,13 @@ class Tools(AgentAccess):
         edited = await person.edit_memory(
             id, text=content, category=category, importance=importance, tags=tags, when=when
         )
-        return MemoryShape.of(edited)
+        return await shown(self._memory, edited)
 
     @errors_told
     async def delete_memory(self, ctx: Context[Any, Any], id: Number) -> MemoryShape:  # noqa: A002
         """Put a memory away, so that it is not used any more. It is kept, and people can bring it back."""
         person = await self._whose(ctx, id)
-        return MemoryShape.of(await person.deactivate(id))
+        return await shown(self._memory, await person.deactivate(id))
 
     @errors_told
     async def forget(

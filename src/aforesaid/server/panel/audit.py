@@ -22,10 +22,15 @@ _PEOPLE: Final = 50
 async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by: str = "") -> Response:
     """Show the newest entries of the audit log: about one person, or about those who were active last."""
     del who
-    found = await _entries(view, user.strip())
+    whose = await view.find(user)
+    found = await _entries(view, whose)
+    await view.look_up(name for entry in found for name in (entry.actor, entry.user))
     actions = sorted({entry.action for entry in found})
     shown = [
-        entry for entry in found if action in ("", entry.action) and by.strip().casefold() in entry.actor.casefold()
+        entry
+        for entry in found
+        if action in ("", entry.action)
+        and by.strip().casefold() in f"{entry.actor}\n{view.names.get(entry.actor, '')}".casefold()
     ]
     return view.page(
         "audit.html",
@@ -33,7 +38,7 @@ async def audit(view: Looking, who: Admin, user: str = "", action: str = "", by:
         actions=actions,
         action=action,
         by=by.strip(),
-        user=user.strip(),
+        user=whose,
         people=await view.offered(),
     )
 
@@ -43,6 +48,7 @@ async def of_person(person: Person, who: Admin) -> Response:
     """Show the newest entries about a person."""
     del who
     entries = list(reversed(await person.memory.audit(_ROWS)))
+    await person.view.look_up(entry.actor for entry in entries)
     return await person.page("person/audit.html", tab="audit", entries=entries)
 
 

@@ -49,7 +49,7 @@ async def context(
 ) -> Response:
     """Show what a model that answers a message would be sent."""
     people = await view.offered()
-    whose = user.strip() or (people[0].id if people else "")
+    whose = await view.find(user) or (people[0].id if people else "")
     made: Context | None = None
     if text.strip() and whose:
         made = await view.person(whose).context(

@@ -85,8 +85,9 @@ Filtered = Annotated[Filters, Depends(_filters)]
 @router.get("/memories")
 async def everybody(view: Looking, filters: Filtered, user: str = "", before: int | None = None) -> Response:
     """Show the memories of everybody in the space, newest first."""
-    whose = view.who.user_of(user or None)
+    whose = view.who.user_of(await view.find(user) or None)
     found, further = await _looked_for(view, filters, whose, before)
+    await view.look_up(memory.speaker for memory in found)
     return view.page(
         "memories.html",
         memories=found,
@@ -102,6 +103,7 @@ async def everybody(view: Looking, filters: Filtered, user: str = "", before: in
 async def of_person(person: Person, filters: Filtered) -> Response:
     """Show the memories of a person, most important first."""
     found = await person.memory.memories(filters.known_category, active=None, state=filters.known_state)
+    await person.view.look_up(memory.speaker for memory in found)
     return await person.page(
         "person/memories.html",
         tab="memories",
@@ -122,7 +124,7 @@ async def add(
     when: Annotated[str, Form()] = "",
 ) -> Response:
     """Write a memory down."""
-    person = view.person(user.strip())
+    person = view.person(await view.find(user))
     memory = await person.note(
         cast("Category", category),
         forms.text(text).strip(),
@@ -206,6 +208,7 @@ async def one(view: Looking, number: int, *, edit: bool = False) -> Response:
     if view.partly:
         return view.page("part/edit_memory.html" if edit else "part/memory.html", memory=memory, when=when, zone=zone)
     history = await person.memory_history(number)
+    await view.look_up(version.actor for version in history)
     sources = await _sources(view, person, memory)
     return view.page("memory.html", memory=memory, edit=edit, history=history, sources=sources, when=when, zone=zone)
 
@@ -244,12 +247,14 @@ async def story(view: Looking, number: int) -> Response:
     """Show what a memory rests on, and what it was before."""
     memory, person = await _one(view, number)
     history = await person.memory_history(number)
+    await view.look_up(version.actor for version in history)
     return view.page("part/story.html", memory=memory, history=history, sources=await _sources(view, person, memory))
 
 
 async def _one(view: View, number: int) -> tuple[MemoryRecord, UserMemory]:
     """Return a memory and whose it is. One of another space, or of another person, does not exist."""
     memory = await view.memory.memory(number, space=view.space, actor=view.who.actor)
+    await view.look_up([memory.user, memory.speaker])
     return memory, view.person(memory.user)
 
 
@@ -291,7 +296,9 @@ async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
-    return await view.memory.store.pick(person.scope, memory.sources[:_SOURCES])
+    found = await view.memory.store.pick(person.scope, memory.sources[:_SOURCES])
+    await view.look_up(message.author for message in found)
+    return found
 
 
 def _short(memory: MemoryRecord, most: int = 60) -> str:

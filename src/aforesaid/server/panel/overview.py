@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import User
@@ -43,16 +43,20 @@ class Saving(NamedTuple):
 
 @router.get("/")
 async def overview(view: Looking, days: int = _USUAL_DAYS) -> Response:
-    """Show the whole at a glance."""
+    """Show the whole at a glance. Without a chosen space: the default one, or if it is empty the last active one."""
     shown = days if days in _DAYS else _USUAL_DAYS
     own = view.who.user_of(None)
     people = await view.people()
+    spaces = [] if people else await view.spaces()
+    if spaces and not view.chosen:
+        return RedirectResponse(view.in_space(spaces[0].name), 303)
     activity = figures.longest_quiet(await view.memory.activity(shown, space=view.space, user=own))
     memories = await _memories(view, own)
     messages = sum(user.messages for user in people)
     return view.page(
         "overview.html",
         people=people,
+        spaces=spaces,
         messages=messages,
         archived=sum(user.archived for user in people),
         memories=memories,

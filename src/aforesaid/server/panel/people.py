@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
 from difflib import SequenceMatcher
 from typing import Annotated, Final, NamedTuple
 
@@ -28,36 +27,24 @@ _MOST_COMPARED: Final = 4_000
 async def everybody(view: Looking, text: str = "", skip: int = 0) -> Response:
     """Show who is remembered, last active first."""
     wanted = text.strip().casefold()
-    found = [user for user in await view.people() if wanted in user.id.casefold()]
+    people = await view.people()
+    found = [user for user in people if wanted in user.id.casefold() or wanted in (user.name or "").casefold()]
     start = max(skip, 0)
     return view.page(
         "people.html",
         people=found[start : start + _PAGE],
         total=len(found),
         text=text.strip(),
+        spaces=[] if people else await view.spaces(),
         further=start + _PAGE if len(found) > start + _PAGE else None,
     )
-
-
-class Space(NamedTuple):
-    """A space, with counts."""
-
-    name: str
-    people: int
-    messages: int
-    last_activity: datetime
 
 
 @router.get("/spaces")
 async def spaces(view: Looking, who: Overseer) -> Response:
     """Show the spaces, last active first."""
-    users = await view.memory.users(actor=who.actor)
-    found = []
-    for name in {user.space for user in users}:
-        there = [user for user in users if user.space == name]
-        last = max(user.last_activity or user.created_at for user in there)
-        found.append(Space(name, len(there), sum(user.messages for user in there), last))
-    return view.page("spaces.html", spaces=sorted(found, key=lambda each: each.last_activity, reverse=True))
+    await view.memory.record_access("users.read", "users", actor=who.actor)
+    return view.page("spaces.html", spaces=await view.spaces())
 
 
 @router.get("/person")
@@ -104,6 +91,7 @@ async def forget(person: Person, who: App, fact: Annotated[str, Form()]) -> Resp
 async def reminders(person: Person) -> Response:
     """Show what a person is to be reminded of, and what is scheduled."""
     waiting = await person.memory.reminders()
+    await person.view.look_up(memory.speaker for memory in waiting)
     return await person.page(
         "person/reminders.html",
         tab="reminders",

@@ -32,12 +32,13 @@ async def search(
     if arms not in ARMS:
         raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
     people = await view.offered()
-    whose = user.strip() or (people[0].id if people else "")
+    whose = await view.find(user) or (people[0].id if people else "")
     found: list[Hit] | None = None
     if text.strip() and whose:
         found = await view.person(whose).search(
             text, limit, kinds=tuple(cast("HitKind", each) for each in kinds), arms=arms
         )
+    await view.look_up([whose, *(hit.message.author for hit in found or () if hit.message is not None)])
     return view.page(
         "search.html",
         text=text,

@@ -36,6 +36,7 @@ async def below(person: Person, number: int) -> Response:
     summary = _named(everything, number)
     sources = [each for each in everything if each.id in summary.sources]
     messages = [] if sources else await person.memory.summary_messages(number)
+    await person.view.look_up(message.author for message in messages)
     earlier = _earlier(everything, summary)
     return person.part("part/below.html", summary=summary, sources=sources, messages=messages, earlier=earlier)
 

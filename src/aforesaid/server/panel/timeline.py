@@ -32,6 +32,7 @@ async def timeline(person: Person, before: int | None = None, around: int | None
     """Show messages in the order of the log; the newest ones, or those before or around one of them."""
     until = around + _PAGE // 2 if around is not None and around > 0 else before
     found = await person.memory.history(_PAGE, before=until if until is None else max(until, 1))
+    await person.view.look_up(message.author for message in found)
     parts = stretches(found, await _by_chunk(person) if any(message.chunk for message in found) else {})
     more = found[0].seq if len(found) == _PAGE else None
     if person.view.partly:
@@ -54,6 +55,7 @@ async def session(person: Person, session: str) -> Response:
     """Show what was said in a session."""
     there = person.view.who.person(person.view.memory, person.user, space=person.view.space, session=session)
     found = await there.history(_PAGE * 10, within="session")
+    await person.view.look_up(message.author for message in found)
     return person.part("part/messages.html", messages=found)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
@@ -13,6 +14,7 @@ from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from aforesaid.domain.report import User
+from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import MemoryDep, Reader
@@ -28,6 +30,15 @@ _TOLD_SECONDS: Final = 30
 Parts: TypeAlias = str | int | bool | None
 
 
+class Space(NamedTuple):
+    """A space that has people, with counts."""
+
+    name: str
+    people: int
+    messages: int
+    last_activity: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A space, and who looks at it."""
@@ -36,13 +47,29 @@ class View:
     who: Credential
     memory: Memory
     space: str
+    chosen: bool = False
+    """Whether the address names the space."""
+    known: list[User] = field(default_factory=list)
+    """The people of the space, once `people` has read them."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Display names by user id, as far as they were looked up for this page."""
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What addresses and forms of this space carry along."""
+        return {"space": self.space} if self.chosen else {}
 
     def address(self, path: str, **parts: Parts) -> str:
         """Return the address of a page in the same space."""
-        own = {} if self.space == self.who.space_of(None) else {"space": self.space}
+        own = self.parameters
         given = {name: value for name, value in parts.items() if value is not None and value != ""}
         query = urlencode(own | given)
         return f"{path}?{query}" if query else path
+
+    @staticmethod
+    def in_space(space: str) -> str:
+        """Return the address of the first page of a space."""
+        return f"/?{urlencode({'space': space})}"
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:  # noqa: ANN401
         """Answer with a page. Its template knows the view as well."""
@@ -80,9 +107,43 @@ class View:
 
     async def people(self) -> list[User]:
         """Return everybody here whom the one who looks may see, last active first."""
+        if self.known:
+            return self.known
         own = self.who.user_of(None)
         found = [user for user in await self.memory.users(self.space, actor=self.who.actor) if own in (None, user.id)]
-        return sorted(found, key=lambda user: (user.last_activity or user.created_at, user.id), reverse=True)
+        self.names.update({user.id: user.name for user in found if user.name})
+        self.known[:] = sorted(found, key=lambda user: (user.last_activity or user.created_at, user.id), reverse=True)
+        return self.known
+
+    async def look_up(self, users: Iterable[str]) -> None:
+        """Read the display names of users, for the page to show."""
+        unknown = {user for user in users if user} - self.names.keys()
+        if unknown:
+            self.names.update(await self.memory.names(self.space, users=unknown))
+
+    async def find(self, typed: str) -> str:
+        """Return the id of the person whom somebody typed in: an id, or the display name of exactly one person.
+
+        A text that is neither is returned as it is. Raises `InvalidInput` for a name that several people have.
+        """
+        wanted = typed.strip()
+        people = await self.people() if wanted else []
+        if any(user.id == wanted for user in people):
+            return wanted
+        named = [user.id for user in people if (user.name or "").casefold() == wanted.casefold()]
+        if len(named) > 1:
+            raise InvalidInput(f"{len(named)} people are called {wanted!r}; type one of their ids: {', '.join(named)}")
+        return named[0] if named else wanted
+
+    async def spaces(self) -> list[Space]:
+        """Return the spaces that have people, last active first; only the own one for a key that is limited to it."""
+        users = await self.memory.users() if self.who.everywhere else await self.people()
+        found = []
+        for name in {user.space for user in users}:
+            there = [user for user in users if user.space == name]
+            last = max(user.last_activity or user.created_at for user in there)
+            found.append(Space(name, len(there), sum(user.messages for user in there), last))
+        return sorted(found, key=lambda each: each.last_activity, reverse=True)
 
     async def offered(self) -> Sequence[User]:
         """Return people to choose from."""
@@ -121,7 +182,7 @@ def _unfold(cookie: str) -> Told | None:
 
 
 async def _view(request: Request, who: Reader, memory: MemoryDep, space: str | None = None) -> View:
-    return View(request, who, memory, who.space_of(space or None))
+    return View(request, who, memory, who.space_of(space or None), chosen=bool(space))
 
 
 Looking = Annotated[View, Depends(_view)]
@@ -144,6 +205,11 @@ class PersonView:
         """Answer with a part of a page about the person."""
         return self.view.page(template, person=self, **values)
 
+    @property
+    def name(self) -> str:
+        """The display name of the person; without one, their id."""
+        return self.view.names.get(self.user, self.user)
+
     def address(self, path: str, **parts: Parts) -> str:
         """Return the address of a page about the person."""
         return self.view.address(path, user=self.user, **parts)
@@ -151,6 +217,7 @@ class PersonView:
 
 async def _person(view: Looking, user: str) -> PersonView:
     found = view.person(user)
+    await view.look_up([found.scope.user])
     return PersonView(view, found.scope.user, found)
 
 
