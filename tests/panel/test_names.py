@@ -91,7 +91,7 @@ def test_memories_search_and_audit_show_names_and_take_them(looker: Looker) -> N
     page = looker.open(f"/memories?space={SPACE}&user=tom")
     expect(page.locator("article.memory .who")).to_have_text([f"TTom {TOM}"])
     page = looker.open(f"/search?space={SPACE}&user=Ann+Müller&text=hazelnuts")
-    expect(page.get_by_role("status")).to_contain_text("in what Ann Müller and the assistant said")
+    expect(page.get_by_text("in what Ann Müller and the assistant said")).to_be_visible()
     expect(page.locator(".hit header").first).to_contain_text("Ann Müller")
     page = looker.open(f"/audit?space={SPACE}&user=Ann+Müller&by=müller")
     expect(page.locator("tbody tr").first).to_contain_text("Ann Müller")
