@@ -44,13 +44,15 @@ class Scribe:
     def __init__(self) -> None:
         self.asked: list[tuple[Operation, str]] = []
         self.down = False
+        self.says = ""
+        """What every summary says after its number."""
         self.answers: list[Mapping[str, Any]] = []
         """What to answer with where JSON is wanted."""
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
         del scope
         self._note(operation, messages)
-        return Reply(f"S{len(self.asked)}", "test:scribe", 10, 5)
+        return Reply(f"S{len(self.asked)}{self.says}", "test:scribe", 10, 5)
 
     async def stream(
         self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None

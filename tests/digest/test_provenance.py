@@ -127,11 +127,12 @@ async def test_quality_is_measured_and_what_is_invented_is_named() -> None:
 @pytest.mark.req("E9")
 async def test_quality_is_stored_with_the_summary(location: str) -> None:
     scribe = Scribe()
+    scribe.says = ": apples in Berlin"
     async with remembering(location, "archive", chat=scribe, embedder=DeterministicEmbedder()) as memory:
         ann = memory.user("ann")
         await talk(ann, 10)
         await memory.upkeep()
         (summary,) = await ann.summaries()
         assert summary.quality is not None
-        assert summary.quality.compression < 0.01
+        assert summary.quality.compression < 0.1
         assert summary.quality.coverage is not None

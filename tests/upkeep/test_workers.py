@@ -110,6 +110,6 @@ async def test_upkeep_can_be_left_to_workers(tmp_path: Path) -> None:
         for turn in range(12):
             await ann.add("user", f"hello {turn}")
             await ann.add("assistant", "hi")
-        assert not {task.get_name() for task in asyncio.all_tasks()} & {"aforesaid-embedding", "aforesaid-summaries"}
+        assert not {task.get_name() for task in asyncio.all_tasks()} & {"aforesaid-embedding", "aforesaid-summarising"}
         report = await memory.upkeep()
         assert report.summarised > 0

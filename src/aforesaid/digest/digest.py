@@ -42,7 +42,7 @@ class Digest:
         known = settings or Settings()
         self.policy = profile.summaries
         self.clock = clock
-        self.executor = Executor(store, Writer(chat, known.route, profile.zone), embedder, profile, clock)
+        self.executor = Executor(store, Writer(chat, known.route, profile.zone, embedder), embedder, profile, clock)
         self.steps = steps_of(self.executor)
         self.redo = known.redo
         self.metrics = Metrics() if metrics is None else metrics

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.digest import material
 from aforesaid.digest.material import DayTalk
+from aforesaid.digest.support import is_supported, require_support
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput, ModelError, ModelGarbled, NoModel
 from aforesaid.models import offline
+from aforesaid.models.embed import Embedder
 from aforesaid.models.prompts import Part, enclose, fence_labelled, load_prompt
 from aforesaid.settings import Operation, Route
 
@@ -38,12 +40,43 @@ class Written(NamedTuple):
     details: Mapping[str, Any] | None = None
 
 
+class _Sources(NamedTuple):
+    """What a model was shown, to judge what it wrote."""
+
+    messages: Sequence[Message]
+    summaries: Sequence[Summary] = ()
+    people: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all sources."""
+        return [message.text for message in self.messages] + [summary.text for summary in self.summaries]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the people who spoke, and the days on which they did."""
+        spoken = [name for each in self.messages for name in (each.name, each.author, f"{each.at:%Y-%m-%d}") if name]
+        covered = [f"{each.began_at:%Y-%m-%d} {each.ended_at:%Y-%m-%d}" for each in self.summaries]
+        return [*dict.fromkeys(spoken), *covered, *self.people]
+
+
 class Writer:
     """Writes summaries of every kind."""
 
-    def __init__(self, chat: Chat | None, route: Callable[[Operation], Route], zone: Callable[[str], tzinfo]) -> None:
-        """Without `chat`, everything is done by rules. `route` says what to do when no model answers."""
+    def __init__(
+        self,
+        chat: Chat | None,
+        route: Callable[[Operation], Route],
+        zone: Callable[[str], tzinfo],
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Without `chat`, everything is done by rules. `route` says what to do when no model answers.
+
+        What a model writes must be supported by its sources: in words, or in meaning by the `embedder`. Otherwise it
+        counts as no answer.
+        """
         self._chat = chat
+        self._embedder = embedder
         self._route = route
         self._zone = zone
 
@@ -57,7 +90,12 @@ class Writer:
         return await self._either(
             "summarize",
             lambda: self._text(
-                "summarize", scope, characters, messages=material.fenced(messages, zone), characters=characters
+                "summarize",
+                scope,
+                characters,
+                _Sources(messages),
+                messages=material.fenced(messages, zone),
+                characters=characters,
             ),
             lambda: offline.summarise(material.spoken(messages, zone), characters),
         )
@@ -68,7 +106,12 @@ class Writer:
         return await self._either(
             "summarize",
             lambda: self._text(
-                "fold", scope, characters, summaries=material.fenced_summaries(summaries, zone), characters=characters
+                "fold",
+                scope,
+                characters,
+                _Sources((), summaries),
+                summaries=material.fenced_summaries(summaries, zone),
+                characters=characters,
             ),
             lambda: offline.summarise_summaries(material.summarised(summaries, zone), characters),
         )
@@ -86,6 +129,7 @@ class Writer:
                 "roll",
                 scope,
                 characters,
+                _Sources(messages, (previous,)),
                 previous=previous.text,
                 messages=material.fenced(messages, zone),
                 characters=characters,
@@ -102,7 +146,15 @@ class Writer:
         return await self._either(
             "summarize",
             lambda: self._text(
-                "week", scope, characters, first=first, last=last, name=name, days=fenced, characters=characters
+                "week",
+                scope,
+                characters,
+                _Sources((), days, (name,)),
+                first=first,
+                last=last,
+                name=name,
+                days=fenced,
+                characters=characters,
             ),
             lambda: offline.summarise_summaries(material.summarised(days, zone), characters),
         )
@@ -153,10 +205,12 @@ class Writer:
                     raise
         return Written(await asyncio.to_thread(by_rules) or NOTHING_SAID, None, WITHOUT_MODEL)
 
-    async def _text(self, prompt_name: str, scope: Scope, most: int, /, **parts: Part) -> Written:
+    async def _text(self, prompt_name: str, scope: Scope, most: int, sources: _Sources, /, **parts: Part) -> Written:
         prompt = load_prompt(prompt_name)
         reply = await self._asking().text(prompt.operation, prompt.render(**parts), scope=scope)
-        return Written(_usable(reply.text, most, reply.model), reply.model, prompt.version)
+        text = _usable(reply.text, most, reply.model)
+        await require_support(text, sources.texts, sources.names, self._embedder, reply.model)
+        return Written(text, reply.model, prompt.version)
 
     async def _day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
         from aforesaid.models.prompts.shapes import DaySummaries  # noqa: PLC0415 - brings pydantic
@@ -170,12 +224,16 @@ class Writer:
         people = enclose("people", "person", (({"id": labels[each.user]}, each.name) for each in talk.people))
         said = prompt.render(date=talk.day, people=people, messages=fence_labelled(lines), characters=characters)
         answer = await self._asking().structure(prompt.operation, said, DaySummaries, scope=scope)
-        users = {label: user for user, label in labels.items()}
-        return {
-            users[each.id]: Written(_usable(each.summary, 2 * characters, answer.model), answer.model, prompt.version)
-            for each in answer.value.summaries
-            if each.id in users
-        }
+        users, sources = {label: user for user, label in labels.items()}, _Sources(talk.messages)
+        names = [*sources.names, *(person.name for person in talk.people)]
+        written: dict[str, Written] = {}
+        for each in answer.value.summaries:
+            text = _usable(each.summary, 2 * characters, answer.model)
+            if each.id in users and await is_supported(text, sources.texts, names, self._embedder):
+                written[users[each.id]] = Written(text, answer.model, prompt.version)
+        if answer.value.summaries and not written:
+            raise ModelGarbled(f"{answer.model} wrote summaries of {talk.day} that the messages do not support")
+        return written
 
     async def _history(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
@@ -192,6 +250,8 @@ class Writer:
         answer = await self._asking().structure(prompt.operation, said, History, scope=scope)
         found = answer.value.model_dump(mode="json")
         text = _usable(found.pop("summary"), characters, answer.model)
+        sources = _Sources(messages, () if previous is None else (previous,))
+        await require_support(text, sources.texts, sources.names, self._embedder, answer.model)
         return Written(text, answer.model, prompt.version, found)
 
     def _asking(self) -> Chat:

@@ -1,0 +1,83 @@
+"""Comparing texts by meaning, on one scale for every embedder.
+
+Embedders differ in which cosine means anything: with one, unrelated sentences have 0.1, with another 0.7. So a text is
+compared with its sources and with sentences about anything else, and the unit is the standard deviation of the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.models.embed import Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_TEXTS: Final = 24
+_MOST_SOURCES: Final = 200
+_CHARACTERS: Final = 800
+"""Maximum length of a text that is compared: embedders read about so much."""
+
+OTHER_SENTENCES: Final = (
+    "The recipe needs two eggs and a spoon of flour.",
+    "The train to the coast leaves twice a day.",
+    "The committee approved the new budget.",
+    "He plays the trumpet in a small orchestra.",
+    "The software update fixes several errors.",
+    "A storm damaged the roof of the church.",
+    "The patient should take the tablets after meals.",
+    "Our team lost the match in the second half.",
+    "The museum is closed on public holidays.",
+    "Interest rates rose again last quarter.",
+    "The dog was barking at the postman.",
+    "She painted the kitchen walls yellow.",
+    "I am sorry, but I cannot help with that request.",
+    "Here is the summary that you asked for.",
+    "As a language model I have no opinion.",
+    "Invalid JSON: unexpected token at position zero.",
+    "Error: the request could not be processed.",
+    "Write the summary of these messages.",
+    "No summary is available for this conversation.",
+    "The user and the assistant had a conversation.",
+    "Lorem ipsum dolor sit amet.",
+    "Der Zug nach München hat Verspätung.",
+    "La réunion commence à neuf heures.",
+    "El perro duerme en el jardín.",
+    "天気は明日晴れるでしょう。",
+    "Завтра магазин будет закрыт.",
+    "hello hello hello test test test",
+)
+"""Sentences about anything else, among them what models write when they fail."""
+
+
+async def nearness(texts: Sequence[str], sources: Sequence[str], embedder: Embedder) -> list[float]:
+    """Return how near in meaning each text is to the nearest of its sources, in standard deviations.
+
+    Zero means no nearer than to a sentence about anything else, and so does a text that is nearer to one of those. Of
+    very many texts, evenly spaced ones are compared. Raises ModelError when the embedder does not answer.
+    """
+    mine, theirs = _passages(texts), _passages(sources)
+    if not mine or not theirs:
+        return [0.0] * len(mine)
+    theirs += [source[:_CHARACTERS] for source in sources if source.strip()][-_MOST_SOURCES:]
+    vectors: NDArray[np.float32] = await embedder.embed([*mine, *theirs, *OTHER_SENTENCES])
+    own, rest = vectors[: len(mine)], vectors[len(mine) :]
+    near, far = own @ rest[: len(theirs)].T, own @ rest[len(theirs) :].T
+    best = near.max(axis=1)
+    deviations = (best - far.mean(axis=1)) / (far.std(axis=1) + 1e-6)
+    return [float(number) for number in deviations * (best > far.max(axis=1))]
+
+
+def _passages(texts: Sequence[str]) -> list[str]:
+    """Join short texts up to a length that says what they are about; of too many, take evenly spaced ones."""
+    found: list[str] = []
+    for text in texts:
+        cut = text[:_CHARACTERS].strip()
+        if found and len(found[-1]) + len(cut) < _CHARACTERS:
+            found[-1] = f"{found[-1]} {cut}".strip()
+        else:
+            found.append(cut)
+    passages = [each for each in found if each]
+    return passages[:: max(1, -(-len(passages) // _MOST_TEXTS))]
