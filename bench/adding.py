@@ -16,7 +16,7 @@ from aforesaid.domain.change import AddMessage
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import connect
 from aforesaid.store.sqlite import append, sessions
 from aforesaid.store.sqlite.connection import Options, prefixed_terms
@@ -110,7 +110,7 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
 def run(folder: Path, messages: int) -> None:
     """Measure in turns, so that a busy moment of the machine hits everybody."""
     heading("Durable adds per second (each acknowledged after a sync)")
-    talk = Talk(seed=1)
+    talk = SyntheticChat(seed=1)
     few, many = list(talk.texts(max(messages // 20, 200))), list(talk.texts(messages))
     one, group = Rate("1 caller"), Rate("64 callers")
     single = Rate("(b) raw apsw, one commit per message")

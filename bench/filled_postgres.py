@@ -17,7 +17,7 @@ from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store.postgres import PostgresStore
@@ -38,7 +38,7 @@ class Population:
     def __init__(self, users: int, spaces: int) -> None:
         self.users = users
         self.spaces = spaces
-        self.talk = Talk(seed=7)
+        self.talk = SyntheticChat(seed=7)
         self._chance = random.Random(8)
 
     def scope(self, number: int) -> Scope:
@@ -58,7 +58,7 @@ class Population:
 
 def changes(people: Population, first: int, last: int) -> Iterator[AddMessage]:
     """Give out the messages from one number to another, one of each user of a space after the other, space by space."""
-    texts = Talk(seed=first)
+    texts = SyntheticChat(seed=first)
     in_a_space = people.users // people.spaces
     for space in range(people.spaces):
         mine = [people.scope(space + each * people.spaces) for each in range(in_a_space)]

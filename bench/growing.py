@@ -34,7 +34,7 @@ from written.machine import machine
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.store import open_store
 
@@ -100,7 +100,7 @@ def moment(number: int) -> datetime:
 
 async def fill(path: Path, size: int, way: Way) -> float:
     """Store so many messages in change sets of a thousand; return how long it took."""
-    talk, store = Talk(seed=2), await open_store(path)
+    talk, store = SyntheticChat(seed=2), await open_store(path)
     start = time.perf_counter()
     for first in range(0, size, BATCH):
         scope = Scope.of("user0" if way.alone else f"user{first // EACH}")
@@ -144,7 +144,7 @@ async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
 async def ask(path: Path, size: int, way: Way, calls: int) -> Figures:
     """Measure everything on a file that is filled."""
     found: Figures = {"open": await opening(path)}
-    talk, asked = Talk(seed=9), questions(calls + WARM)
+    talk, asked = SyntheticChat(seed=9), questions(calls + WARM)
     people = 1 if way.alone else max(size // EACH, 1)
     embedder, profile = Scattered() if way.meaning else "none", PLAIN if way.plain else None
     # Upkeep is called, so that nothing works in the background while something else is measured.

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from measuring import heading, row
 
 from aforesaid.domain.message import Message
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.portability.exporting import export
-from aforesaid.portability.loading import Loader, Taking
+from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.store import Store, open_store
 
 _PEOPLE = 100
@@ -49,7 +49,7 @@ class Watched:
 
 def write_talk(path: Path, messages: int) -> None:
     """Write messages of many people in a few channels as JSON lines."""
-    chance, talk = random.Random(7), Talk(7)
+    chance, talk = random.Random(7), SyntheticChat(7)
     with path.open("w", encoding="utf-8") as out:
         for number, text in enumerate(talk.texts(messages)):
             who = {
@@ -81,16 +81,18 @@ async def measured(name: str, messages: int, work: Callable[[Watched], Awaitable
 
 async def run(folder: Path, messages: int) -> None:
     """Take in, write out, load again, compare."""
-    heading(f"Taking in and moving {messages:,} messages")
+    heading(f"Importing and moving {messages:,} messages")
     talk, everything = folder / "talk.jsonl", folder / "everything.jsonl"
     write_talk(talk, messages)
     first, second = await open_store(folder / "first.db"), await open_store(folder / "second.db")
     try:
-        await measured("import of JSON lines", messages, lambda seen: Loader(first, Taking()).load(talk, seen))
+        await measured("import of JSON lines", messages, lambda seen: Loader(first, ImportOptions()).load(talk, seen))
         await measured("export", messages, lambda seen: export(first, everything, progress=seen))
-        await measured("import of the export", messages, lambda seen: Loader(second, Taking()).load(everything, seen))
         await measured(
-            "the same file once more", messages, lambda seen: Loader(second, Taking()).load(everything, seen)
+            "import of the export", messages, lambda seen: Loader(second, ImportOptions()).load(everything, seen)
+        )
+        await measured(
+            "the same file once more", messages, lambda seen: Loader(second, ImportOptions()).load(everything, seen)
         )
         same = (await second.stats()).messages == messages and await order_of(first) == await order_of(second)
         row("count, order and hashes of both", "the same" if same else "DIFFERENT")

@@ -12,7 +12,7 @@ from measuring import heading, latencies, percentiles, row, stopwatch
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import connect
 from aforesaid.store import open_store
 
@@ -22,7 +22,7 @@ BATCH = 1_000
 
 async def fill(path: Path, messages: int) -> float:
     """Store so many messages of a thousand users, and return how many per second."""
-    talk, scopes = Talk(seed=2), [Scope.of(f"user{number}") for number in range(USERS)]
+    talk, scopes = SyntheticChat(seed=2), [Scope.of(f"user{number}") for number in range(USERS)]
     store = await open_store(path)
     with stopwatch() as seconds:
         for start in range(0, messages, BATCH):
@@ -61,7 +61,7 @@ async def run(folder: Path, messages: int) -> None:
         f"open a file of {messages:,} messages",
         f"{second:10.2f} ms   ({second / first:.2f} x; target: independent of size)",
     )
-    chance, talk = random.Random(3), Talk(seed=2)
+    chance, talk = random.Random(3), SyntheticChat(seed=2)
     async with connect(large, embedder="none") as memory:
         users = [memory.user(f"user{number}") for number in chance.choices(range(USERS), k=3_000)]
         taken = await latencies(lambda number: users[number].history(50), 2_000, 500)

@@ -16,7 +16,7 @@ from aforesaid.domain.change import AddMessage, AddVectors
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import UserMemory, connect
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import open_store
@@ -38,7 +38,7 @@ def sizes(messages: int) -> dict[str, int]:
 
 async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, Floats]:
     """Store the messages and their vectors; return the vectors of the two users that are asked about."""
-    talk, chance = Talk(seed=4), np.random.default_rng(5)
+    talk, chance = SyntheticChat(seed=4), np.random.default_rng(5)
     centres = await embedder.embed([talk.text() for _ in range(TEXTS)])
     store, kept = await open_store(path), {}
     for user, count in sizes(messages).items():
@@ -100,7 +100,7 @@ async def run(folder: Path, messages: int) -> None:
         row("stored with their vectors", f"{messages / seconds():10,.0f} /s")
     await asyncio.sleep(1)
     scans = {}
-    talk, chance = Talk(seed=6), random.Random(7)
+    talk, chance = SyntheticChat(seed=6), random.Random(7)
     # As people ask: a word or two that are said often, and one or two that tell what is meant.
     forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
     words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(1_000)]

@@ -30,7 +30,7 @@ from typing import Any
 
 import pytest
 from mutating import SOURCE, Mutant, broken, mutants, put_in
-from reaching import ROOT, Instead, Kept, Reach
+from reaching import ROOT, Instead, Reach, ReachFile
 
 SLOWEST = 8.0
 """A mutant is run against so many seconds of tests, the quickest first."""
@@ -129,10 +129,10 @@ class Child:
         return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
-def known_of(name: str, room: Room, files: set[str]) -> Kept:
+def known_of(name: str, room: Room, files: set[str]) -> ReachFile:
     """Return what each of the room's tests reaches; those of which it is not known yet run, in a process of its own."""
     place = ROOT / ".cache" / f"mutants-{name}.json"
-    kept = Kept(place, room.tests, room.only)
+    kept = ReachFile(place, room.tests, room.only)
     missing = kept.missing()
     if not missing:
         return kept

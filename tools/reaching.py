@@ -153,7 +153,7 @@ class Reach:
         self._file, self._tests, self._failed = "", {}, set()
 
 
-class Kept:
+class ReachFile:
     """What is known of a room's tests, in a file."""
 
     def __init__(self, path: Path, tests: tuple[str, ...], only: str) -> None:

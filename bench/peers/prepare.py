@@ -12,7 +12,7 @@ import numpy as np
 from peers.vectors import save
 
 from aforesaid.evaluation import Dataset, load_datasets
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.models.embed import Embedder, LocalEmbedder
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SCATTER = 0.03
 
 def questions(count: int) -> list[str]:
     """Ask as people do: a word or two that are said often, and one or two that tell what is meant."""
-    talk, chance = Talk(seed=6), random.Random(7)
+    talk, chance = SyntheticChat(seed=6), random.Random(7)
     forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
     words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(count)]
     return [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
@@ -47,7 +47,7 @@ def scattered(centres: Floats, count: int) -> Floats:
 
 async def talk(folder: Path, size: int, embedder: Embedder, real: int = REAL) -> None:
     """Write down a conversation of so many messages, some more to be added one by one, and questions about it."""
-    source = Talk(seed=4)
+    source = SyntheticChat(seed=4)
     texts, more = list(source.texts(size)), list(source.texts(MORE))
     asked = questions(QUESTIONS)
     centres = await embedder.embed([source.text() for _ in range(real)])

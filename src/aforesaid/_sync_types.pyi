@@ -23,7 +23,7 @@ from aforesaid.domain.words import Category, HitKind, MemoryState, Role, Setting
 from aforesaid.facts import Forgotten, Preferences, Remembered
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
-from aforesaid.portability.loading import Loaded
+from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms
 from aforesaid.store import Progress, Store

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from aforesaid.auditing import NOBODY, Audited, audited, audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.memory import Facts, MemoryRecord
-from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput
@@ -130,7 +130,7 @@ class Handle(Audited):
     async def _noted(self, action: str, subject: str) -> None:
         """Record an access in the audit log, if the handle has an actor."""
         if self._actor is not None:
-            await self._knowledge.store.apply([NoteAccess(self.scope, self._actor, action, subject)])
+            await self._knowledge.store.apply([AuditAccess(self.scope, self._actor, action, subject)])
 
 
 class UserKnowledge(Handle):

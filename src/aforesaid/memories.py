@@ -15,7 +15,7 @@ from aforesaid.domain.memory import (
     check_filters,
     in_state,
 )
-from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.words import Category, MemoryState
@@ -88,7 +88,7 @@ class AllMemories:
         found = found[:most]
         if actor is not None and found:
             who, people = checks.identifier(actor, "the actor"), dict.fromkeys(each.user for each in found)
-            seen = [NoteAccess(Scope.of(each, where), who, "memory.read", "memories") for each in people]
+            seen = [AuditAccess(Scope.of(each, where), who, "memory.read", "memories") for each in people]
             await self._knowledge.store.apply(seen)
         return found
 
@@ -107,7 +107,7 @@ class AllMemories:
             raise NotFound(f"there is no memory {number}")
         if actor is not None:
             who = checks.identifier(actor, "the actor")
-            seen = NoteAccess(Scope.of(found[0].user, where), who, "memory.read", f"memory {number}")
+            seen = AuditAccess(Scope.of(found[0].user, where), who, "memory.read", f"memory {number}")
             await self._knowledge.store.apply([seen])
         return found[0]
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
-from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.models.health import models_health
+from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
 from aforesaid.store import Progress, Store
 from aforesaid.tasks import close_all
 from aforesaid.telemetry import Metrics, timed
-from aforesaid.telemetry.sessions import SessionLog
+from aforesaid.telemetry.session_log import SessionLog
 from aforesaid.upkeep import Cleaning, Upkeep, UpkeepReport, Watch, loops_health
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class MemoryOperations:
         if actor is not None:
             who = checks.identifier(actor, "the actor")
             await self._store.apply(
-                [NoteAccess(Scope.of(EVERYBODY, space), who, action, subject) for space in sorted(spaces)]
+                [AuditAccess(Scope.of(EVERYBODY, space), who, action, subject) for space in sorted(spaces)]
             )
 
     @timed("names")

@@ -20,7 +20,7 @@ from aforesaid.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
-    from aforesaid.portability.loading import Loaded
+    from aforesaid.portability.importing import Loaded
 
 
 class MemoryTransfer(ABC):
@@ -75,15 +75,15 @@ class MemoryTransfer(ABC):
         `Europe/Berlin` (default: this machine's). With `dry_run`, nothing is stored. The audit log of the space names
         the `actor`; for an export of Aforesaid, that of every space.
         """
-        from aforesaid.portability.items import Reading  # noqa: PLC0415
-        from aforesaid.portability.loading import Loader, Taking  # noqa: PLC0415
+        from aforesaid.portability.import_items import ReadOptions  # noqa: PLC0415
+        from aforesaid.portability.importing import ImportOptions, Loader  # noqa: PLC0415
 
         profile = self._profile
-        taking = Taking(
+        taking = ImportOptions(
             format=format,
             space=checks.identifier(space, "the space"),
             user=None if user is None else checks.identifier(user, "the user id"),
-            reading=Reading(zone=None if zone is None else _zone(zone)),
+            reading=ReadOptions(zone=None if zone is None else _zone(zone)),
             dry_run=dry_run,
             silence=profile.session_silence,
             message_bytes=profile.message_bytes,

@@ -10,7 +10,7 @@ from pathlib import Path
 import aforesaid
 from aforesaid.memory import Connecting
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.wire import Answer, Wire
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse
 
 QUIET = {"summaries": "none", "extract": False}
 
@@ -34,6 +34,6 @@ class Waits(faults.Fault):
 
     gate: threading.Event
 
-    async def send(self, answer: Answer, wire: Wire) -> None:
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
         await asyncio.to_thread(self.gate.wait, 60)
         await wire.send(answer)

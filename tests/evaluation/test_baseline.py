@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from aforesaid.evaluation.baseline import keywords, like
 from aforesaid.evaluation.conversation import Turn
+from aforesaid.evaluation.like_baseline import keywords, like
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.conversation import Conversation, Count, Dataset
-from aforesaid.evaluation.recognise import load_datasets
-from aforesaid.evaluation.sample import sample
+from aforesaid.evaluation.datasets import load_datasets
+from aforesaid.evaluation.question_sample import sample
 from evaluation import samples
 
 

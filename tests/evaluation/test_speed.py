@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from aforesaid.cli import app, bench
 from aforesaid.evaluation.speed import SpeedReport, measure_speed
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.testing import ScriptedModel
 
 Run = Callable[..., Result]
@@ -93,7 +93,7 @@ def test_what_cannot_be_measured_is_refused(run: Run, words: tuple[str, ...], sa
 
 
 def test_made_up_talk_is_the_same_for_the_same_seed() -> None:
-    first, second, other = Talk(1), Talk(1), Talk(2)
+    first, second, other = SyntheticChat(1), SyntheticChat(1), SyntheticChat(2)
     said = list(first.texts(50))
     assert said == list(second.texts(50))
     assert said != list(other.texts(50))

@@ -14,7 +14,7 @@ from aforesaid.cli import app
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.summaries import load_chats
 from aforesaid.evaluation.summaries.chats import Chat
-from aforesaid.evaluation.summaries.contents import facts_covered, small_talk
+from aforesaid.evaluation.summaries.content_metrics import facts_covered, small_talk
 from aforesaid.evaluation.summaries.methods import METHODS
 from aforesaid.evaluation.summaries.rouge import longest_common_subsequence, rouge
 from aforesaid.models.offline import Spoken, count_words

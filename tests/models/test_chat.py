@@ -24,7 +24,7 @@ from aforesaid.models.resilience import MemoryLedger
 from aforesaid.settings import Choice, Provider, Route, Settings, Spending
 from aforesaid.telemetry import Key
 from aforesaid.testing import Request, ScriptedModel, Writes, faults
-from aforesaid.testing.wire import Answer, Wire, failure
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 
@@ -234,7 +234,7 @@ async def test_a_server_may_say_when_to_come_back(
 
 async def test_a_plan_without_quota_is_not_asked_again(model: ScriptedModel, chat: RoutedChat) -> None:
     class NoQuota(faults.Fault):
-        def change(self, answer: Answer) -> Answer:  # noqa: ARG002
+        def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002
             return failure(429, "You exceeded your current quota", "insufficient_quota")
 
     model.fail(NoQuota())
@@ -263,7 +263,7 @@ async def test_so_many_calls_at_a_time_reach_a_provider() -> None:
     running, most = [0], [0]
 
     class Held(faults.Fault):
-        async def send(self, answer: Answer, wire: Wire) -> None:
+        async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
             running[0] += 1
             most[0] = max(most[0], running[0])
             await asyncio.sleep(0.02)

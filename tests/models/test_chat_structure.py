@@ -19,7 +19,7 @@ from aforesaid.models.chat import RoutedChat, Said, open_chat
 from aforesaid.models.chat.schema import schema_of
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, Writes, faults
-from aforesaid.testing.wire import Answer, failure
+from aforesaid.testing.http_connection import HttpResponse, failure
 
 HELLO = [Said("system", "You are helpful."), Said("user", "Who is Ann?", "Bob"), Said("assistant", "A friend.")]
 
@@ -54,7 +54,7 @@ async def chat(model: ScriptedModel) -> AsyncIterator[RoutedChat]:
 
 async def test_a_prompt_that_is_too_long_is_not_said_in_another_way(model: ScriptedModel, chat: RoutedChat) -> None:
     class TooLong(faults.Fault):
-        def change(self, answer: Answer) -> Answer:  # noqa: ARG002
+        def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002
             return failure(400, "This model has 8192 tokens, max_tokens included", "context_length_exceeded")
 
     model.fail(TooLong())

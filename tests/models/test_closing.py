@@ -11,7 +11,7 @@ import pytest
 
 import aforesaid
 from aforesaid.errors import ModelUnavailable
-from aforesaid.models.resilience.closing import Calls
+from aforesaid.models.resilience.running_calls import RunningCalls
 from aforesaid.testing import ScriptedModel, faults
 
 
@@ -26,7 +26,7 @@ def settings(model: ScriptedModel) -> dict[str, object]:
 
 
 async def test_calls_end_at_once_when_closed_and_no_other_begins() -> None:
-    calls, began = Calls(), asyncio.Event()
+    calls, began = RunningCalls(), asyncio.Event()
 
     async def call() -> None:
         async with calls.running():
@@ -43,7 +43,7 @@ async def test_calls_end_at_once_when_closed_and_no_other_begins() -> None:
 
 
 async def test_a_callers_own_deadline_stays_its_own() -> None:
-    calls = Calls()
+    calls = RunningCalls()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01), calls.running():
             await asyncio.Event().wait()

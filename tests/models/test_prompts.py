@@ -297,9 +297,9 @@ def test_numbers_and_days_are_written_plainly() -> None:
     [
         ("extract", shapes.Extraction),
         ("day", shapes.DaySummaries),
-        ("remember", shapes.Remembered),
-        ("forget", shapes.Forgotten),
-        ("route", shapes.Routed),
+        ("remember", shapes.RememberReply),
+        ("forget", shapes.ForgetReply),
+        ("route", shapes.RouteReply),
         ("history", shapes.History),
     ],
 )

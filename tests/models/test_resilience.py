@@ -16,7 +16,7 @@ from aforesaid.errors import (
     NoModel,
     SpendingLimit,
 )
-from aforesaid.models.resilience import Deadline, Fallback, Limited, Places, Resting, Retry
+from aforesaid.models.resilience import BreakerOpen, ConcurrencyLimit, Deadline, Fallback, Limited, Retry
 from models.stubs import HANG, Stub, asking, heard
 
 DOWN = ModelUnavailable("down")
@@ -53,7 +53,7 @@ class TestRetry:
             assert raised.value is error
             assert len(inner.calls) == 1
 
-    @pytest.mark.parametrize("error", [ModelRefused("no"), ModelGarbled("huh"), SpendingLimit("no"), Resting("open")])
+    @pytest.mark.parametrize("error", [ModelRefused("no"), ModelGarbled("huh"), SpendingLimit("no"), BreakerOpen("")])
     async def test_what_would_not_help_is_not_tried(self, error: ModelError) -> None:
         inner = Stub([error, ("yes",)])
         with pytest.raises(type(error)):
@@ -116,14 +116,14 @@ class TestDeadline:
 class TestLimit:
     async def test_so_many_at_a_time_and_the_others_wait(self) -> None:
         inner = Stub([("a", "b")])
-        places = Places("ann", 3)
+        places = ConcurrencyLimit("ann", 3)
         answers = await asyncio.gather(*(heard(Limited(inner, places)) for _ in range(30)))
         assert answers == [["a", "b"]] * 30
         assert inner.most == 3
 
     async def test_a_place_is_given_back_whatever_happens(self) -> None:
         inner = Stub([DOWN, (HANG,), ("a", HANG), ("yes",)])
-        limited = Limited(inner, Places("ann", 1))
+        limited = Limited(inner, ConcurrencyLimit("ann", 1))
         with pytest.raises(ModelUnavailable, match="down"):
             await heard(limited)
         task = asyncio.create_task(heard(limited))
@@ -138,7 +138,7 @@ class TestLimit:
 
     async def test_nobody_waits_for_a_place_past_the_deadline(self) -> None:
         inner = Stub([(HANG,)])
-        limited = Limited(inner, Places("ann", 1))
+        limited = Limited(inner, ConcurrencyLimit("ann", 1))
         first = asyncio.create_task(heard(limited))
         while not inner.running:
             await asyncio.sleep(0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aforesaid.errors import ModelError, ModelGarbled, ModelRefused, ModelUnavailable, SpendingLimit
 from aforesaid.models.chat import Reply
-from aforesaid.models.resilience import Breaker, Checked, Guarded, Limited, Places, Resting
+from aforesaid.models.resilience import Breaker, BreakerOpen, Checked, ConcurrencyLimit, Guarded, Limited
 from aforesaid.settings import Resilience
 from models.stubs import HANG, Stub, asking, heard
 
@@ -57,7 +57,7 @@ async def test_it_opens_after_so_many_failures_in_a_row(breaker: Breaker) -> Non
     assert breaker.state()[:2] == ("closed", 2)
     await fail(guarded)
     assert breaker.state() == ("open", 3, 10.0, "down")
-    with pytest.raises(Resting, match=r"ann is left alone after 3 failures in a row; the next try is in 10.0 s.*down"):
+    with pytest.raises(BreakerOpen, match=r"ann is left alone after 3 failures .* the next try is in 10.0 s.*down"):
         await heard(guarded)
     assert len(inner.calls) == 6
 
@@ -85,7 +85,7 @@ async def test_one_probe_goes_through_per_interval_however_many_wait(breaker: Br
         inner.gate.set()
         results = await asyncio.gather(*waiting, return_exceptions=True)
         assert sum(type(result) is ModelUnavailable for result in results) == 1
-        assert sum(type(result) is Resting for result in results) == 49
+        assert sum(type(result) is BreakerOpen for result in results) == 49
         assert len(inner.calls) == interval
         assert breaker.state().state == "open"
         inner.gate.clear()
@@ -138,12 +138,12 @@ async def test_nobody_queues_for_a_provider_that_is_left_alone(breaker: Breaker,
     await open_it(breaker)
     clock.now = 10.0
     hanging = Stub([(HANG,)])
-    whole = Checked(Limited(Guarded(hanging, breaker), Places("ann", 1)), breaker)
+    whole = Checked(Limited(Guarded(hanging, breaker), ConcurrencyLimit("ann", 1)), breaker)
     probe = asyncio.create_task(heard(whole))
     while not hanging.running:
         await asyncio.sleep(0)
     # The only place is taken by the probe; the others are told at once instead of waiting for it.
-    with pytest.raises(Resting):
+    with pytest.raises(BreakerOpen):
         await heard(whole)
     probe.cancel()
 
@@ -160,7 +160,7 @@ def test_a_dead_provider_gets_no_more_calls_than_the_cap(
     clock = Clock()
     breaker = Breaker("ann", Resilience(failures=failures, probe_seconds=1.0), clock)
     inner = Stub([DOWN])
-    whole = Checked(Limited(Guarded(inner, breaker), Places("ann", concurrency)), breaker)
+    whole = Checked(Limited(Guarded(inner, breaker), ConcurrencyLimit("ann", concurrency)), breaker)
 
     async def run() -> None:
         for many, pause in waves:

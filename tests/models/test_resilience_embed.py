@@ -13,7 +13,7 @@ from aforesaid.models.embed import LocalEmbedder, RemoteEmbedder, choose_embedde
 from aforesaid.settings import Choice, Resilience, Route, Settings
 from aforesaid.telemetry import Key, Metrics
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.wire import Answer, answer_json
+from aforesaid.testing.http_connection import HttpResponse, answer_json
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ async def test_no_texts_need_no_call(model: ScriptedModel) -> None:
 )
 async def test_vectors_that_are_none_are_refused(model: ScriptedModel, data: list[list[float]]) -> None:
     class Odd(faults.Fault):
-        def change(self, answer: Answer) -> Answer:  # noqa: ARG002
+        def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002
             rows = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(data)]
             return answer_json({"object": "list", "model": "m", "data": rows})
 

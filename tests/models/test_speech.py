@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from aforesaid.cli import app
 from aforesaid.errors import InvalidInput, ModelGarbled, ModelRefused, ModelUnavailable, NoModel
-from aforesaid.models.resilience import Resting
+from aforesaid.models.resilience import BreakerOpen
 from aforesaid.models.speech import open_speech, speech_health
 from aforesaid.settings import Resilience, Settings, SpeechOperation, load_settings
 from aforesaid.telemetry import Key
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.wire import Answer
+from aforesaid.testing.http_connection import HttpResponse
 
 ONE_TRY = Resilience(attempts=1, failures=2, probe_seconds=0.2)
 
@@ -26,7 +26,7 @@ class Says(faults.Fault):
 
     body: bytes
 
-    def change(self, answer: Answer) -> Answer:
+    def change(self, answer: HttpResponse) -> HttpResponse:
         return replace(answer, parts=(self.body,))
 
 
@@ -55,7 +55,7 @@ async def test_a_service_that_is_down_is_left_alone_and_recovers(operation: Spee
             with pytest.raises(ModelUnavailable):
                 await (speech.hear(sound) if operation == "hear" else speech.speak("hello"))
         asked = len(model.requests)
-        with pytest.raises(Resting, match="left alone"):
+        with pytest.raises(BreakerOpen, match="left alone"):
             await (speech.hear(sound) if operation == "hear" else speech.speak("hello"))
         assert len(model.requests) == asked, "a service that is left alone is not asked"
         [state] = speech.states(operation).values()

@@ -16,7 +16,7 @@ from aforesaid.bots.mumble.voice import Audience, Voice
 from aforesaid.models.speech import open_speech
 from aforesaid.settings import Resilience
 from aforesaid.testing import ScriptedModel, faults
-from aforesaid.testing.wire import Answer
+from aforesaid.testing.http_connection import HttpResponse
 from mumble.mumbling import until
 from mumble.voices import heard, tone
 
@@ -29,7 +29,7 @@ class Hears(faults.Fault):
 
     text: str
 
-    def change(self, answer: Answer) -> Answer:
+    def change(self, answer: HttpResponse) -> HttpResponse:
         return replace(answer, parts=(json.dumps({"text": self.text}).encode(),))
 
 

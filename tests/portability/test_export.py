@@ -16,17 +16,17 @@ import pytest
 import aforesaid
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import InvalidInput, StoreFull
-from aforesaid.portability.codec import decode, encode
 from aforesaid.portability.exporting import export
-from aforesaid.portability.loading import Loaded, Loader, Taking
+from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.migrating import migrate
+from aforesaid.portability.row_codec import decode, encode
 from aforesaid.store import Store, open_store
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
 
 
 async def loaded(store: Store, path: Path, **options: Any) -> Loaded:  # noqa: ANN401
-    return await Loader(store, Taking(**options)).load(path)
+    return await Loader(store, ImportOptions(**options)).load(path)
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ async def test_migrating_compares_what_arrived(store: Store, other: Store) -> No
 KILLED = """
 import asyncio, os, sys
 from pathlib import Path
-from aforesaid.portability.loading import Loader, Taking
+from aforesaid.portability.importing import Loader, ImportOptions
 from aforesaid.store import open_store
 async def main():
     store = await open_store(sys.argv[1])
@@ -194,7 +194,7 @@ async def main():
         return receipt
     calls = 0
     store.apply = apply
-    await Loader(store, Taking()).load(Path(sys.argv[2]))
+    await Loader(store, ImportOptions()).load(Path(sys.argv[2]))
 globals()["calls"] = 0
 asyncio.run(main())
 """

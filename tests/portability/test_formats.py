@@ -14,9 +14,9 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.items import Reading
+from aforesaid.portability.import_items import ReadOptions
+from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
-from aforesaid.portability.loading import Loaded, Loader, Taking
 from aforesaid.store import Store, open_store
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -24,8 +24,8 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 async def load(path: Path, **options: Any) -> tuple[Loaded, Store]:  # noqa: ANN401
     store = await open_store(":memory:")
-    options.setdefault("reading", Reading(zone=BERLIN))
-    taking = Taking(**options)
+    options.setdefault("reading", ReadOptions(zone=BERLIN))
+    taking = ImportOptions(**options)
     report = await Loader(store, taking).load(path)
     again = await Loader(store, taking).load(path)
     assert not {kind: count for kind, count in again.new.items() if count}, "loading twice stored something twice"

@@ -9,8 +9,8 @@ import pytest
 
 from aforesaid.settings import OPERATIONS, load_settings
 from aforesaid.settings.keys import all_keys
+from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.settings.routes import DEFAULT_ROUTES
-from aforesaid.settings.well_known import WELL_KNOWN
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 REFERENCE = DOCS / "reference" / "configuration.md"
@@ -23,7 +23,7 @@ def test_every_key_and_every_variable_is_documented() -> None:
     for key in all_keys():
         documented = re.sub(rf"^models\.({'|'.join(OPERATIONS)})\.", "models.OPERATION.", key)
         assert f"| `{documented}` |" in page, key
-    for known in WELL_KNOWN.values():
+    for known in KNOWN_PROVIDERS.values():
         for variable in (known.address_variable, known.key_variable):
             assert variable is None or f"`{variable}`" in page
 

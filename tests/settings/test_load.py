@@ -8,9 +8,9 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import OPERATIONS, Choice, Resilience, Spending, load_settings
-from aforesaid.settings.describe import effective
+from aforesaid.settings.effective_values import effective
 from aforesaid.settings.keys import all_keys
-from aforesaid.settings.well_known import ollama_address
+from aforesaid.settings.known_providers import ollama_address
 from settings.place import KEY, Place
 
 

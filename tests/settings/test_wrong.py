@@ -9,7 +9,7 @@ import pytest
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import Secret
-from aforesaid.settings.describe import effective
+from aforesaid.settings.effective_values import effective
 from aforesaid.settings.secrets import mask, mask_url
 from settings.place import KEY, Place
 

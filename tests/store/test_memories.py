@@ -14,11 +14,11 @@ from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord, Tombstone,
 from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
-    NoteAccess,
     PutDerived,
     Superseded,
 )
@@ -245,7 +245,7 @@ async def test_facts_keep_every_version_with_its_cause_and_notice_a_second_write
 
 
 async def test_who_looked_is_written_down(store: Store) -> None:
-    await store.apply([NoteAccess(ANN, "kim", "portrait.read", "portrait")])
+    await store.apply([AuditAccess(ANN, "kim", "portrait.read", "portrait")])
     assert [(e.actor, e.action, e.subject) for e in await store.audit(ANN)] == [("kim", "portrait.read", "portrait")]
 
 

@@ -24,7 +24,7 @@ from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
 from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, SourcesChanged
-from aforesaid.portability.copying import copy
+from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store
 from aforesaid.store.postgres import PostgresStore
 from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown

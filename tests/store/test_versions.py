@@ -14,7 +14,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
 from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.portability.copying import copy
+from aforesaid.portability.row_importer import copy
 from aforesaid.store import Store, open_store
 from making import adding, archive, minutes
 

@@ -15,9 +15,9 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import InvalidInput, NotFound, StoreFull
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.embed import DeterministicEmbedder
-from aforesaid.telemetry import OWN, SECONDS, Key, Measured, Metrics
+from aforesaid.telemetry import OWN, SECONDS, Key, Metrics, OperationMetrics
 from aforesaid.telemetry.metrics import between
-from aforesaid.telemetry.quiet import Quiet
+from aforesaid.telemetry.throttled_log import ThrottledLog
 
 DELEGATES = {"ingest_message", "get_memories", "close", "health"}
 """These are made of operations that are counted, or are asked about them."""
@@ -89,7 +89,7 @@ def test_counts_since_an_earlier_look() -> None:
     assert search.mean == pytest.approx(45.1)
     assert later[Key("portrait", OWN)].cache_hits == 1
     assert between(metrics.snapshot(), metrics.snapshot()) == {}
-    assert Measured().within(0.95) == 0.0
+    assert OperationMetrics().within(0.95) == 0.0
     assert list(SECONDS) == sorted(SECONDS)
 
 
@@ -115,7 +115,7 @@ async def test_what_fails_is_written_down_once_in_a_while(location: str, caplog:
 
 def test_the_next_line_says_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
     time = 0.0
-    quiet = Quiet(10, lambda: time)
+    quiet = ThrottledLog(10, lambda: time)
     log = logging.getLogger("aforesaid.errors")
     for time in (0.0, 1.0, 9.0, 10.0, 21.0):  # noqa: B007 - the clock reads it
         quiet.tell(log, "add", "add failed")

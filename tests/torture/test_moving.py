@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from aforesaid.domain.message import Message
-from aforesaid.portability.loading import Loader, Taking
+from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.store import Store, open_store
 from torture.support import Size
 
@@ -55,7 +55,7 @@ async def test_an_import_that_is_killed_again_and_again_arrives_whole(tmp_path: 
         kills += import_until(tmp_path, chance.randrange(100_000, size.of(small=400_000, full=2_000_000))) == -9
     assert kills
     store = await open_store(tmp_path / "memory.db")
-    report = await Loader(store, Taking()).load(tmp_path / "talk.jsonl")
+    report = await Loader(store, ImportOptions()).load(tmp_path / "talk.jsonl")
     assert (report.ok, report.found["message"]) == (True, len(ids))
     assert await ids_in(store) == ids
     assert (await store.verify()).ok

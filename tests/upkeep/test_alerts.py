@@ -9,7 +9,7 @@ import pytest
 from aforesaid.domain.report import Component, Storage
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.settings import Alerts
-from aforesaid.telemetry import OWN, Key, Measured, Metrics
+from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics
 from aforesaid.upkeep.alerts import Alarm, Reading, performance, room, waiting
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -90,5 +90,5 @@ def test_readings_of_backlog_room_errors_and_slowness() -> None:
 
 
 def test_what_callers_do_wrong_is_no_alert() -> None:
-    counts = {Key("add", OWN): Measured(100, {"invalid": 99})}
+    counts = {Key("add", OWN): OperationMetrics(100, {"invalid": 99})}
     assert [reading.ratio for reading in performance(counts, LIMITS) if reading.kind == "errors"] == [0.0]

@@ -20,7 +20,7 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.domain.words import Within
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import about_tag
-from aforesaid.models.offline.route import ME, may_ask, route
+from aforesaid.models.offline.recognise_request import ME, may_ask, recognise_request
 from aforesaid.models.prompts import fence, lines_of, load_prompt
 from aforesaid.models.prompts.fence import Line
 from aforesaid.models.prompts.speakers import NAMELESS
@@ -63,7 +63,7 @@ class FreeForm:
         if not may_ask(turn.text):
             return None
         names = await self._names(turn)
-        ruled = route(turn.text, names=names.all(), bots=turn.called)
+        ruled = recognise_request(turn.text, names=names.all(), bots=turn.called)
         action, word, fact = ruled.action, ruled.about or ME, ruled.content
         if action == "remind":
             return Request("remind", (turn.user.scope.user,), ME, fact)
@@ -164,13 +164,15 @@ async def _ask(
     chat: Chat, turn: Turn, earlier: Sequence[Message], names: Names
 ) -> tuple[Literal["remember", "forget", "recall", "none"], str, str]:
     """Have a model say what is asked for, about whom, and in which words."""
-    from aforesaid.models.prompts.shapes import Routed  # noqa: PLC0415 - brings pydantic
+    from aforesaid.models.prompts.shapes import RouteReply  # noqa: PLC0415 - brings pydantic
 
     scope = turn.user.scope
     prompt = load_prompt("route")
     lines = lines_of(earlier[-_SHOWN:], names.shown)
     lines.append(Line(turn.name or NAMELESS["user"], with_names(turn.text, names)))
-    routed = (await chat.structure(prompt.operation, prompt.render(messages=fence(lines)), Routed, scope=scope)).value
+    routed = (
+        await chat.structure(prompt.operation, prompt.render(messages=fence(lines)), RouteReply, scope=scope)
+    ).value
     if routed.action == "query":
         return "recall", routed.about, ""
     return routed.action, routed.about, routed.fact
@@ -183,7 +185,7 @@ def _said_before(earlier: Sequence[Message], request: Request, turn: Turn) -> st
         message
         for message in earlier
         # What asks for something is not what is meant.
-        if message.role == "user" and route(message.text, bots=turn.called).action == "none"
+        if message.role == "user" and recognise_request(message.text, bots=turn.called).action == "none"
     ]
     theirs = [message for message in said if message.author in request.about]
     others = [message for message in said if message.author != speaker]

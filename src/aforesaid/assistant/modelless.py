@@ -14,7 +14,7 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.domain.words import Within
 from aforesaid.models.offline import Spoken, extract, split_sentences
 from aforesaid.models.offline.questions import asks, without_request
-from aforesaid.models.offline.route import route
+from aforesaid.models.offline.recognise_request import recognise_request
 from aforesaid.store.terms import fold
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ def _told(hit: Hit, turn: Turn) -> str:
     said = [
         sentence
         for sentence in split_sentences(message.text)
-        if not asks(sentence) and route(sentence, bots=turn.called).action not in {"recall", "forget", "remind"}
+        if not asks(sentence)
+        and recognise_request(sentence, bots=turn.called).action not in {"recall", "forget", "remind"}
     ]
     if not said:
         return ""

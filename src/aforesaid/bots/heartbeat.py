@@ -12,7 +12,7 @@ from typing import Final
 
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.report import Component
-from aforesaid.settings.locate import usual_place
+from aforesaid.settings.config_file import usual_place
 from aforesaid.store import sqlite_path
 
 _log: Final = logging.getLogger("aforesaid.bots")

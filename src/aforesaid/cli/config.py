@@ -32,9 +32,9 @@ from aforesaid.settings import (
     Spending,
     load_settings,
 )
-from aforesaid.settings.describe import Effective, Shown, chain_of, effective
-from aforesaid.settings.locate import find_file, usual_place
-from aforesaid.settings.well_known import WELL_KNOWN
+from aforesaid.settings.config_file import find_file, usual_place
+from aforesaid.settings.effective_values import EffectiveValue, Shown, chain_of, effective
+from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.store.locate import default_location
 
 _NOTHING: Final = "–"
@@ -105,7 +105,7 @@ def _show(settings: Settings, place: Path, *, exists: bool) -> None:
         _invite(settings, place)
 
 
-def _operations(settings: Settings, rows: dict[str, Effective]) -> Table:
+def _operations(settings: Settings, rows: dict[str, EffectiveValue]) -> Table:
     numbers = [Column(title, justify="right") for title in ("temp.", "tokens", "seconds")]
     table = Table("operation", Column("models, in order", overflow="fold"), *numbers, _origin(), box=box.SIMPLE)
     for operation, route in settings.routes.items():
@@ -118,7 +118,7 @@ def _operations(settings: Settings, rows: dict[str, Effective]) -> Table:
     return table
 
 
-def _providers(settings: Settings, rows: dict[str, Effective]) -> Table:
+def _providers(settings: Settings, rows: dict[str, EffectiveValue]) -> Table:
     address, concurrency = Column("address", overflow="fold"), Column("concurrency", justify="right")
     table = Table("provider", address, "key", concurrency, "structured", _origin(), box=box.SIMPLE)
     for name in settings.providers:
@@ -128,7 +128,7 @@ def _providers(settings: Settings, rows: dict[str, Effective]) -> Table:
     return table
 
 
-def _others(rows: dict[str, Effective]) -> Table:
+def _others(rows: dict[str, EffectiveValue]) -> Table:
     table = Table("setting", Column("value", overflow="fold"), _origin(), box=box.SIMPLE)
     for key, row in rows.items():
         if not key.startswith(("models.", "providers.", "embedder")):
@@ -161,10 +161,10 @@ def _invite(settings: Settings, place: Path) -> None:
     )
     for name, provider in settings.providers.items():
         origin = settings.origins.get(f"providers.{name}.{'api_key' if provider.api_key else 'base_url'}")
-        if name in WELL_KNOWN and origin != "default":
+        if name in KNOWN_PROVIDERS and origin != "default":
             say(f"{origin} is set, but nothing is sent to {name} until you configure one of its models.")
     say("To use one, set variables:")
-    for name, known in WELL_KNOWN.items():
+    for name, known in KNOWN_PROVIDERS.items():
         provider_ = settings.providers.get(name)
         key = "" if not known.key_variable or (provider_ and provider_.api_key) else f"{known.key_variable}=… "
         say(f"  {key}AFORESAID_MODEL={name}:{known.example}")

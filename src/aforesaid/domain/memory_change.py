@@ -112,7 +112,7 @@ class MarkExtracted:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteAccess:
+class AuditAccess:
     """Write down that somebody saw what is known about a user."""
 
     scope: Scope
@@ -121,7 +121,7 @@ class NoteAccess:
     subject: str
 
 
-MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | NoteAccess
+MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | AuditAccess
 
 SOURCES_KEPT = 20
 """Of a memory that was said very often, so many sources are kept."""

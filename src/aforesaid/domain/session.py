@@ -44,7 +44,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SessionBounds:
     """What placing a message needs to know of a session; times in microseconds."""
 
     key: int
@@ -56,11 +56,11 @@ class Stretch:
 class Placement:
     """Where a message goes: into `keep` (None: a new session), after `absorb` has been merged into it."""
 
-    keep: Stretch | None
-    absorb: Stretch | None = None
+    keep: SessionBounds | None
+    absorb: SessionBounds | None = None
 
 
-def place(at: int, timeout: int, candidates: Sequence[Stretch]) -> Placement:
+def place(at: int, timeout: int, candidates: Sequence[SessionBounds]) -> Placement:
     """Decide which session a message said at `at` belongs to.
 
     `candidates` are the last two automatic sessions of the thread, by time, that began before `at + timeout`.

@@ -1,11 +1,11 @@
 """Measuring recall on labelled conversations: public data sets, or your own in one of their forms."""
 
 from aforesaid.evaluation.conversation import Dataset
+from aforesaid.evaluation.datasets import load_datasets
 from aforesaid.evaluation.measure import ARMS, Ranking, measure
 from aforesaid.evaluation.metrics import Score
-from aforesaid.evaluation.recognise import load_datasets
+from aforesaid.evaluation.question_sample import sample
 from aforesaid.evaluation.report import DatasetReport
-from aforesaid.evaluation.sample import sample
 
 __all__ = [
     "ARMS",

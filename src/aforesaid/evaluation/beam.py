@@ -10,8 +10,8 @@ from typing import Final
 
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node, read_json
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node, read_json
 
 _CHAT: Final = "chat.json"
 _QUESTIONS: Final = "probing_questions.json"
@@ -28,7 +28,7 @@ def fits(root: Node) -> bool:
 
 def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read a chat and the questions that lie beside it."""
-    gathering = Gathering(root.file.parent.name, tallies)
+    builder = ConversationBuilder(root.file.parent.name, tallies)
     at = _START
     for batch in root.items():
         session = f"batch {batch.field('batch_number').name()}"
@@ -36,7 +36,7 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
             for turn in exchange.items():
                 anchor = turn.find("time_anchor")
                 at = at + PAUSE if anchor is None else anchor.moment("%B-%d-%Y", "%b-%d-%Y", example="March-15-2024")
-                gathering.say(
+                builder.say(
                     turn,
                     turn.field("id").name(),
                     _MARKER.sub("", turn.text_of("content")),
@@ -48,8 +48,8 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
         for question in questions.items():
             named = question.find("source_chat_ids")
             evidence = [] if named is None else [node.name() for node in named.leaves()]
-            gathering.ask(question.field("question").text(), ability, evidence)
-    yield gathering.conversation()
+            builder.ask(question.field("question").text(), ability, evidence)
+    yield builder.conversation()
 
 
 def _questions_of(chat: Path) -> Path:

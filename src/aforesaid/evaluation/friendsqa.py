@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node
 
 _UTTERANCES: Final = "utterances:"
 """With a colon, as published."""
@@ -37,23 +37,23 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
         key=lambda scene: scene[0],
     )
     for episode, together in groupby(scenes, key=lambda scene: _episode(scene[0])):
-        gathering = Gathering(episode, tallies)
+        builder = ConversationBuilder(episode, tallies)
         questions: list[tuple[str, Node]] = []
         for number, (title, scene) in enumerate(together):
-            _read_scene(title, scene, _START + number * _BETWEEN_SCENES, gathering)
+            _read_scene(title, scene, _START + number * _BETWEEN_SCENES, builder)
             questions += ((title, question) for question in scene.field("qas").items())
         for title, question in questions:
             evidence = {
                 f"{title}:{answer.field('utterance_id').name()}" for answer in question.field("answers").items()
             }
-            gathering.ask(question.field("question").text(), _category(title, question), evidence)
-        yield gathering.conversation()
+            builder.ask(question.field("question").text(), _category(title, question), evidence)
+        yield builder.conversation()
 
 
-def _read_scene(title: str, scene: Node, start: datetime, gathering: Gathering) -> None:
+def _read_scene(title: str, scene: Node, start: datetime, builder: ConversationBuilder) -> None:
     for number, turn in enumerate(scene.field(_UTTERANCES).items()):
         speakers = [speaker.name() for speaker in turn.field("speakers").items()]
-        gathering.say(
+        builder.say(
             turn,
             f"{title}:{turn.field('uid').name()}",
             turn.text_of("utterance"),

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node
 
 _CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _APART: Final = 5
@@ -27,14 +27,14 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read every sample."""
     for number, sample in enumerate(root.items(), 1):
         given = sample.find("sample_id")
-        gathering = Gathering(f"sample {number}" if given is None else given.name(), tallies)
-        _read_turns(sample.field("conversation"), gathering)
+        builder = ConversationBuilder(f"sample {number}" if given is None else given.name(), tallies)
+        _read_turns(sample.field("conversation"), builder)
         for question in sample.field("qa").items():
-            _read_question(question, gathering, tallies)
-        yield gathering.conversation()
+            _read_question(question, builder, tallies)
+        yield builder.conversation()
 
 
-def _read_turns(chat: Node, gathering: Gathering) -> None:
+def _read_turns(chat: Node, builder: ConversationBuilder) -> None:
     numbers = sorted(int(found[1]) for name, _ in chat.fields() if (found := _SESSION.fullmatch(name)))
     for number in numbers:
         session = f"session_{number}"
@@ -44,7 +44,7 @@ def _read_turns(chat: Node, gathering: Gathering) -> None:
         start = chat.field(f"{session}_date_time").moment(_WHEN, example="1:56 pm on 8 May, 2023")
         for place, turn in enumerate(turns.items()):
             text, caption = turn.text_of("text"), turn.text_of("blip_caption")
-            gathering.say(
+            builder.say(
                 turn,
                 turn.field("dia_id").name(),
                 f"{text} [{caption}]".lstrip() if caption else text,
@@ -54,7 +54,7 @@ def _read_turns(chat: Node, gathering: Gathering) -> None:
             )
 
 
-def _read_question(question: Node, gathering: Gathering, tallies: Tallies) -> None:
+def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallies) -> None:
     evidence: list[str] = []
     named = question.find("evidence")
     for node in () if named is None else named.leaves():
@@ -68,4 +68,4 @@ def _read_question(question: Node, gathering: Gathering, tallies: Tallies) -> No
     name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None
     if name is None:
         raise category.damaged(f"is none of the categories 1 to {len(_CATEGORIES)}")
-    gathering.ask(question.field("question").text(), f"{category.raw} {name}", evidence, apart=category.raw == _APART)
+    builder.ask(question.field("question").text(), f"{category.raw} {name}", evidence, apart=category.raw == _APART)

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node
 
 _ABSTENTION: Final = "_abs"
 _WEEKDAY: Final = r"\(\w+\)"
@@ -28,20 +28,20 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
             # As in the published evaluation: what is asked was never said, so there is nothing to find.
             tallies.left_out["questions that must be left unanswered (abstention)"] += 1
             continue
-        gathering = Gathering(name, tallies)
-        evidence = _read_turns(entry, gathering)
+        builder = ConversationBuilder(name, tallies)
+        evidence = _read_turns(entry, builder)
         asked = entry.find("question_date")
-        gathering.ask(
+        builder.ask(
             entry.field("question").text(),
             entry.field("question_type").text(),
             evidence,
             sessions=[session.name() for session in entry.field("answer_session_ids").items()],
             at=None if asked is None else _moment(asked),
         )
-        yield gathering.conversation()
+        yield builder.conversation()
 
 
-def _read_turns(entry: Node, gathering: Gathering) -> list[str]:
+def _read_turns(entry: Node, builder: ConversationBuilder) -> list[str]:
     evidence: list[str] = []
     said: Counter[str] = Counter()
     for start, session, turns in _sessions(entry):
@@ -50,9 +50,7 @@ def _read_turns(entry: Node, gathering: Gathering) -> list[str]:
             identity = f"{session}:{said[session]}"
             at = start + said[session] * PAUSE
             said[session] += 1
-            gathering.say(
-                turn, identity, turn.text_of("content"), session=session, at=at, role=turn.field("role").role()
-            )
+            builder.say(turn, identity, turn.text_of("content"), session=session, at=at, role=turn.field("role").role())
             if (label := turn.find("has_answer")) is not None and label.raw is True:
                 evidence.append(identity)
     return evidence

@@ -11,9 +11,9 @@ from typing import Final, Literal
 import anyio
 
 from aforesaid.errors import ModelError
-from aforesaid.evaluation.baseline import like
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
-from aforesaid.evaluation.report import Answer, DatasetReport, mark, sum_up_dataset, sum_up_ranking
+from aforesaid.evaluation.like_baseline import like
+from aforesaid.evaluation.report import DatasetReport, QuestionResult, mark, sum_up_dataset, sum_up_ranking
 from aforesaid.memory import Memory, connect
 from aforesaid.recall import Arms
 from aforesaid.store import Progress
@@ -100,7 +100,7 @@ async def _ask_baseline(conversation: Conversation, question: Question) -> list[
     return like(question.text, conversation.turns, _DEPTH)
 
 
-async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[Answer]:
+async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[QuestionResult]:
     pairs = [(conversation, question) for conversation in dataset.conversations for question in conversation.questions]
     if pairs:
         # What is loaded once and kept, such as an embedder, is not part of anybody's waiting time.

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from aforesaid.evaluation.conversation import Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node
 
 _WEEKDAY: Final = r"(周|星期)\w"
 
@@ -20,11 +20,11 @@ def fits(root: Node) -> bool:
 
 def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read a file: all of its trajectories are one person's memory."""
-    gathering = Gathering(root.file.stem, tallies)
+    builder = ConversationBuilder(root.file.stem, tallies)
     for trajectory in root.items():
         session = _session(trajectory)
         for message in trajectory.field("message_list").items():
-            gathering.say(
+            builder.say(
                 message,
                 f"{session}:{message.field('mid').name()}",
                 message.text_of("message"),
@@ -35,13 +35,13 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
         session = _session(trajectory)
         for question in trajectory.field("question_list").items():
             asked = question.find("time")
-            gathering.ask(
+            builder.ask(
                 question.field("question").text(),
                 _category(root),
                 [f"{session}:{step.name()}" for step in question.field("target_step_id").leaves()],
                 at=None if asked is None else _moment(asked),
             )
-    yield gathering.conversation()
+    yield builder.conversation()
 
 
 def _session(trajectory: Node) -> str:

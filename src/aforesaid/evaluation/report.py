@@ -10,7 +10,7 @@ from aforesaid.evaluation.metrics import Score, average, by_session, percentile,
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QuestionResult:
     """What one question got: its figures (None where nothing is labelled at that level), and how long it took."""
 
     question: Question
@@ -68,10 +68,10 @@ class DatasetReport:
     rankings: tuple[RankingReport, ...]
 
 
-def mark(question: Question, ranking: Sequence[str], conversation: Conversation, milliseconds: float) -> Answer:
+def mark(question: Question, ranking: Sequence[str], conversation: Conversation, milliseconds: float) -> QuestionResult:
     """Compare a ranking of turns with the labels of a question."""
     sessions = {turn.id: turn.session for turn in conversation.turns}
-    return Answer(
+    return QuestionResult(
         question,
         score(ranking, question.turns) if question.turns else None,
         score(by_session(ranking, sessions), question.sessions) if question.sessions else None,
@@ -79,7 +79,7 @@ def mark(question: Question, ranking: Sequence[str], conversation: Conversation,
     )
 
 
-def sum_up_ranking(ranking: str, answers: Sequence[Answer]) -> RankingReport:
+def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult]) -> RankingReport:
     """Sum up all answers of one ranking."""
     categories = sorted({(answer.question.apart, answer.question.category) for answer in answers})
     return RankingReport(
@@ -117,7 +117,7 @@ def sum_up_dataset(dataset: Dataset, embedder: str, rankings: Sequence[RankingRe
     )
 
 
-def _figures(answers: Sequence[Answer]) -> Figures:
+def _figures(answers: Sequence[QuestionResult]) -> Figures:
     turns = [answer.by_turn for answer in answers if answer.by_turn is not None]
     sessions = [answer.by_session for answer in answers if answer.by_session is not None]
     return Figures(len(turns), average(turns), len(sessions), average(sessions))

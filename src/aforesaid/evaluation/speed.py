@@ -16,7 +16,7 @@ from typing import Final
 import apsw
 
 from aforesaid.domain.words import Role
-from aforesaid.evaluation.talk import Talk
+from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Connecting, UserMemory, connect
 from aforesaid.settings import Settings
 from aforesaid.store import Progress
@@ -81,7 +81,7 @@ async def measure_speed(messages: int, folder: Path | None, progress: Progress) 
 
     The memory lies in `folder`, or where the system keeps temporary files, and is gone afterwards.
     """
-    talk = Talk(_SEED)
+    talk = SyntheticChat(_SEED)
     said = list(talk.texts(messages))
     with tempfile.TemporaryDirectory(prefix="aforesaid-bench-", dir=folder) as place:
         path = Path(place) / "memory.db"

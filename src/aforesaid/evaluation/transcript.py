@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from aforesaid.evaluation.conversation import PAUSE, Conversation, Tallies
-from aforesaid.evaluation.gather import Gathering
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.conversation_builder import ConversationBuilder
+from aforesaid.evaluation.json_files import Node
 
 _ASSISTANT: Final = "assistant"
 _BEGINNING: Final = b"# id:"
@@ -46,19 +46,19 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     """Read one transcript."""
     header, *rest = root.text().splitlines()
     found = _HEADER.match(header)
-    gathering = Gathering(found[1] if found else root.file.stem, tallies)
+    builder = ConversationBuilder(found[1] if found else root.file.stem, tallies)
     lines = [Node(text, root.file, (f"line {number}",)) for number, text in enumerate(rest, 2) if text.strip()]
     questions = [line for line in lines if line.text().startswith(_QUESTION)]
-    _read_turns([line for line in lines if not line.text().startswith((_QUESTION, *_IGNORED))], gathering)
+    _read_turns([line for line in lines if not line.text().startswith((_QUESTION, *_IGNORED))], builder)
     for line in questions:
         parts = [part.strip() for part in line.text().removeprefix(_QUESTION).split("|")]
         if len(parts) != _QUESTION_PARTS:
             raise line.damaged("is not a question in the form: Q kind | question | numbers | answer")
-        gathering.ask(parts[1], parts[0], re.findall(r"\d+", parts[2]))
-    yield gathering.conversation()
+        builder.ask(parts[1], parts[0], re.findall(r"\d+", parts[2]))
+    yield builder.conversation()
 
 
-def _read_turns(lines: list[Node], gathering: Gathering) -> None:
+def _read_turns(lines: list[Node], builder: ConversationBuilder) -> None:
     sessions = number = 0
     at: datetime | None = None
     for line in lines:
@@ -73,7 +73,7 @@ def _read_turns(lines: list[Node], gathering: Gathering) -> None:
             raise line.damaged("is neither the beginning of a session nor a message: write Name: text")
         number += 1
         speaker = turn[1].strip()
-        gathering.say(
+        builder.say(
             line,
             str(number),
             turn[2].strip(),

@@ -11,7 +11,7 @@ from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time, route
+from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time, recognise_request
 
 if TYPE_CHECKING:
     from aforesaid.models.prompts.shapes import Extracted
@@ -90,7 +90,7 @@ def _statement_in(message: Message) -> str:
     """Return what a message states: of "Bot, remember that I have a daughter" the daughter; of "forget …" nothing."""
     if message.role != "user":
         return message.text
-    requested = route(message.text)
+    requested = recognise_request(message.text)
     if requested.action == "remember" and requested.content:
         return requested.content
     return "" if requested.action in {"forget", "recall"} else message.text

@@ -265,7 +265,7 @@ class Teller:
         """Return the text of facts with a new one in it: written by a model, or else by rules."""
         chat = self._chat
         if chat is not None and chat.has("merge"):
-            from aforesaid.models.prompts.shapes import Remembered as Written  # noqa: PLC0415 - brings pydantic
+            from aforesaid.models.prompts.shapes import RememberReply as Written  # noqa: PLC0415 - brings pydantic
 
             prompt = load_prompt("remember")
             rendered = prompt.render(name=person.name, facts=facts, fact=words)
@@ -283,7 +283,7 @@ class Teller:
         """Return the text of facts without something, and whether it was there."""
         chat = self._chat
         if facts and chat is not None and chat.has("merge"):
-            from aforesaid.models.prompts.shapes import Forgotten as Written  # noqa: PLC0415
+            from aforesaid.models.prompts.shapes import ForgetReply as Written  # noqa: PLC0415
 
             prompt = load_prompt("forget")
             rendered = prompt.render(name=person.name, facts=facts, fact=words)

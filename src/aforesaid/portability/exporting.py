@@ -16,9 +16,9 @@ from typing import IO, Any, Final
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.transfer import Row
-from aforesaid.portability.codec import encode
-from aforesaid.portability.copying import NAMES
-from aforesaid.portability.places import writing
+from aforesaid.portability.file_streams import writing
+from aforesaid.portability.row_codec import encode
+from aforesaid.portability.row_importer import NAMES
 from aforesaid.store import Progress, Store
 
 VERSION: Final = 1

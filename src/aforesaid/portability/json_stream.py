@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.lines import DEEPEST, refuse_depth
+from aforesaid.portability.json_lines import DEEPEST, refuse_depth
 
 CHUNK: Final = 1024 * 1024
 LARGEST: Final = 64 * 1024 * 1024

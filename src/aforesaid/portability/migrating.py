@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged
-from aforesaid.portability.copying import NAMES, Intake
+from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ async def migrate(source: Store, target: Store, *, vectors: bool = True, progres
     def refuse(row: Row, _: str, error: AforesaidError) -> None:
         refused.append(f"{NAMES[type(row)]}: {error}")
 
-    intake, sent = Intake(target, refuse), _Tally()
+    intake, sent = RowImporter(target, refuse), _Tally()
     async for page in source.dump(vectors=vectors):
         sent.count(page)
         await intake.take(page)

@@ -14,7 +14,7 @@ from uuid import uuid4
 from aforesaid.domain.report import Verification
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, InvalidInput, StoreBusy, StoreClosed, StoreDamaged, StoreError
-from aforesaid.portability.copying import NAMES, Intake
+from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store, hides_damage, locate, open_store, restore_store, salvage_store
 
 
@@ -124,7 +124,7 @@ async def _fill(store: Store, rows: list[Row], lost: list[str], progress: Progre
         refused[type(row).__name__] += 1
         lost.append(f"a row of the kind {NAMES.get(type(row), type(row).__name__)}: {error}")
 
-    intake = Intake(store, damaged)
+    intake = RowImporter(store, damaged)
     for start in range(0, len(rows), 1_000):
         await intake.take(rows[start : start + 1_000])
         if progress is not None:

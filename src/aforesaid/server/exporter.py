@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from aforesaid.domain.report import Health, Stats
 from aforesaid.memory import Memory
-from aforesaid.telemetry import SECONDS, Key, Measured
+from aforesaid.telemetry import SECONDS, Key, OperationMetrics
 
 _TOTALS: Final = ("spaces", "users", "threads", "sessions", "messages", "archived", "summaries", "memories", "bytes")
 _LABELS: Final = ("operation", "model")
@@ -30,7 +30,7 @@ async def registry_of(memory: Memory) -> CollectorRegistry:
 class _Now(Collector):
     """One look at a memory."""
 
-    def __init__(self, stats: Stats, health: Health, counts: Mapping[Key, Measured]) -> None:
+    def __init__(self, stats: Stats, health: Health, counts: Mapping[Key, OperationMetrics]) -> None:
         self._stats = stats
         self._health = health
         self._counts = counts
@@ -81,7 +81,7 @@ def _room(health: Health) -> Iterator[Metric]:
             yield GaugeMetricFamily(name, what, value)
 
 
-def _operations(counts: Mapping[Key, Measured]) -> Iterator[Metric]:
+def _operations(counts: Mapping[Key, OperationMetrics]) -> Iterator[Metric]:
     seconds = HistogramMetricFamily("aforesaid_operation_seconds", "How long calls of operations took.", labels=_LABELS)
     failures = CounterMetricFamily(
         "aforesaid_operation_failures", "Calls that failed, by kind.", labels=(*_LABELS, "kind")

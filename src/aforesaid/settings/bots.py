@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from aforesaid.errors import InvalidInput
-from aforesaid.settings.layers import FILE_RANK, Given
+from aforesaid.settings.layered_values import DEFAULT, LayeredValues
+from aforesaid.settings.layers import FILE_RANK, GivenValue
 from aforesaid.settings.providers import warn_when_open
 from aforesaid.settings.secrets import read_key, read_password
-from aforesaid.settings.sources import DEFAULT, Sources
 from aforesaid.settings.values import BotSettings, DiscordSettings, MumbleSettings, Secret, TelegramSettings
 
 _TOKEN: Final = "token"  # noqa: S105 - the name of a key
@@ -20,7 +20,7 @@ _PASSWORD: Final = "password"  # noqa: S105 - the same
 Table = TypeVar("Table", TelegramSettings, DiscordSettings)
 
 
-def read_bots(sources: Sources) -> BotSettings:
+def read_bots(sources: LayeredValues) -> BotSettings:
     """Return how each bot is set up."""
     return BotSettings(
         name=sources.take("bots", "name", default=None),
@@ -31,11 +31,11 @@ def read_bots(sources: Sources) -> BotSettings:
     )
 
 
-def _table(sources: Sources, table: type[Table], name: str) -> Table:
+def _table(sources: LayeredValues, table: type[Table], name: str) -> Table:
     return table(token=_secret(sources, name, _TOKEN, read_key), **_rest(sources, table, name, _TOKEN))
 
 
-def _mumble(sources: Sources) -> MumbleSettings:
+def _mumble(sources: LayeredValues) -> MumbleSettings:
     values = _rest(sources, MumbleSettings, "mumble", _PASSWORD)
     certificate = sources.given("bots", "mumble", "certificate")
     if certificate is not None:
@@ -43,14 +43,16 @@ def _mumble(sources: Sources) -> MumbleSettings:
     return MumbleSettings(password=_secret(sources, "mumble", _PASSWORD, read_password), **values)
 
 
-def _rest(sources: Sources, table: type[Table | MumbleSettings], name: str, secret: str) -> dict[str, Any]:
+def _rest(sources: LayeredValues, table: type[Table | MumbleSettings], name: str, secret: str) -> dict[str, Any]:
     """Return everything of a table but its secret."""
     plain = table()
     rest = [field.name for field in fields(table) if field.name != secret]
     return {key: sources.take("bots", name, key, default=getattr(plain, key)) for key in rest}
 
 
-def _secret(sources: Sources, bot: str, key: str, read: Callable[[Path], tuple[Secret | None, str]]) -> Secret | None:
+def _secret(
+    sources: LayeredValues, bot: str, key: str, read: Callable[[Path], tuple[Secret | None, str]]
+) -> Secret | None:
     """Return the token or password of a bot: itself, or from a file that holds nothing else."""
     sources.origins[f"bots.{bot}.{key}"] = DEFAULT
     itself, file = sources.given("bots", bot, key), sources.given("bots", bot, f"{key}_file")
@@ -73,7 +75,7 @@ def _secret(sources: Sources, bot: str, key: str, read: Callable[[Path], tuple[S
     return secret
 
 
-def _path(sources: Sources, given: Given) -> Path:
+def _path(sources: LayeredValues, given: GivenValue) -> Path:
     """Return a path; a relative one in a file is relative to that file."""
     base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
     return (base / Path(given.value).expanduser()).absolute()

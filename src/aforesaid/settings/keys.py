@@ -9,14 +9,14 @@ from difflib import get_close_matches
 from typing import Final, TypeAlias
 
 from aforesaid.errors import InvalidInput
-from aforesaid.settings import kinds
-from aforesaid.settings.kinds import Kind
+from aforesaid.settings import value_types
+from aforesaid.settings.value_types import ValueType
 from aforesaid.settings.values import OPERATIONS, WITHOUT
 
 Key: TypeAlias = tuple[str, ...]
 """The names of the tables and of the key itself: ("models", "chat", "timeout")."""
 
-Table: TypeAlias = "Mapping[str, Kind | Table | Each]"
+Table: TypeAlias = "Mapping[str, ValueType | Table | Each]"
 
 _LARGEST: Final = 10**12
 _LEAST_BUDGET: Final = 256
@@ -29,53 +29,53 @@ _PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class Each:
     """A table for each name that people choose."""
 
-    table: Mapping[str, Kind]
+    table: Mapping[str, ValueType]
 
 
 _ROUTE: Final = {
-    "chain": kinds.chain(),
-    "temperature": kinds.number(0, 2, unset=True),
-    "max_tokens": kinds.whole(1, 10_000_000, unset=True),
-    "timeout": kinds.number(0.001, _DAY),
+    "chain": value_types.chain(),
+    "temperature": value_types.number(0, 2, unset=True),
+    "max_tokens": value_types.whole(1, 10_000_000, unset=True),
+    "timeout": value_types.number(0.001, _DAY),
 }
 
-_DAYS: Final = kinds.whole(1, 365_000)
+_DAYS: Final = value_types.whole(1, 365_000)
 
 TREE: Final[Table] = {
-    "store": kinds.text(),
-    "fallback": kinds.text(),
-    "profile": kinds.text(),
-    "embedder": kinds.text(),
-    "redo": kinds.boolean(),
-    "background": kinds.boolean(),
+    "store": value_types.text(),
+    "fallback": value_types.text(),
+    "profile": value_types.text(),
+    "embedder": value_types.text(),
+    "redo": value_types.boolean(),
+    "background": value_types.boolean(),
     "models": {
-        "default": kinds.chain(),
-        "timeout": kinds.number(0.001, _DAY),
+        "default": value_types.chain(),
+        "timeout": value_types.number(0.001, _DAY),
         **dict.fromkeys(OPERATIONS, _ROUTE),
     },
     "providers": Each(
         {
-            "base_url": kinds.url(),
-            "api_key": kinds.secret(),
-            "api_key_env": kinds.text(),
-            "api_key_file": kinds.text(),
-            "concurrency": kinds.whole(1, 10_000),
-            "structured": kinds.one_of("auto", "schema", "instructed"),
-            "api": kinds.one_of("openai", "piper"),
+            "base_url": value_types.url(),
+            "api_key": value_types.secret(),
+            "api_key_env": value_types.text(),
+            "api_key_file": value_types.text(),
+            "concurrency": value_types.whole(1, 10_000),
+            "structured": value_types.one_of("auto", "schema", "instructed"),
+            "api": value_types.one_of("openai", "piper"),
         }
     ),
     "resilience": {
-        "attempts": kinds.whole(1, 100),
-        "failures": kinds.whole(1, 1_000_000),
-        "probe_seconds": kinds.number(0.001, _DAY),
-        "stall_seconds": kinds.number(0.001, _DAY),
+        "attempts": value_types.whole(1, 100),
+        "failures": value_types.whole(1, 1_000_000),
+        "probe_seconds": value_types.number(0.001, _DAY),
+        "stall_seconds": value_types.number(0.001, _DAY),
     },
     "speech": {
-        "hear": kinds.chain(),
-        "speak": kinds.chain(),
-        "language": kinds.text(),
-        "voice": kinds.text(),
-        "timeout": kinds.number(0.001, _DAY),
+        "hear": value_types.chain(),
+        "speak": value_types.chain(),
+        "language": value_types.text(),
+        "voice": value_types.text(),
+        "timeout": value_types.number(0.001, _DAY),
     },
     "retention": {
         "messages": {"archive_days": _DAYS, "purge_days": _DAYS},
@@ -83,59 +83,59 @@ TREE: Final[Table] = {
         **{kind: {"purge_days": _DAYS} for kind in ("summaries", "versions", "derived", "audit", "spending")},
     },
     "alerts": {
-        "interval_seconds": kinds.number(0.1, _DAY),
-        "failing_seconds": kinds.number(0, _DAY),
-        "slow_seconds": kinds.number(0.001, _DAY),
-        "error_rate": kinds.number(0.0001, 1),
-        "least_calls": kinds.whole(1, 1_000_000),
-        "backlog_messages": kinds.whole(1, _LARGEST),
-        "free_disk": kinds.number(0, 1),
-        "storage_bytes": kinds.whole(1, _LARGEST * 1_000),
-        "clear": kinds.number(0.01, 1),
+        "interval_seconds": value_types.number(0.1, _DAY),
+        "failing_seconds": value_types.number(0, _DAY),
+        "slow_seconds": value_types.number(0.001, _DAY),
+        "error_rate": value_types.number(0.0001, 1),
+        "least_calls": value_types.whole(1, 1_000_000),
+        "backlog_messages": value_types.whole(1, _LARGEST),
+        "free_disk": value_types.number(0, 1),
+        "storage_bytes": value_types.whole(1, _LARGEST * 1_000),
+        "clear": value_types.number(0.01, 1),
     },
     "spending": {
-        "tokens_per_user_and_day": kinds.whole(1, _LARGEST),
-        "tokens_per_day": kinds.whole(1, _LARGEST),
+        "tokens_per_user_and_day": value_types.whole(1, _LARGEST),
+        "tokens_per_day": value_types.whole(1, _LARGEST),
     },
     "bots": {
-        "name": kinds.text(),
-        "system": kinds.text(),
+        "name": value_types.text(),
+        "system": value_types.text(),
         "telegram": {
-            "token": kinds.secret(),
-            "token_file": kinds.text(),
-            "api": kinds.url(),
-            "webhook": kinds.url(),
-            "webhook_secret": kinds.secret(),
-            "listen": kinds.text(),
+            "token": value_types.secret(),
+            "token_file": value_types.text(),
+            "api": value_types.url(),
+            "webhook": value_types.url(),
+            "webhook_secret": value_types.secret(),
+            "listen": value_types.text(),
         },
-        "discord": {"token": kinds.secret(), "token_file": kinds.text()},
+        "discord": {"token": value_types.secret(), "token_file": value_types.text()},
         "mumble": {
-            "host": kinds.text(),
-            "port": kinds.whole(1, 65_535),
-            "name": kinds.text(),
-            "password": kinds.password(),
-            "password_file": kinds.text(),
-            "channel": kinds.text(),
-            "answer": kinds.one_of("called", "always"),
-            "certificate": kinds.text(),
-            "fingerprint": kinds.text(),
+            "host": value_types.text(),
+            "port": value_types.whole(1, 65_535),
+            "name": value_types.text(),
+            "password": value_types.password(),
+            "password_file": value_types.text(),
+            "channel": value_types.text(),
+            "answer": value_types.one_of("called", "always"),
+            "certificate": value_types.text(),
+            "fingerprint": value_types.text(),
         },
     },
     "server": {
-        "host": kinds.text(),
-        "port": kinds.whole(0, 65_535),
-        "hosts": kinds.texts(),
-        "keys": kinds.text(),
-        "upstream": kinds.text(),
-        "requests_per_second": kinds.number(0.01, 1_000_000),
-        "burst": kinds.whole(1, 1_000_000),
-        "body_bytes": kinds.whole(1_000, _LARGEST),
-        "header_seconds": kinds.number(0.1, 3_600),
-        "body_seconds": kinds.number(0.1, 3_600),
-        "connections": kinds.whole(1, 1_000_000),
-        "trusted_proxies": kinds.networks(),
-        "budget": kinds.whole(_LEAST_BUDGET, _LARGEST),
-        "window": kinds.whole(0, _LARGEST),
+        "host": value_types.text(),
+        "port": value_types.whole(0, 65_535),
+        "hosts": value_types.texts(),
+        "keys": value_types.text(),
+        "upstream": value_types.text(),
+        "requests_per_second": value_types.number(0.01, 1_000_000),
+        "burst": value_types.whole(1, 1_000_000),
+        "body_bytes": value_types.whole(1_000, _LARGEST),
+        "header_seconds": value_types.number(0.1, 3_600),
+        "body_seconds": value_types.number(0.1, 3_600),
+        "connections": value_types.whole(1, 1_000_000),
+        "trusted_proxies": value_types.networks(),
+        "budget": value_types.whole(_LEAST_BUDGET, _LARGEST),
+        "window": value_types.whole(0, _LARGEST),
     },
 }
 
@@ -145,14 +145,14 @@ def dotted(key: Key) -> str:
     return ".".join(key)
 
 
-def entry(key: Key, where: str) -> Kind | Table | Each:
+def entry(key: Key, where: str) -> ValueType | Table | Each:
     """Return the value of a key, or raise with the key that was probably meant."""
-    node: Kind | Table | Each = TREE
+    node: ValueType | Table | Each = TREE
     for depth, name in enumerate(key):
         if isinstance(node, Each):
             node = _each(node, name, key[: depth + 1], where)
             continue
-        if isinstance(node, Kind):
+        if isinstance(node, ValueType):
             raise InvalidInput(f"{where}: {dotted(key[:depth])} is a value, not a table; it must be {node.allowed}")
         if name not in node:
             wrong = dotted(key[: depth + 1])
@@ -168,7 +168,7 @@ def is_key(*path: str) -> bool:
         if not isinstance(node, Mapping) or name not in node:
             return False
         node = node[name]
-    return isinstance(node, Kind)
+    return isinstance(node, ValueType)
 
 
 def nearest(wrong: str, known: Sequence[str]) -> str:
@@ -182,7 +182,7 @@ def all_keys() -> Iterator[str]:
 
     def walk(table: Table, above: Key) -> Iterator[str]:
         for name, node in table.items():
-            if isinstance(node, Kind):
+            if isinstance(node, ValueType):
                 yield dotted((*above, name))
             elif isinstance(node, Each):
                 yield from walk(node.table, (*above, name, "NAME"))

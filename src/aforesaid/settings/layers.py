@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.errors import InvalidInput
+from aforesaid.settings.config_file import VARIABLE
 from aforesaid.settings.keys import TREE, Each, Key, Table, dotted, entry
-from aforesaid.settings.kinds import Kind
-from aforesaid.settings.locate import VARIABLE
+from aforesaid.settings.value_types import ValueType
 
 PREFIX: Final = "AFORESAID_"
 MODEL: Final = "AFORESAID_MODEL"
@@ -24,7 +24,7 @@ _ALIKE: Final = 0.75
 ARGUMENT: Final = "argument"
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """A value that somebody set, and where."""
 
     value: Any
@@ -33,9 +33,9 @@ class Given(NamedTuple):
     """The layer: what has the higher number wins."""
 
 
-Layer: TypeAlias = dict[Key, Given]
+Layer: TypeAlias = dict[Key, GivenValue]
 
-WELL_KNOWN_RANK: Final = 0
+KNOWN_PROVIDER_RANK: Final = 0
 FILE_RANK: Final = 1
 ENVIRONMENT_RANK: Final = 2
 ARGUMENT_RANK: Final = 3
@@ -50,7 +50,7 @@ def from_file(path: Path) -> Layer:
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(f"the configuration {path} is not valid TOML: {error}") from None
     where = str(path)
-    return {key: Given(_read(key, value, where), where, FILE_RANK) for key, value in _flat(tables, (), where)}
+    return {key: GivenValue(_read(key, value, where), where, FILE_RANK) for key, value in _flat(tables, (), where)}
 
 
 def from_arguments(overrides: Mapping[str, object]) -> Layer:
@@ -60,7 +60,7 @@ def from_arguments(overrides: Mapping[str, object]) -> Layer:
         if value is None:
             continue
         key = tuple(name.split("."))
-        layer[key] = Given(_read(key, value, f"the {ARGUMENT}"), ARGUMENT, ARGUMENT_RANK)
+        layer[key] = GivenValue(_read(key, value, f"the {ARGUMENT}"), ARGUMENT, ARGUMENT_RANK)
     return layer
 
 
@@ -86,7 +86,7 @@ def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tu
                 continue
         if key in layer:
             raise InvalidInput(f"{layer[key].origin} and {variable} set the same thing; remove one of them")
-        layer[key] = Given(_read(key, text, variable, parse=True), variable, ENVIRONMENT_RANK)
+        layer[key] = GivenValue(_read(key, text, variable, parse=True), variable, ENVIRONMENT_RANK)
     return layer, doubts
 
 
@@ -99,7 +99,7 @@ def _flat(table: Mapping[str, object], above: Key, where: str) -> Iterator[tuple
     for name, value in table.items():
         key = (*above, name)
         node = entry(key, where)
-        if isinstance(node, Kind):
+        if isinstance(node, ValueType):
             yield key, value
         elif isinstance(value, dict):
             yield from _flat(value, key, where)
@@ -110,13 +110,13 @@ def _flat(table: Mapping[str, object], above: Key, where: str) -> Iterator[tuple
 def _some(node: Table | Each) -> str:
     if isinstance(node, Each):
         return "a table for each name"
-    return ", ".join(name for name, below in node.items() if isinstance(below, Kind))
+    return ", ".join(name for name, below in node.items() if isinstance(below, ValueType))
 
 
 def _read(key: Key, value: object, where: str, *, parse: bool = False) -> object:
     kind = entry(key, where)
     what = where if parse else f"{where}: {dotted(key)}"
-    if not isinstance(kind, Kind):
+    if not isinstance(kind, ValueType):
         raise InvalidInput(f"{what} is a table and cannot have a value; set a key in it: {_some(kind)}")
     try:
         return kind.read(kind.parse(str(value)) if parse else value)
@@ -135,4 +135,4 @@ def _key_of(variable: str, providers: Mapping[str, str]) -> Key:
 def _short_names() -> list[str]:
     """Return what can stand after the prefix where there are no tables."""
     names = [variable.removeprefix(PREFIX).lower() for variable in (MODEL, *_ALSO)]
-    return names + [name for name, node in TREE.items() if isinstance(node, Kind)]
+    return names + [name for name, node in TREE.items() if isinstance(node, ValueType)]

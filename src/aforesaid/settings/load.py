@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from aforesaid.settings.bots import read_bots
+from aforesaid.settings.config_file import find_file
 from aforesaid.settings.keys import is_key
+from aforesaid.settings.known_providers import from_known_variables
+from aforesaid.settings.layered_values import LayeredValues
 from aforesaid.settings.layers import FILE_RANK, from_arguments, from_environment, from_file, spelled_in_variables
-from aforesaid.settings.locate import find_file
 from aforesaid.settings.providers import read_providers
 from aforesaid.settings.routes import choose_embedding, read_routes
-from aforesaid.settings.sources import Sources
 from aforesaid.settings.speech import read_speech
 from aforesaid.settings.values import Alerts, Keep, Resilience, Retention, Serving, Settings, Spending
-from aforesaid.settings.well_known import from_well_known
 
 _PLAIN: Final = Settings()
 _ON_DISK: Final = re.compile(r"sqlite:|json:|files:|")
@@ -42,13 +42,13 @@ def load_settings(
     """
     env = os.environ if env is None else env
     file = find_file(path, env)
-    layer, doubts = from_well_known(env)
+    layer, doubts = from_known_variables(env)
     if file is not None:
         layer |= from_file(file)
     names = {spelled_in_variables(key[1]): key[1] for key in layer if key[0] == "providers"}
     variables, more = from_environment(env, names)
     layer |= variables | from_arguments(overrides or {})
-    return _assemble(Sources(layer, file, env, [*doubts, *more]))
+    return _assemble(LayeredValues(layer, file, env, [*doubts, *more]))
 
 
 def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] | None) -> Settings:
@@ -60,7 +60,7 @@ def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] 
     return load_settings(given)
 
 
-def _assemble(sources: Sources) -> Settings:
+def _assemble(sources: LayeredValues) -> Settings:
     routes = read_routes(sources)
     speech = read_speech(sources)
     embedder = choose_embedding(sources, routes)
@@ -88,25 +88,25 @@ def _assemble(sources: Sources) -> Settings:
     )
 
 
-def _table(sources: Sources, table: type[T], *path: str) -> T:
+def _table(sources: LayeredValues, table: type[T], *path: str) -> T:
     plain = table()
     names = [field.name for field in fields(table) if is_key(*path, field.name)]
     return table(**{key: sources.take(*path, key, default=getattr(plain, key)) for key in names})
 
 
-def _retention(sources: Sources) -> Retention:
+def _retention(sources: LayeredValues) -> Retention:
     kinds = [field.name for field in fields(Retention)]
     return Retention(**{kind: _table(sources, Keep, "retention", kind) for kind in kinds})
 
 
-def _serving(sources: Sources) -> Serving:
+def _serving(sources: LayeredValues) -> Serving:
     server = _table(sources, Serving, "server")
     if server.keys is None:
         return server
     return replace(server, keys=_seen_from_the_file(sources, server.keys, "server", "keys"))
 
 
-def _seen_from_the_file(sources: Sources, location: str, *key: str) -> str:
+def _seen_from_the_file(sources: LayeredValues, location: str, *key: str) -> str:
     """Return a location; a relative path in a file is relative to that file, wherever the program runs."""
     given = sources.given(*key)
     if given is None or given.rank != FILE_RANK or sources.file is None:

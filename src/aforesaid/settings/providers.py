@@ -10,42 +10,42 @@ from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings.keys import Key, nearest
-from aforesaid.settings.layers import FILE_RANK, WELL_KNOWN_RANK, Given
+from aforesaid.settings.known_providers import KNOWN_PROVIDERS
+from aforesaid.settings.layered_values import DEFAULT, LayeredValues
+from aforesaid.settings.layers import FILE_RANK, KNOWN_PROVIDER_RANK, GivenValue
 from aforesaid.settings.secrets import as_key, open_to_others, read_key
-from aforesaid.settings.sources import DEFAULT, Sources
 from aforesaid.settings.values import Operation, Provider, Route, Secret, Speech
-from aforesaid.settings.well_known import WELL_KNOWN
 
 _WAYS: Final = ("api_key", "api_key_env", "api_key_file")
 _PLAIN: Final = Provider("", "")
 
 
-def read_providers(sources: Sources, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
+def read_providers(sources: LayeredValues, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
     """Return every provider that is set up, or that a model is asked of and whose name says enough."""
     used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
     writes = set(used)
     used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
     used |= {choice.provider: ("speech", "hear") for choice in speech.hear}
-    names = sources.providers() | (set(used) & set(WELL_KNOWN))
+    names = sources.providers() | (set(used) & set(KNOWN_PROVIDERS))
     providers = {name: _provider(sources, name) for name in sorted(names)}
     for name, key in used.items():
         if name not in providers:
-            raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *WELL_KNOWN]))
+            raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *KNOWN_PROVIDERS]))
         if providers[name].api == "piper" and (name in writes or key == ("speech", "hear")):
             raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which can do nothing but speak")
-        known = WELL_KNOWN.get(name)
+        known = KNOWN_PROVIDERS.get(name)
         if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
             sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
     return providers
 
 
-def _provider(sources: Sources, name: str) -> Provider:
-    known = WELL_KNOWN.get(name)
+def _provider(sources: LayeredValues, name: str) -> Provider:
+    known = KNOWN_PROVIDERS.get(name)
     base_url = sources.take("providers", name, "base_url", default=known.base_url if known else None)
     if base_url is None:
         raise InvalidInput(
             f"{sources.where(*sources.any_key_of(name))}: the provider {name!r} has no base_url, such as "
-            f"http://localhost:8000/v1{nearest(name, list(WELL_KNOWN))}"
+            f"http://localhost:8000/v1{nearest(name, list(KNOWN_PROVIDERS))}"
         )
     return Provider(
         name=name,
@@ -61,23 +61,23 @@ def _keyless(provider: Provider, base_url: str) -> Provider:
     return replace(provider, base_url=base_url, api_key=None)
 
 
-def _asked(sources: Sources, operation: Operation) -> Key:
+def _asked(sources: LayeredValues, operation: Operation) -> Key:
     """Return the key that names the models of an operation."""
     general = ("embedder",) if operation == "embed" else ("models", "default")
     own = ("models", operation, "chain")
     return own if sources.given(*own) else general
 
 
-def _no_such_provider(sources: Sources, key: Key, name: str, known: list[str]) -> str:
+def _no_such_provider(sources: LayeredValues, key: Key, name: str, known: list[str]) -> str:
     where = sources.where(*key)
     hint = nearest(name, known) or ";"
     return (
-        f"{where}: there is no provider {name!r}{hint} {', '.join(WELL_KNOWN)} are known by name, any other needs "
+        f"{where}: there is no provider {name!r}{hint} {', '.join(KNOWN_PROVIDERS)} are known by name, any other needs "
         f"[providers.{name}] with its base_url"
     )
 
 
-def _key(sources: Sources, name: str) -> Secret | None:
+def _key(sources: LayeredValues, name: str) -> Secret | None:
     """Return the key of a provider, from wherever it is said to be."""
     sources.origins[f"providers.{name}.api_key"] = DEFAULT
     ways = {way: given for way in _WAYS if (given := sources.given("providers", name, way))}
@@ -96,8 +96,8 @@ def _key(sources: Sources, name: str) -> Secret | None:
     return _key_itself(sources, name, given)
 
 
-def _key_itself(sources: Sources, name: str, given: Given) -> Secret | None:
-    if given.rank == WELL_KNOWN_RANK and not _lend(sources, name, given.origin):
+def _key_itself(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
+    if given.rank == KNOWN_PROVIDER_RANK and not _lend(sources, name, given.origin):
         return None
     if given.rank == FILE_RANK and sources.file is not None:
         warn_when_open(sources, sources.file)
@@ -105,7 +105,7 @@ def _key_itself(sources: Sources, name: str, given: Given) -> Secret | None:
     return Secret(given.value)
 
 
-def _lend(sources: Sources, name: str, variable: str) -> bool:
+def _lend(sources: LayeredValues, name: str, variable: str) -> bool:
     """Tell whether a key that lies in the environment may go to where a file sends this provider's requests.
 
     A file can come from anywhere, together with the folder that it is in. A key goes to the server that it was made
@@ -114,7 +114,7 @@ def _lend(sources: Sources, name: str, variable: str) -> bool:
     address = sources.given("providers", name, "base_url")
     if address is None or address.rank != FILE_RANK:
         return True
-    if urlsplit(address.value).netloc == urlsplit(WELL_KNOWN[name].base_url).netloc:
+    if urlsplit(address.value).netloc == urlsplit(KNOWN_PROVIDERS[name].base_url).netloc:
         return True
     sources.warnings.append(
         f"{variable} is not sent to {urlsplit(address.value).hostname}; if that is meant, add "
@@ -123,7 +123,7 @@ def _lend(sources: Sources, name: str, variable: str) -> bool:
     return False
 
 
-def _key_of_variable(sources: Sources, name: str, given: Given) -> Secret | None:
+def _key_of_variable(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
     sources.origins[f"providers.{name}.api_key"] = f"{given.value}, named by {given.origin}"
     text = sources.env.get(given.value, "").strip()
     key = as_key(text)
@@ -133,7 +133,7 @@ def _key_of_variable(sources: Sources, name: str, given: Given) -> Secret | None
     return key
 
 
-def _key_of_file(sources: Sources, name: str, given: Given) -> Secret | None:
+def _key_of_file(sources: LayeredValues, name: str, given: GivenValue) -> Secret | None:
     base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
     path = (base / Path(given.value).expanduser()).absolute()
     sources.origins[f"providers.{name}.api_key"] = f"{path}, named by {given.origin}"
@@ -145,7 +145,7 @@ def _key_of_file(sources: Sources, name: str, given: Given) -> Secret | None:
     return key
 
 
-def warn_when_open(sources: Sources, path: Path) -> None:
+def warn_when_open(sources: LayeredValues, path: Path) -> None:
     """Warn about a file with a secret that others can read."""
     warning = f"{path} holds a key and can be read by others: chmod 600 {path}"
     if open_to_others(path) and warning not in sources.warnings:

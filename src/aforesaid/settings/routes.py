@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from aforesaid.errors import InvalidInput
-from aforesaid.settings.kinds import Chain
-from aforesaid.settings.sources import DEFAULT, Sources
+from aforesaid.settings.layered_values import DEFAULT, LayeredValues
+from aforesaid.settings.value_types import Chain
 from aforesaid.settings.values import OPERATIONS, Choice, Operation, Route
 
 DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
@@ -30,12 +30,12 @@ DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
 _WITHOUT_A_MODEL: Final = Chain((), without=True)
 
 
-def read_routes(sources: Sources) -> dict[Operation, Route]:
+def read_routes(sources: LayeredValues) -> dict[Operation, Route]:
     """Return how each operation is done."""
     return {operation: _route(sources, operation) for operation in OPERATIONS}
 
 
-def choose_embedding(sources: Sources, routes: dict[Operation, Route]) -> str | None:
+def choose_embedding(sources: LayeredValues, routes: dict[Operation, Route]) -> str | None:
     """Return `embedder`, unless a model of a provider is to embed: that is a route.
 
     The model can be named by `embedder`, too. Where both are set, the stronger layer has its way.
@@ -58,7 +58,7 @@ def choose_embedding(sources: Sources, routes: dict[Operation, Route]) -> str | 
     return None if of_provider else str(embedder.value)
 
 
-def _route(sources: Sources, operation: Operation) -> Route:
+def _route(sources: LayeredValues, operation: Operation) -> Route:
     default = DEFAULT_ROUTES[operation]
     return Route(
         chain=(chain := _chain(sources, operation)).choices,
@@ -69,7 +69,7 @@ def _route(sources: Sources, operation: Operation) -> Route:
     )
 
 
-def _chain(sources: Sources, operation: Operation) -> Chain:
+def _chain(sources: LayeredValues, operation: Operation) -> Chain:
     own = sources.given("models", operation, "chain")
     # A model that talks does not embed: that one has to be named.
     given = own or (sources.given("models", "default") if operation != "embed" else None)
@@ -81,7 +81,7 @@ def _chain(sources: Sources, operation: Operation) -> Chain:
     return chain
 
 
-def _timeout(sources: Sources, operation: Operation, default: float) -> float:
+def _timeout(sources: LayeredValues, operation: Operation, default: float) -> float:
     general = sources.given("models", "timeout")
     if general is None or sources.given("models", operation, "timeout") is not None:
         own: float = sources.take("models", operation, "timeout", default=default)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from aforesaid.settings.kinds import Chain
-from aforesaid.settings.sources import Sources
+from aforesaid.settings.layered_values import LayeredValues
+from aforesaid.settings.value_types import Chain
 from aforesaid.settings.values import Speech, SpeechOperation
 
 _PLAIN: Final = Speech()
 _NOBODY: Final = Chain((), without=True)
 
 
-def read_speech(sources: Sources) -> Speech:
+def read_speech(sources: LayeredValues) -> Speech:
     """Return the services for speech. `none` in a chain says what holds anyhow: without them it goes on in text."""
 
     def chain(operation: SpeechOperation) -> Chain:

@@ -9,8 +9,8 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from aforesaid.telemetry.kinds import CALLERS
-from aforesaid.telemetry.quiet import Quiet
+from aforesaid.telemetry.failure_kinds import CALLERS
+from aforesaid.telemetry.throttled_log import ThrottledLog
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Upper ends of the classes of latency. The last class has none."""
@@ -25,7 +25,7 @@ PROXY_STORE: Final = "proxy_store"
 _CLASSES: Final = len(SECONDS) + 1
 
 
-class Measured(NamedTuple):
+class OperationMetrics(NamedTuple):
     """What one operation took, since the process started or since an earlier look."""
 
     calls: int = 0
@@ -79,10 +79,10 @@ class Measured(NamedTuple):
         """Return how many calls were surely slower: those in the classes that begin there or later."""
         return sum(self.latencies[bisect_left(SECONDS, seconds) + 1 :])
 
-    def since(self, before: Measured) -> Measured:
+    def since(self, before: OperationMetrics) -> OperationMetrics:
         """Return what came after an earlier look."""
         failures = {kind: count - before.failures.get(kind, 0) for kind, count in self.failures.items()}
-        return Measured(
+        return OperationMetrics(
             self.calls - before.calls,
             MappingProxyType({kind: count for kind, count in failures.items() if count}),
             self.seconds - before.seconds,
@@ -93,7 +93,7 @@ class Measured(NamedTuple):
         )
 
 
-NOTHING: Final = Measured()
+NOTHING: Final = OperationMetrics()
 
 
 class Key(NamedTuple):
@@ -122,7 +122,7 @@ class Metrics:
         self._counts: dict[tuple[str, str], _Counts] = {}
         self.slow_seconds = float("inf")
         """Operations that take longer than this are logged."""
-        self.quiet = Quiet()
+        self.quiet = ThrottledLog()
 
     def called(
         self,
@@ -151,11 +151,11 @@ class Metrics:
         with self._lock:
             self._of(operation, model).cache_hits += count
 
-    def snapshot(self) -> dict[Key, Measured]:
+    def snapshot(self) -> dict[Key, OperationMetrics]:
         """Return all counts as they are now."""
         with self._lock:
             return {
-                Key(*key): Measured(
+                Key(*key): OperationMetrics(
                     counts.calls,
                     MappingProxyType(dict(counts.failures)),
                     counts.seconds,
@@ -174,7 +174,9 @@ class Metrics:
         return counts
 
 
-def between(before: Mapping[Key, Measured], after: Mapping[Key, Measured]) -> dict[Key, Measured]:
+def between(
+    before: Mapping[Key, OperationMetrics], after: Mapping[Key, OperationMetrics]
+) -> dict[Key, OperationMetrics]:
     """Return what happened between two looks, where something did."""
     found = {key: measured.since(before.get(key, NOTHING)) for key, measured in after.items()}
     return {key: measured for key, measured in found.items() if measured.calls or measured.cache_hits}

@@ -8,7 +8,7 @@ from functools import wraps
 from time import perf_counter
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from aforesaid.telemetry.kinds import CALLERS, kind_of
+from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
 from aforesaid.telemetry.metrics import OWN, Metrics
 
 _errors: Final = logging.getLogger("aforesaid.errors")

@@ -9,7 +9,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from aforesaid.testing.wire import Answer, Wire, failure
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
 
 if TYPE_CHECKING:
     from aforesaid.testing.script import Request
@@ -23,11 +23,11 @@ class Fault:
         """Tell whether this request is hit."""
         return True
 
-    def change(self, answer: Answer) -> Answer:
+    def change(self, answer: HttpResponse) -> HttpResponse:
         """Return what is sent instead of the ordinary answer."""
         return answer
 
-    async def send(self, answer: Answer, wire: Wire) -> None:
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
         """Send it, in whatever way."""
         await wire.send(answer)
 
@@ -36,7 +36,7 @@ class Fault:
 class NeverAnswers(Fault):
     """Takes the request and says nothing, for as long as the client waits."""
 
-    async def send(self, answer: Answer, wire: Wire) -> None:  # noqa: ARG002 - nothing is sent
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:  # noqa: ARG002 - nothing is sent
         """Wait for the client to give up."""
         await wire.hung_up()
 
@@ -47,7 +47,7 @@ class TooManyRequests(Fault):
 
     retry_after: float | str | None = 1
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         made = failure(429, "Rate limit reached", "rate_limit_exceeded")
         return made if self.retry_after is None else replace(made, headers={"Retry-After": str(self.retry_after)})
@@ -60,7 +60,7 @@ class ServerError(Fault):
     status: int = 500
     message: str = "The server had an error while processing your request"
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         return failure(self.status, self.message, "server_error")
 
@@ -71,7 +71,7 @@ class WrongKey(Fault):
 
     message: str = "Incorrect API key provided"
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         return failure(401, self.message, "invalid_api_key")
 
@@ -80,7 +80,7 @@ class WrongKey(Fault):
 class UnknownModel(Fault):
     """Answers 404, as if the model did not exist."""
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         return failure(404, "The model does not exist or you do not have access to it", "model_not_found")
 
@@ -96,7 +96,7 @@ class Refuses(Fault):
         """Hit requests with the parameter."""
         return self.parameter in request.body
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         message = self.message or f"Unsupported parameter: '{self.parameter}' is not supported with this model."
         return failure(400, message, "unsupported_parameter", self.parameter)
@@ -110,7 +110,7 @@ class NoSchema(Fault):
         """Hit requests with a schema."""
         return request.schema is not None
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - a failure is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - a failure is sent instead
         """Send the failure."""
         return failure(400, "This response_format type is unavailable now", "invalid_request_error")
 
@@ -121,16 +121,16 @@ class Garbage(Fault):
 
     content_type: str = "text/html"
 
-    def change(self, answer: Answer) -> Answer:  # noqa: ARG002 - the page is sent instead
+    def change(self, answer: HttpResponse) -> HttpResponse:  # noqa: ARG002 - the page is sent instead
         """Send the page."""
-        return Answer(content_type=self.content_type, parts=(b"<html><body>It works!</body></html>\n",))
+        return HttpResponse(content_type=self.content_type, parts=(b"<html><body>It works!</body></html>\n",))
 
 
 @dataclass(frozen=True, slots=True)
 class CutJson(Fault):
     """Ends the body in the middle, as if that were all. A stream ends in the middle of an event."""
 
-    def change(self, answer: Answer) -> Answer:
+    def change(self, answer: HttpResponse) -> HttpResponse:
         """Keep the first half."""
         if len(answer.parts) == 1:
             whole = answer.parts[0]
@@ -146,7 +146,7 @@ class Slow(Fault):
     seconds: float = 1.0
     """Between two bytes."""
 
-    async def send(self, answer: Answer, wire: Wire) -> None:
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
         """Send it, slowly."""
         for byte in answer.wired():
             await wire.write(bytes((byte,)))
@@ -159,7 +159,7 @@ class Stalls(Fault):
 
     after: int = 1
 
-    async def send(self, answer: Answer, wire: Wire) -> None:
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
         """Send a part of it."""
         await wire.write(answer.head())
         for part in answer.parts[: self.after]:
@@ -173,7 +173,7 @@ class Resets(Fault):
 
     after: int = 0
 
-    async def send(self, answer: Answer, wire: Wire) -> None:
+    async def send(self, answer: HttpResponse, wire: HttpConnection) -> None:
         """Send a part of it, and reset."""
         if self.after:
             await wire.write(answer.head())

@@ -11,10 +11,10 @@ from types import TracebackType
 from typing import Literal, Self
 
 from aforesaid.settings import OPERATIONS, Choice, Provider, Resilience, Route, Secret, Settings, Speech
-from aforesaid.testing import answers
+from aforesaid.testing import openai_responses
 from aforesaid.testing.faults import Fault
+from aforesaid.testing.http_connection import HttpConnection, HttpResponse, failure
 from aforesaid.testing.script import Play, Request, Said, Script, ScriptEnded, Writes
-from aforesaid.testing.wire import Answer, Wire, failure
 
 
 class ScriptedModel:
@@ -148,7 +148,7 @@ class ScriptedModel:
         conversations: set[asyncio.Task[None]] = set()
 
         async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            own = asyncio.create_task(self._talk(Wire(reader, writer)))
+            own = asyncio.create_task(self._talk(HttpConnection(reader, writer)))
             conversations.add(own)
             own.add_done_callback(conversations.discard)
 
@@ -162,7 +162,7 @@ class ScriptedModel:
         await asyncio.gather(*conversations, return_exceptions=True)
         await server.wait_closed()
 
-    async def _talk(self, wire: Wire) -> None:
+    async def _talk(self, wire: HttpConnection) -> None:
         try:
             with suppress(ConnectionError):
                 while (read := await wire.read_request()) is not None:
@@ -173,7 +173,7 @@ class ScriptedModel:
         finally:
             await wire.close()
 
-    def _answer(self, request: Request) -> tuple[Answer, Fault | None]:
+    def _answer(self, request: Request) -> tuple[HttpResponse, Fault | None]:
         """Return the answer, and the fault that strikes it. A fault of `fail` leaves the script where it is."""
         with self._lock:
             if self._fault is not None and self._fault.strikes(request) and self._times != 0:
@@ -192,17 +192,17 @@ class ScriptedModel:
             return self._ordinary(request, Writes("Struck by a fault, and hardly readable.")), said
         return self._ordinary(request, said), None
 
-    def _ordinary(self, request: Request, said: Said) -> Answer:
+    def _ordinary(self, request: Request, said: Said) -> HttpResponse:
         if request.path == "/v1/chat/completions":
-            return answers.chat(request, _written(said))
+            return openai_responses.chat(request, _written(said))
         if request.path == "/v1/embeddings":
-            return answers.embeddings(request)
+            return openai_responses.embeddings(request)
         if request.path == "/v1/models":
-            return answers.models(self.models)
+            return openai_responses.models(self.models)
         if request.path == "/v1/audio/speech":
-            return answers.speech(request)
+            return openai_responses.speech(request)
         if request.path == "/v1/audio/transcriptions":
-            return answers.transcription(request)
+            return openai_responses.transcription(request)
         return failure(404, f"{request.method} {request.path} does not exist", "not_found")
 
 

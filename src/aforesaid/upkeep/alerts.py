@@ -12,7 +12,7 @@ from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.domain.words import AlertKind
 from aforesaid.settings import Alerts
-from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, Key, Measured
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, Key, OperationMetrics
 
 _log: Final = logging.getLogger("aforesaid.health")
 
@@ -107,7 +107,7 @@ def room(storage: Storage, device_bytes: int | None, limits: Alerts) -> Iterable
         yield Reading("capacity", "disk", ratio, f"{left:.1%} of the disk is left ({storage.free:,} bytes)")
 
 
-def performance(measured: Mapping[Key, Measured], limits: Alerts) -> Iterable[Reading]:
+def performance(measured: Mapping[Key, OperationMetrics], limits: Alerts) -> Iterable[Reading]:
     """Read how long operations take and how often they fail."""
     for key, counts in measured.items():
         if (what := _PROXY.get(key.operation)) is not None and counts.calls:

@@ -22,7 +22,7 @@ from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
-from aforesaid.models.health import shown
+from aforesaid.models.provider_health import shown
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered, repeated
 

@@ -22,7 +22,7 @@ from aforesaid.domain.report import Component, Health, Operation, Storage
 from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import AforesaidError
 from aforesaid.settings import Alerts
-from aforesaid.telemetry import Key, Measured, Metrics
+from aforesaid.telemetry import Key, Metrics, OperationMetrics
 from aforesaid.telemetry.metrics import between
 from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
 from aforesaid.upkeep.growth import grown, note_size
@@ -39,7 +39,7 @@ _MINUTE: Final = 60.0
 
 class _Look(NamedTuple):
     at: float
-    counts: dict[Key, Measured]
+    counts: dict[Key, OperationMetrics]
 
 
 class Watch:
@@ -127,7 +127,7 @@ class Watch:
                 _log.warning("%s was %s and is %s now%s", part.name, before, part.status, why)
             self._statuses[part.name] = part.status
 
-    def _lately(self) -> tuple[dict[Key, Measured], float]:
+    def _lately(self) -> tuple[dict[Key, OperationMetrics], float]:
         """Return what happened in the last one or two intervals, and how many seconds that was."""
         time, counts = self._clock(), self._metrics.snapshot()
         if time - self._latest.at >= self._limits.interval_seconds:
@@ -191,7 +191,7 @@ def _usage(path: Path) -> tuple[int, int] | None:
     return usage.free, usage.total
 
 
-def _operation(key: Key, counts: Measured, seconds: float) -> Operation:
+def _operation(key: Key, counts: OperationMetrics, seconds: float) -> Operation:
     most = counts.within(_P95)
     return Operation(
         name=key.operation,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from aforesaid.evaluation.contexts.chunks import Chunks
+from aforesaid.evaluation.contexts.chunk_baseline import Chunks
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
 from aforesaid.evaluation.measure import SPACE, fill
 from aforesaid.memory import Memory, connect

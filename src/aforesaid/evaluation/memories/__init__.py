@@ -1,7 +1,7 @@
 """Measuring what is learned without a model, on conversations of which it is known what there is to learn."""
 
 from aforesaid.evaluation.memories.cases import Case, CaseSet, Label
+from aforesaid.evaluation.memories.datasets import load_cases
 from aforesaid.evaluation.memories.measure import MemoryReport, Sample, measure_memories
-from aforesaid.evaluation.memories.recognise import load_cases
 
 __all__ = ["Case", "CaseSet", "Label", "MemoryReport", "Sample", "load_cases", "measure_memories"]

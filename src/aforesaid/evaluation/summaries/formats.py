@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.json_files import Node
 from aforesaid.evaluation.summaries.chats import Chat
 from aforesaid.models.offline import Spoken
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from aforesaid.evaluation.conversation import Count
 from aforesaid.evaluation.summaries.chats import Chat, ChatSet
-from aforesaid.evaluation.summaries.contents import facts_covered, small_talk
+from aforesaid.evaluation.summaries.content_metrics import facts_covered, small_talk
 from aforesaid.evaluation.summaries.methods import METHODS
 from aforesaid.evaluation.summaries.rouge import Rouge, rouge
 from aforesaid.models.offline import count_words

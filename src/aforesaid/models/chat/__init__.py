@@ -1,6 +1,6 @@
 """Asking models, whoever runs them."""
 
 from aforesaid.models.chat.contract import Answer, Chat, Reply, Said
-from aforesaid.models.chat.routed import RoutedChat, open_chat
+from aforesaid.models.chat.routed_chat import RoutedChat, open_chat
 
 __all__ = ["Answer", "Chat", "Reply", "RoutedChat", "Said", "open_chat"]

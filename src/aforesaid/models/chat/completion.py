@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.errors import ModelGarbled, ModelRefused, ModelUnavailable
+from aforesaid.models.chat.api_quirks import ApiQuirks
 from aforesaid.models.chat.contract import Reply, Said
-from aforesaid.models.chat.habits import Habits
 from aforesaid.models.chat.schema import Schema
 from aforesaid.models.client import Client
 from aforesaid.models.resilience import Ask
@@ -49,7 +49,7 @@ class Completion:
         self._client = client
         self._choice = choice
         structured = client.provider.structured
-        self._habits = Habits(
+        self._quirks = ApiQuirks(
             form="instructed" if structured == "instructed" else "full", words_allowed=structured != "schema"
         )
 
@@ -67,19 +67,19 @@ class Completion:
             raise self._client.failure(error, self._choice.model) from None
 
     async def _create(self, prompt: Prompt) -> Any:  # noqa: ANN401 - a completion or a stream of pieces
-        completions, habits = (await self._client.open()).chat.completions, self._habits
+        completions, quirks = (await self._client.open()).chat.completions, self._quirks
         from openai import APIStatusError  # noqa: PLC0415 - only programs that use a model need it
 
         while True:
             try:
-                made = await completions.create(**_arguments(self._choice.model, prompt, habits))
+                made = await completions.create(**_arguments(self._choice.model, prompt, quirks))
             except APIStatusError as error:
-                changed = habits.after(error, prompt)
+                changed = quirks.after(error, prompt)
                 if changed is None:
                     raise
-                habits = changed
+                quirks = changed
             else:
-                self._habits = habits
+                self._quirks = quirks
                 return made
 
     def _whole(self, completion: ChatCompletion) -> Reply:
@@ -134,22 +134,22 @@ def estimate_reply(piece: Reply) -> int:
     return -(-len(piece.text) // _CHARACTERS_PER_TOKEN)
 
 
-def _arguments(model: str, prompt: Prompt, habits: Habits) -> dict[str, Any]:
+def _arguments(model: str, prompt: Prompt, quirks: ApiQuirks) -> dict[str, Any]:
     messages = prompt.messages
     made: dict[str, Any] = {"model": model}
-    if prompt.temperature is not None and habits.temperature:
+    if prompt.temperature is not None and quirks.temperature:
         made["temperature"] = prompt.temperature
     if prompt.max_tokens is not None:
-        made[habits.tokens] = prompt.max_tokens
+        made[quirks.tokens] = prompt.max_tokens
     if prompt.piecewise:
         made["stream"] = True
-        if habits.usage:
+        if quirks.usage:
             made["stream_options"] = {"include_usage": True}
     if (schema := prompt.schema) is not None:
-        if habits.form == "instructed":
+        if quirks.form == "instructed":
             messages = _instructed(messages, schema)
         else:
-            body = json.loads(schema.full if habits.form == "full" else schema.plain)
+            body = json.loads(schema.full if quirks.form == "full" else schema.plain)
             form = {"name": schema.name, "schema": body, "strict": schema.strict}
             made["response_format"] = {"type": "json_schema", "json_schema": form}
     made["messages"] = [_message(said) for said in messages]

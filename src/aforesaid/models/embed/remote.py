@@ -16,16 +16,16 @@ from aforesaid.models.resilience import (
     Breaker,
     BreakerState,
     Checked,
+    ConcurrencyLimit,
     Deadline,
     Guarded,
     Limited,
     Metered,
-    Places,
     Retry,
     Service,
     only,
 )
-from aforesaid.models.resilience.closing import Calls
+from aforesaid.models.resilience.running_calls import RunningCalls
 from aforesaid.settings import Provider, Resilience, Secret
 from aforesaid.telemetry import Metrics
 
@@ -92,7 +92,7 @@ class RemoteEmbedder:
         self._where = plain_address(host.base_url) if provider or base_url else "openai"
         self._timeout = timeout
         self._client = Client(host)
-        self._calls = Calls()
+        self._calls = RunningCalls()
         self._breaker = Breaker(host.name, settings)
         self.metrics = metrics or Metrics()
         name = f"{host.name}:{model}"
@@ -100,7 +100,7 @@ class RemoteEmbedder:
         service = Deadline(service, name, stall=settings.stall_seconds)
         service = Metered(service, name, self.metrics)
         service = Guarded(service, self._breaker)
-        service = Limited(service, Places(host.name, host.concurrency))
+        service = Limited(service, ConcurrencyLimit(host.name, host.concurrency))
         service = Checked(service, self._breaker)
         self._service = Retry(service, settings.attempts)
 

@@ -1,11 +1,11 @@
 """What works without a model: summaries, memories, routing and facts, by rules alone. Like in, like out."""
 
-from aforesaid.models.offline.facts import Forgotten, forget_fact, merge_fact
+from aforesaid.models.offline.facts import ForgetResult, forget_fact, merge_fact
 from aforesaid.models.offline.memories.extract import Found, extract
 from aforesaid.models.offline.memories.requests import standing_request, topic_of, without_requests
 from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.models.offline.route import ME, Routed, route
-from aforesaid.models.offline.spoken import Spoken, Summarised
+from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, recognise_request
+from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
 from aforesaid.models.offline.text.sentences import sentences as split_sentences
 from aforesaid.models.offline.times.find import When, find_times
@@ -14,11 +14,11 @@ from aforesaid.models.offline.times.request import RequestedTime, read_requested
 
 __all__ = [
     "ME",
-    "Forgotten",
+    "ForgetResult",
     "Found",
     "Measure",
+    "RecognisedRequest",
     "RequestedTime",
-    "Routed",
     "Spoken",
     "Summarised",
     "When",
@@ -29,8 +29,8 @@ __all__ = [
     "in_an_hour",
     "merge_fact",
     "read_requested_time",
+    "recognise_request",
     "roll",
-    "route",
     "split_sentences",
     "standing_request",
     "summarise",

@@ -29,7 +29,7 @@ _HATES: Final = re.compile(
 )
 
 
-class Forgotten(NamedTuple):
+class ForgetResult(NamedTuple):
     """What is left of a text of facts, and whether what should be forgotten was in it."""
 
     text: str
@@ -61,7 +61,7 @@ def _merge(facts: str, new: str) -> str:
     return "\n".join([*kept, new])
 
 
-def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> Forgotten:
+def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetResult:
     """Take the sentences, or the pieces of them, out of a text of facts that hold every word of what to forget.
 
     Words are compared by their stems. `names` are names of the person, which need not be there, and neither need the
@@ -76,7 +76,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> Forgotten
     kept: list[str] = []
     for sentence in known:
         kept += _without(sentence, wanted, _THAT.sub("", what.strip())) if sentence in matching else [sentence]
-    return Forgotten("\n".join(kept), found=True) if kept != known else Forgotten(facts, found=False)
+    return ForgetResult("\n".join(kept), found=True) if kept != known else ForgetResult(facts, found=False)
 
 
 def _without(sentence: str, wanted: set[str], what: str) -> list[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from aforesaid.models.offline.text.aligned import fold_aligned
-from aforesaid.models.offline.text.lists import alternatives
+from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.text.sentences import is_question, sentences
+from aforesaid.models.offline.text.word_lists import alternatives
 from aforesaid.store.terms import fold
 
 _LONGEST: Final = 300

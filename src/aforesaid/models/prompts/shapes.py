@@ -51,20 +51,20 @@ class DaySummaries(_Shape):
     summaries: list[DaySummary] = Field(max_length=1000)
 
 
-class Remembered(_Shape):
+class RememberReply(_Shape):
     """Answers `remember`."""
 
     facts: Text
 
 
-class Forgotten(_Shape):
+class ForgetReply(_Shape):
     """Answers `forget`. Without any facts left, the text is empty."""
 
     found: bool
     facts: Annotated[str, Field(max_length=4000)]
 
 
-class Routed(_Shape):
+class RouteReply(_Shape):
     """Answers `route`."""
 
     action: Literal["remember", "forget", "query", "none"]

@@ -13,11 +13,11 @@ order; this is the order in which a model is wrapped, from the caller to the wir
     Deadline    when it must be over
 """
 
-from aforesaid.models.resilience.breaker import Breaker, BreakerState, Checked, Guarded, Resting
+from aforesaid.models.resilience.breaker import Breaker, BreakerOpen, BreakerState, Checked, Guarded
+from aforesaid.models.resilience.concurrency_limit import ConcurrencyLimit, Limited
 from aforesaid.models.resilience.contract import Ask, Priced, Service, begin, only
 from aforesaid.models.resilience.deadline import Deadline
 from aforesaid.models.resilience.fallback import Fallback
-from aforesaid.models.resilience.limit import Limited, Places
 from aforesaid.models.resilience.metered import Metered
 from aforesaid.models.resilience.retry import Retry
 from aforesaid.models.resilience.spending import Budget, Budgeted, MemoryLedger, SpendingLedger
@@ -25,19 +25,19 @@ from aforesaid.models.resilience.spending import Budget, Budgeted, MemoryLedger,
 __all__ = [
     "Ask",
     "Breaker",
+    "BreakerOpen",
     "BreakerState",
     "Budget",
     "Budgeted",
     "Checked",
+    "ConcurrencyLimit",
     "Deadline",
     "Fallback",
     "Guarded",
     "Limited",
     "MemoryLedger",
     "Metered",
-    "Places",
     "Priced",
-    "Resting",
     "Retry",
     "Service",
     "SpendingLedger",

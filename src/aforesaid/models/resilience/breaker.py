@@ -28,7 +28,7 @@ class BreakerState(NamedTuple):
     """The last failure, while there is one."""
 
 
-class Resting(ModelUnavailable):
+class BreakerOpen(ModelUnavailable):
     """The breaker is open: no call was made."""
 
 
@@ -53,7 +53,7 @@ class Breaker:
     def check(self) -> None:
         """Raise while the breaker is open and no probe is due."""
         if self._next_probe is not None and (left := self._next_probe - self._clock()) > 0:
-            raise Resting(
+            raise BreakerOpen(
                 f"{self.name} is left alone after {self._failures} failures in a row; the next try is in {left:.1f} s. "
                 f"The last failure: {self._error}",
                 retry_after=left,

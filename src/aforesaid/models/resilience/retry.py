@@ -10,7 +10,7 @@ from typing import Final, Generic
 
 from aforesaid.errors import ModelError, ModelUnavailable
 from aforesaid.extras import how_to_install
-from aforesaid.models.resilience.breaker import Resting
+from aforesaid.models.resilience.breaker import BreakerOpen
 from aforesaid.models.resilience.contract import Ask, Got, Service, What, begin
 
 _log: Final = logging.getLogger("aforesaid.models")
@@ -63,7 +63,7 @@ class Retry(Generic[What, Got]):
         pause = 0.0
 
         def again(error: Exception) -> bool | float:
-            if not isinstance(error, ModelUnavailable) or isinstance(error, Resting):
+            if not isinstance(error, ModelUnavailable) or isinstance(error, BreakerOpen):
                 return False
             wait = pause if error.retry_after is None else error.retry_after
             if wait >= ask.answer_by - time():

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aforesaid.domain.report import Component
-from aforesaid.models.health import component
+from aforesaid.models.provider_health import component
 from aforesaid.settings import SpeechOperation
 
 if TYPE_CHECKING:
-    from aforesaid.models.speech.routed import RoutedSpeech
+    from aforesaid.models.speech.routed_speech import RoutedSpeech
 
 _NAMES: dict[SpeechOperation, str] = {"hear": "speech-to-text", "speak": "text-to-speech"}
 

@@ -18,7 +18,7 @@ _NOT_THERE: Final = (404, 405)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Transcript:
     """What was said. Empty: nothing that could be understood."""
 
     text: str
@@ -27,7 +27,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class SpokenAudio:
     """A sound file."""
 
     sound: bytes
@@ -43,7 +43,7 @@ class Transcription:
         self._choice = choice
         self._language = language
 
-    async def call(self, ask: Ask[bytes]) -> AsyncGenerator[Heard, None]:
+    async def call(self, ask: Ask[bytes]) -> AsyncGenerator[Transcript, None]:
         """Yield the words of a WAV file, once."""
         more: dict[str, Any] = {} if self._language is None else {"language": self._language}
         try:
@@ -56,7 +56,7 @@ class Transcription:
         text = getattr(answer, "text", None)
         if not isinstance(text, str):
             raise ModelGarbled(f"{self._choice} answered without a text in it. If this goes on, check the base_url")
-        yield Heard(text.strip())
+        yield Transcript(text.strip())
 
 
 class Speaking:
@@ -67,7 +67,7 @@ class Speaking:
         self._choice = choice
         self._voice = voice
 
-    async def call(self, ask: Ask[str]) -> AsyncGenerator[Spoken, None]:
+    async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
         """Yield a WAV file, once."""
         try:
             answer = await (await self._client.open()).audio.speech.create(
@@ -87,7 +87,7 @@ class PiperSpeaking:
         self._choice = choice
         self._path = "/synthesize"
 
-    async def call(self, ask: Ask[str]) -> AsyncGenerator[Spoken, None]:
+    async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
         """Yield a WAV file, once."""
         try:
             sound = await self._synthesize(await self._client.open(), ask.what)
@@ -110,7 +110,7 @@ class PiperSpeaking:
         return made.content
 
 
-def _checked(sound: bytes, choice: Choice) -> Spoken:
+def _checked(sound: bytes, choice: Choice) -> SpokenAudio:
     if not sound:
         raise ModelGarbled(f"{choice} answered without any sound. If this goes on, check the base_url")
-    return Spoken(sound)
+    return SpokenAudio(sound)

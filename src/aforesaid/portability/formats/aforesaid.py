@@ -9,17 +9,17 @@ from hashlib import blake2b
 from typing import IO, Final
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.codec import decode
-from aforesaid.portability.copying import NAMES
 from aforesaid.portability.exporting import VERSION
-from aforesaid.portability.items import Item, Placed, Problem, Reading
-from aforesaid.portability.lines import numbered_lines, parsed
-from aforesaid.portability.sources import Source
+from aforesaid.portability.import_items import ImportedRow, Item, Problem, ReadOptions
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_lines import numbered_lines, parsed
+from aforesaid.portability.row_codec import decode
+from aforesaid.portability.row_importer import NAMES
 
 _END: Final = "end"
 
 
-def read(source: Source, _: Reading) -> Iterator[Item]:
+def read(source: Source, _: ReadOptions) -> Iterator[Item]:
     """Give out the rows of an export, and say where it was damaged."""
     with source.open(source.names[0]) as stream:
         yield from _rows(stream)
@@ -41,7 +41,7 @@ def _rows(stream: IO[bytes]) -> Iterator[Item]:
             else:
                 row = decode(entry)
                 found[NAMES[type(row)]] += 1
-                yield Placed(where, row)
+                yield ImportedRow(where, row)
         except InvalidInput as error:
             if number == 1:
                 raise

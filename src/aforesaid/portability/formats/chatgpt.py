@@ -10,16 +10,16 @@ from typing import Any
 
 from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.making import from_seconds, objects, opened, parts_text, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import from_seconds, objects, opened, parts_text, told
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
 
 
-def read(source: Source, _: Reading) -> Iterator[Item]:
+def read(source: Source, _: ReadOptions) -> Iterator[Item]:
     """Give out the messages of all conversations."""
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
     for name in files or source.names[:1]:
@@ -81,4 +81,4 @@ def _message(found: Fields, where: str, thread: str) -> Item:
     if role is None or not text.strip():
         return Skipped("instructions, and messages without text")
     at = from_seconds(found.raw("create_time"), "create_time") if found.has("create_time") else None
-    return Incoming(where, thread, role, text, at, found.text("id"))
+    return ImportedMessage(where, thread, role, text, at, found.text("id"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.making import any_moment, name_of, objects, opened, parts_text, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import any_moment, name_of, objects, opened, parts_text, told
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out the messages of all conversations."""
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
     for name in files or source.names[:1]:
@@ -20,7 +20,7 @@ def read(source: Source, reading: Reading) -> Iterator[Item]:
             yield from told(_conversations(opened(stream), reading))
 
 
-def _conversations(stream: JsonStream, reading: Reading) -> Iterator[Item]:
+def _conversations(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
     for where, found in objects(stream, "conversation"):
         if isinstance(found, Problem):
             yield found
@@ -39,7 +39,7 @@ def _conversations(stream: JsonStream, reading: Reading) -> Iterator[Item]:
                 yield Problem(place, str(error))
 
 
-def _message(found: Fields, where: str, thread: str, reading: Reading) -> Item:
+def _message(found: Fields, where: str, thread: str, reading: ReadOptions) -> Item:
     text = name_of(found, "text") or parts_text(found.raw("content"))
     files = [Fields(each, "an attachment") for each in (*found.items("attachments"), *found.items("files"))]
     names = [f"[{name}]" for each in files if (name := name_of(each, "file_name"))]
@@ -48,4 +48,4 @@ def _message(found: Fields, where: str, thread: str, reading: Reading) -> Item:
         return Skipped("messages without text")
     role = found.word("sender", ("human", "assistant"))
     at = any_moment(found.raw("created_at"), "created_at", reading.zone)
-    return Incoming(where, thread, "user" if role == "human" else "assistant", whole, at, found.text("uuid"))
+    return ImportedMessage(where, thread, "user" if role == "human" else "assistant", whole, at, found.text("uuid"))

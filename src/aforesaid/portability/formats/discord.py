@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Reading, Skipped
+from aforesaid.portability.import_items import ImportedMessage, Item, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.making import any_moment, conversation, name_of, opened, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import any_moment, conversation, name_of, opened, told
 
 _TALK = ("Default", "Reply", "0", "19")
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out the messages of all channels."""
     names = source.named(".json") or source.names[:1]
     for name in names:
@@ -22,7 +22,7 @@ def read(source: Source, reading: Reading) -> Iterator[Item]:
             yield from told(_channel(opened(stream), reading, f"{name}, message" if len(names) > 1 else "message"))
 
 
-def _channel(stream: JsonStream, reading: Reading, where: str) -> Iterator[Item]:
+def _channel(stream: JsonStream, reading: ReadOptions, where: str) -> Iterator[Item]:
     thread = "discord:channel"
     for key in stream.members():
         if key == "channel":
@@ -32,7 +32,7 @@ def _channel(stream: JsonStream, reading: Reading, where: str) -> Iterator[Item]
             yield from conversation(stream, where, partial(_message, thread, reading))
 
 
-def _message(thread: str, reading: Reading, found: Fields, where: str, last: str | None) -> Item:
+def _message(thread: str, reading: ReadOptions, found: Fields, where: str, last: str | None) -> Item:
     if str(found.raw("type")) not in _TALK:
         return Skipped("notes of the app: who joined, what was pinned, calls")
     files = [Fields(each, "an attachment") for each in found.items("attachments")]
@@ -48,5 +48,5 @@ def _message(thread: str, reading: Reading, found: Fields, where: str, last: str
     name = name_of(author, "nickname", "name")
     at = any_moment(found.needed("timestamp"), "timestamp", reading.zone)
     if author.raw("isBot") is True:
-        return Incoming(where, thread, "assistant", text, at, found.text("id"), person, name, answers=last)
-    return Incoming(where, thread, "user", text, at, found.text("id"), person, name)
+        return ImportedMessage(where, thread, "assistant", text, at, found.text("id"), person, name, answers=last)
+    return ImportedMessage(where, thread, "user", text, at, found.text("id"), person, name)

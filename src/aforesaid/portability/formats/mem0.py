@@ -12,17 +12,17 @@ from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY
 from aforesaid.domain.transfer import MemoryRow
 from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Item, Placed, Problem, Reading, Skipped
+from aforesaid.portability.import_items import ImportedRow, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
+from aforesaid.portability.json_lines import numbered_lines, parsed
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.lines import numbered_lines, parsed
-from aforesaid.portability.making import any_moment, name_of, objects, opened, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import any_moment, name_of, objects, opened, told
 
 _TAGS = 20
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out memories. Those that name no user belong to the one who is asked for."""
     for name in source.named(".json", ".jsonl") or source.names[:1]:
         with source.open(name) as stream:
@@ -36,9 +36,9 @@ def _numbered(items: Iterator[Item]) -> Iterator[Item]:
     """Give memories numbers, since their own ids are none."""
     number = 0
     for item in items:
-        if isinstance(item, Placed) and isinstance(item.row, MemoryRow):
+        if isinstance(item, ImportedRow) and isinstance(item.row, MemoryRow):
             number += 1
-            yield Placed(item.where, MemoryRow(replace(item.row.memory, id=number)))
+            yield ImportedRow(item.where, MemoryRow(replace(item.row.memory, id=number)))
         else:
             yield item
 
@@ -48,7 +48,7 @@ def _is_lines(head: bytes) -> bool:
     return first.startswith(b"{") and first.endswith(b"}") and b'"results"' not in first
 
 
-def _lines(stream: IO[bytes], reading: Reading) -> Iterator[Item]:
+def _lines(stream: IO[bytes], reading: ReadOptions) -> Iterator[Item]:
     for number, line in numbered_lines(stream):
         if line is None or line.strip():
             where = f"line {number}"
@@ -58,7 +58,7 @@ def _lines(stream: IO[bytes], reading: Reading) -> Iterator[Item]:
                 yield Problem(where, str(error))
 
 
-def _whole(stream: JsonStream, reading: Reading) -> Iterator[Item]:
+def _whole(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
     if stream.peek() == "[":
         yield from _list(stream, reading)
         return
@@ -67,7 +67,7 @@ def _whole(stream: JsonStream, reading: Reading) -> Iterator[Item]:
             yield from _list(stream, reading)
 
 
-def _list(stream: JsonStream, reading: Reading) -> Iterator[Item]:
+def _list(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
     for where, found in objects(stream, "memory"):
         if isinstance(found, Problem):
             yield found
@@ -78,7 +78,7 @@ def _list(stream: JsonStream, reading: Reading) -> Iterator[Item]:
             yield Problem(where, str(error))
 
 
-def _memory(found: Fields, where: str, reading: Reading) -> Item:
+def _memory(found: Fields, where: str, reading: ReadOptions) -> Item:
     text = name_of(found, "memory", "data", "text")
     if text is None:
         return Skipped("entries without text")
@@ -88,10 +88,10 @@ def _memory(found: Fields, where: str, reading: Reading) -> Item:
         raise InvalidInput("created_at is missing")
     checks.message_text(text)
     checks.identifier(user, "user_id")
-    return Placed(where, MemoryRow(_as_memory(text, user, known, found, reading)))
+    return ImportedRow(where, MemoryRow(_as_memory(text, user, known, found, reading)))
 
 
-def _as_memory(text: str, user: str, known: datetime, found: Fields, reading: Reading) -> MemoryRecord:
+def _as_memory(text: str, user: str, known: datetime, found: Fields, reading: ReadOptions) -> MemoryRecord:
     metadata = Fields(found.raw("metadata") or {}, "metadata")
     words = [*found.items("categories"), metadata.raw("category"), found.raw("category")]
     tags = tuple(dict.fromkeys(word for word in words if isinstance(word, str) and word))[:_TAGS]

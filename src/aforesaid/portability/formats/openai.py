@@ -7,17 +7,17 @@ from typing import IO, get_args
 
 from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
-from aforesaid.portability.lines import numbered_lines, parsed
-from aforesaid.portability.making import Ids, any_moment, name_of, objects, opened, parts_text, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
+from aforesaid.portability.json_lines import numbered_lines, parsed
+from aforesaid.portability.reader_helpers import Ids, any_moment, name_of, objects, opened, parts_text, told
 
 _TIMES = ("at", "timestamp", "created_at", "created", "create_time", "time", "date")
 _ROLES: tuple[Role, ...] = get_args(Role)
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out messages. One that names no talk belongs to the user's direct chat."""
     ids = Ids("openai")
     for name in source.names[:1]:
@@ -38,7 +38,7 @@ def _entries(stream: IO[bytes]) -> Iterator[tuple[str, Fields | Problem]]:
             yield where, Problem(where, str(error))
 
 
-def _all(entries: Iterator[tuple[str, Fields | Problem]], ids: Ids, reading: Reading) -> Iterator[Item]:
+def _all(entries: Iterator[tuple[str, Fields | Problem]], ids: Ids, reading: ReadOptions) -> Iterator[Item]:
     for number, (where, found) in enumerate(entries, 1):
         if isinstance(found, Problem):
             yield found
@@ -62,7 +62,7 @@ def _talk(found: Fields) -> str | None:
     return name_of(found, "thread", "thread_id", "conversation_id", "conversation", "session_id")
 
 
-def _message(found: Fields, where: str, talk: str | None, ids: Ids, reading: Reading) -> Item:
+def _message(found: Fields, where: str, talk: str | None, ids: Ids, reading: ReadOptions) -> Item:
     given = found.raw("role")
     role = found.word("role", _ROLES) if given not in ("developer", "function", "human") else "system"
     if given == "human":
@@ -76,4 +76,4 @@ def _message(found: Fields, where: str, talk: str | None, ids: Ids, reading: Rea
     thread = talk or f"direct:{reading.user}"
     name = name_of(found, "name")
     author = user if role == "user" else None
-    return Incoming(where, thread, role, text, at, number, author, name, answers=user)
+    return ImportedMessage(where, thread, role, text, at, number, author, name, answers=user)

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.making import conversation, from_seconds, name_of, objects, opened, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import conversation, from_seconds, name_of, objects, opened, told
 
 DAY: Final = re.compile(r"(?:^|/)([^/]+)/(\d{4}-\d{2}-\d{2})\.json$")
 _MENTION: Final = re.compile(r"<@([A-Z0-9]+)(?:\|[^>]*)?>")
 _TALK: Final = (None, "", "bot_message", "me_message", "thread_broadcast", "file_share")
 
 
-def read(source: Source, _: Reading) -> Iterator[Item]:
+def read(source: Source, _: ReadOptions) -> Iterator[Item]:
     """Give out the messages of all channels, each day after day."""
     people = _people(source)
     for name in source.names:
@@ -61,5 +61,5 @@ def _message(thread: str, people: dict[str, str], found: Fields, where: str, las
     author = name_of(found, "user") or bot or name_of(found, "username") or "unknown"
     name = people.get(author) or name_of(found, "username")
     if bot is not None:
-        return Incoming(where, thread, "assistant", text, at, stamp, author, name, answers=last)
-    return Incoming(where, thread, "user", text, at, stamp, author, name)
+        return ImportedMessage(where, thread, "assistant", text, at, stamp, author, name, answers=last)
+    return ImportedMessage(where, thread, "user", text, at, stamp, author, name)

@@ -6,21 +6,21 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.making import from_seconds, in_zone, name_of, objects, opened, parts_text, told
-from aforesaid.portability.sources import Source
+from aforesaid.portability.reader_helpers import from_seconds, in_zone, name_of, objects, opened, parts_text, told
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out the messages of all chats."""
     for name in [name for name in source.named(".json") if "result" in name] or source.names[:1]:
         with source.open(name) as stream:
             yield from told(_whole(opened(stream), reading))
 
 
-def _whole(stream: JsonStream, reading: Reading) -> Iterator[Item]:
+def _whole(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
     """Walk through the file. What is said of a chat stands before its messages."""
     head: dict[str, object] = {}
     for key in stream.members():
@@ -32,7 +32,7 @@ def _whole(stream: JsonStream, reading: Reading) -> Iterator[Item]:
             yield from _chats(stream, reading)
 
 
-def _chats(stream: JsonStream, reading: Reading) -> Iterator[Item]:
+def _chats(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
     for key in stream.members():
         if key != "list":
             continue
@@ -49,7 +49,7 @@ def _thread(head: dict[str, object]) -> str:
     return f"telegram:{head.get('id') or head.get('name') or 'chat'}"
 
 
-def _messages(stream: JsonStream, thread: str, where: str, reading: Reading) -> Iterator[Item]:
+def _messages(stream: JsonStream, thread: str, where: str, reading: ReadOptions) -> Iterator[Item]:
     for place, found in objects(stream, where):
         if isinstance(found, Problem):
             yield found
@@ -60,7 +60,7 @@ def _messages(stream: JsonStream, thread: str, where: str, reading: Reading) -> 
             yield Problem(place, str(error))
 
 
-def _message(found: Fields, where: str, thread: str, reading: Reading) -> Item:
+def _message(found: Fields, where: str, thread: str, reading: ReadOptions) -> Item:
     if found.raw("type") != "message":
         return Skipped("notes of the app: who joined, what was pinned, calls")
     text = parts_text(found.raw("text")) or _medium(found)
@@ -71,10 +71,10 @@ def _message(found: Fields, where: str, thread: str, reading: Reading) -> Item:
         raise InvalidInput("id must be a number")
     name = name_of(found, "from", "forwarded_from")
     author = name_of(found, "from_id") or name or "unknown"
-    return Incoming(where, thread, "user", text, _time(found, reading), str(number), author, name)
+    return ImportedMessage(where, thread, "user", text, _time(found, reading), str(number), author, name)
 
 
-def _time(found: Fields, reading: Reading) -> datetime:
+def _time(found: Fields, reading: ReadOptions) -> datetime:
     if found.has("date_unixtime"):
         return from_seconds(found.raw("date_unixtime"), "date_unixtime")
     try:

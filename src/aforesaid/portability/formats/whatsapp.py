@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import IO, Final, Literal, TypeAlias
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.items import Incoming, Item, Problem, Reading, Skipped
-from aforesaid.portability.lines import numbered_lines
-from aforesaid.portability.making import Ids, in_zone
-from aforesaid.portability.sources import Source
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_lines import numbered_lines
+from aforesaid.portability.reader_helpers import Ids, in_zone
 
 Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
 
@@ -40,7 +40,7 @@ class _Message:
     rest: str
 
 
-def read(source: Source, reading: Reading) -> Iterator[Item]:
+def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Give out the messages of every chat."""
     for name in source.named(".txt") or source.names[:1]:
         chat = name.rpartition("/")[2].removesuffix(".txt").removeprefix("WhatsApp Chat with ").strip("_ ") or "chat"
@@ -55,7 +55,7 @@ def looks_like(head: str) -> bool:
     return any(LINE.match(line) for line in lines[:5])
 
 
-def _items(lines: Iterator[tuple[int, str]], order: Order, thread: str, reading: Reading) -> Iterator[Item]:
+def _items(lines: Iterator[tuple[int, str]], order: Order, thread: str, reading: ReadOptions) -> Iterator[Item]:
     ids, current = Ids("whatsapp"), None
     for number, line in lines:
         match = LINE.match(_clean(line))
@@ -85,7 +85,7 @@ def _item(message: _Message, thread: str, ids: Ids) -> Item:
         return Skipped("notes of the app: who joined, that it is encrypted, calls")
     if not text.strip():
         return Skipped("messages without text")
-    return Incoming(message.where, thread, "user", text, message.at, ids.of(message.at, name, text), name, name)
+    return ImportedMessage(message.where, thread, "user", text, message.at, ids.of(message.at, name, text), name, name)
 
 
 def _lines(stream: IO[bytes]) -> Iterator[tuple[int, str]]:

@@ -22,7 +22,7 @@ from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
 from aforesaid.server.auth.credential import ROLES, Credential, Role
 from aforesaid.settings import Secret, Settings
-from aforesaid.settings.locate import usual_place
+from aforesaid.settings.config_file import usual_place
 from aforesaid.store import sqlite_path
 
 try:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.memory import CATEGORIES, MemoryRecord, band
 from aforesaid.domain.report import Activity
-from aforesaid.telemetry import OWN, Key, Measured
+from aforesaid.telemetry import OWN, Key, OperationMetrics
 
 _HALF: Final = 0.5
 _MOST: Final = 0.95
@@ -22,7 +22,7 @@ class Latency(NamedTuple):
 
     name: str
     model: str
-    measured: Measured
+    measured: OperationMetrics
     median: float
     """Half of the calls took at most so long."""
     slow: float
@@ -31,7 +31,7 @@ class Latency(NamedTuple):
     """How many calls fell into each class of latency, up to 1."""
 
 
-def latencies(snapshot: Mapping[Key, Measured]) -> list[Latency]:
+def latencies(snapshot: Mapping[Key, OperationMetrics]) -> list[Latency]:
     """Return what operations took, the memory's own first, most often called first."""
     found = [
         Latency(

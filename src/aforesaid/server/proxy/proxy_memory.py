@@ -19,7 +19,7 @@ from cachetools import LRUCache
 
 from aforesaid.context import Context
 from aforesaid.domain.checks import MESSAGE_BYTES
-from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
@@ -186,7 +186,7 @@ class ProxyMemory:
 
     async def _note_access(self, caller: Caller) -> None:
         scope = caller.reads.scope
-        await self._memory.store.apply([NoteAccess(scope, caller.credential.actor, "context.read", "context")])
+        await self._memory.store.apply([AuditAccess(scope, caller.credential.actor, "context.read", "context")])
 
     def _written(
         self, outcome: MemoryOutcome, context: Context, question: str, counter: TokenCounter, room: int

@@ -24,11 +24,11 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.memory_change import (
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
-    NoteAccess,
     PutDerived,
 )
 from aforesaid.domain.message import Draft, Message, new_version, no_such_version, repeats
@@ -69,7 +69,7 @@ class Changes:
             case RollBack():
                 return summaries.roll_back(self, self._state, change)
             case (
-                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess()
+                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess()
             ):
                 return known.carry_out(self, self._state, change)
             case AddView():

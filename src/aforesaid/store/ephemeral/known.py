@@ -13,12 +13,12 @@ from aforesaid.domain.memory import Derived, MemoryRecord, MemoryVersion, Tombst
 from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
     MemoryChange,
-    NoteAccess,
     PutDerived,
     Superseded,
 )
@@ -47,7 +47,7 @@ def carry_out(work: Changes, state: State, change: MemoryChange) -> MemoryRecord
             _put_derived(work, state, change)
         case MarkExtracted():
             _mark_extracted(work, state, change)
-        case NoteAccess():
+        case AuditAccess():
             work.note(change.scope, change.actor, change.action, change.subject)
     return None
 

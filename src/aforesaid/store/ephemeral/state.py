@@ -16,7 +16,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Session, Stretch
+from aforesaid.domain.session import Session, SessionBounds
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, NotFound
@@ -46,9 +46,11 @@ class KeptSession:
     automatic: bool
 
     @property
-    def stretch(self) -> Stretch:
+    def stretch(self) -> SessionBounds:
         """What placing a message needs to know of it."""
-        return Stretch(self.key, as_microseconds(self.session.started_at), as_microseconds(self.session.last_activity))
+        return SessionBounds(
+            self.key, as_microseconds(self.session.started_at), as_microseconds(self.session.last_activity)
+        )
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory_change import NoteAccess
+from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
@@ -372,7 +372,7 @@ class Failover:
 def _can_wait(changes: Sequence[Change]) -> bool:
     """Tell whether a change set says something new, and builds on nothing that is stored."""
     conditional = any(isinstance(change, PutMark) and change.only_if is not ... for change in changes)
-    independent = all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | NoteAccess) for change in changes)
+    independent = all(isinstance(change, AddMessage | PutSetting | PutMark | Spend | AuditAccess) for change in changes)
     return independent and not conditional
 
 

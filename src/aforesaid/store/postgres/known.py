@@ -9,12 +9,12 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
     MemoryChange,
-    NoteAccess,
     PutDerived,
 )
 from aforesaid.domain.scope import Scope
@@ -57,7 +57,7 @@ async def carry_out(unit: Unit, step: MemoryChange) -> MemoryRecord | None:
             await _put_derived(unit, step)
         case MarkExtracted():
             await _mark_extracted(unit, step)
-        case NoteAccess():
+        case AuditAccess():
             unit.audit(step.scope, step.actor, step.action, step.subject)
     return None
 

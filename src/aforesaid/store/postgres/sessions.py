@@ -8,7 +8,7 @@ from typing import Final
 
 from aforesaid.domain.message import Draft
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.session import Stretch, automatic_name, opening_message, place
+from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput
 from aforesaid.store.postgres.queries import Row, Statement, columns
 from aforesaid.store.postgres.unit import Unit
@@ -219,7 +219,7 @@ class Sessions:
         scope, unit = draft.scope, self._unit
         self._settle()
         near = await unit.rows(_NEAR, scope.space, scope.thread, draft.at + silence)
-        placement = place(draft.at, silence, [Stretch(key, started, last) for key, started, last, _ in near])
+        placement = place(draft.at, silence, [SessionBounds(key, started, last) for key, started, last, _ in near])
         if placement.keep is None:
             name = automatic_name(seq)
             key = self._new(scope, name, draft.at, seq, silence, automatic=True)

@@ -17,12 +17,12 @@ from aforesaid.domain.change import (
 )
 from aforesaid.domain.memory_change import (
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
     MemoryChange,
-    NoteAccess,
     PutDerived,
 )
 from aforesaid.domain.message import Message
@@ -143,7 +143,7 @@ async def _step(unit: Unit, step: Step) -> Result:  # noqa: C901, PLR0912 - a ca
             return await archive.store_summary(unit, step)
         case RollBack():
             return await archive.roll_back(unit, step)
-        case AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess():
+        case AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess():
             return await known.carry_out(unit, step)
         case AddView():
             return await views.add(unit, step)

@@ -11,12 +11,12 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
     MemoryChange,
-    NoteAccess,
     PutDerived,
 )
 from aforesaid.domain.scope import Scope
@@ -55,7 +55,7 @@ def carry_out(unit: Unit, step: MemoryChange) -> MemoryRecord | None:
             _put_derived(unit, step)
         case MarkExtracted():
             _mark_extracted(unit, step)
-        case NoteAccess():
+        case AuditAccess():
             unit.audit(step.scope, step.actor, step.action, step.subject)
     return None
 

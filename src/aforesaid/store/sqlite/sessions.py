@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from aforesaid.domain.message import Draft
-from aforesaid.domain.session import Stretch, automatic_name, opening_message, place
+from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import LatestSession
@@ -163,7 +163,7 @@ class Sessions:
     def _automatic(self, draft: Draft, silence: int, thread: int, owner: int, seq: int) -> tuple[int, str]:
         execute = self._unit.connection.execute
         near = rows.every(execute(_NEAR, (thread, draft.at + silence)))
-        placement = place(draft.at, silence, [Stretch(key, started, last) for key, started, last, _ in near])
+        placement = place(draft.at, silence, [SessionBounds(key, started, last) for key, started, last, _ in near])
         if placement.keep is None:
             name = automatic_name(seq)
             execute(NEW_SESSION, (thread, name, 1, owner, draft.at, seq, silence))

@@ -19,12 +19,12 @@ from aforesaid.domain.change import (
 )
 from aforesaid.domain.memory_change import (
     AddMemory,
+    AuditAccess,
     ChangeMemory,
     CountMemory,
     Forget,
     MarkExtracted,
     MemoryChange,
-    NoteAccess,
     PutDerived,
 )
 from aforesaid.domain.message import Message
@@ -111,7 +111,7 @@ class Transaction:
                 self._appender.write()
                 return archive.roll_back(self._unit, step)
             case (
-                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | NoteAccess()
+                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess()
             ):
                 self._appender.write()
                 return known.carry_out(self._unit, step)

@@ -13,7 +13,7 @@ from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.offline.memories.requests import may_hold_requests, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.models.offline.spoken import Spoken
+from aforesaid.models.offline.spoken_turn import Spoken
 from aforesaid.models.offline.text.language import as_matched, guess_language
 from aforesaid.models.offline.text.openers import without_opener
 from aforesaid.models.offline.text.sentences import is_question, length_in_words, sentences

@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from aforesaid.models.offline.text.language import as_matched, guess_language, stems_of
-from aforesaid.models.offline.text.lists import alternatives
+from aforesaid.models.offline.text.word_lists import alternatives
 from aforesaid.store.languages import stop_words
 from aforesaid.store.terms import words_of
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
-from aforesaid.models.offline.spoken import Spoken, Summarised
+from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.choose import best, choose
 from aforesaid.models.offline.summary.signals import Sentence
 from aforesaid.models.offline.text.sentences import length_in_words, sentences

@@ -8,7 +8,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.models.offline.text.aligned import fold_aligned
+from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.times.days import DAY, Days, Direction
 from aforesaid.models.offline.times.eastern import EAST_ASIAN, east_asian_number

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from aforesaid.models.offline.text.lists import word_list
+from aforesaid.models.offline.text.word_lists import word_list
 
 PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
 

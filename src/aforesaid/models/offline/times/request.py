@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.models.offline.text.aligned import fold_aligned
+from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.lists import alternatives
+from aforesaid.models.offline.text.word_lists import alternatives
 from aforesaid.models.offline.times.find import Span, When, read_times
 from aforesaid.models.offline.times.words import CALENDARS
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final, Literal, NamedTuple
 
-from aforesaid.models.offline.asking import (
+from aforesaid.models.offline.request_patterns import (
     ABOUT,
     EVERYTHING,
     FORGET,
@@ -23,7 +23,7 @@ from aforesaid.models.offline.asking import (
     REMIND,
     SUFFIXED,
 )
-from aforesaid.models.offline.text.aligned import fold_aligned
+from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.times.request import read_requested_time
 from aforesaid.store.terms import fold
 
@@ -43,7 +43,7 @@ _STATED: Final[tuple[tuple[Literal["remember", "forget"], tuple[re.Pattern[str],
 _ENDING: Final = " ?？!.。؟"
 
 
-class Routed(NamedTuple):
+class RecognisedRequest(NamedTuple):
     """What a message asks for."""
 
     action: Action
@@ -53,10 +53,10 @@ class Routed(NamedTuple):
     """What to remember, to forget or to be reminded of, with its time. Empty: what was said before, or everything."""
 
 
-NOTHING: Final = Routed("none")
+NOTHING: Final = RecognisedRequest("none")
 
 
-def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("bot",)) -> Routed:
+def recognise_request(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("bot",)) -> RecognisedRequest:
     """Tell whether a message asks to remember, to forget or to tell what is known, about whom, and what.
 
     A request stands at the beginning of the message, perhaps after the name of the bot. `names` are names of people:
@@ -79,7 +79,7 @@ def route(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("b
                 return _request(action, body[match.end() :], names)
     for action, pattern in SUFFIXED:
         if (match := pattern.fullmatch(body.rstrip(_ENDING))) is not None:
-            return Routed(action, _subject(match["content"], names), match["content"])
+            return RecognisedRequest(action, _subject(match["content"], names), match["content"])
     return NOTHING
 
 
@@ -88,11 +88,11 @@ def may_ask(text: str) -> bool:
     return HINTS.search(fold(text)) is not None
 
 
-def _reminder(body: str, looked: str) -> Routed | None:
+def _reminder(body: str, looked: str) -> RecognisedRequest | None:
     match = REMIND.search(looked)
     if match is None or not _is_time(body[: match.start()]):
         return None
-    return Routed("remind", ME, f"{body[: match.start()]} {body[match.end() :]}".strip(_ENDING))
+    return RecognisedRequest("remind", ME, f"{body[: match.start()]} {body[match.end() :]}".strip(_ENDING))
 
 
 def _is_time(text: str) -> bool:
@@ -112,30 +112,30 @@ def _begin(looked: str, bots: Collection[str]) -> int:
     return start if polite is None else polite.end()
 
 
-def _recall(match: re.Match[str], body: str) -> Routed:
+def _recall(match: re.Match[str], body: str) -> RecognisedRequest:
     if match.groupdict().get("who") is None:
-        return Routed("recall", ME)
+        return RecognisedRequest("recall", ME)
     who = body[match.start("who") : match.end("who")].strip()
     if fold(who) in ME_WORDS:
-        return Routed("recall", ME)
+        return RecognisedRequest("recall", ME)
     # A question about the world ("the war in …") is not about a person.
-    return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else Routed("recall", who)
+    return NOTHING if len(who.split()) > 1 or fold(who) in NOT_PEOPLE else RecognisedRequest("recall", who)
 
 
-def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> Routed:
+def _request(action: Literal["remember", "forget"], rest: str, names: Collection[str]) -> RecognisedRequest:
     rest = rest.lstrip(" ,:，：")
     looked = fold_aligned(rest)
     about = ABOUT.match(looked)
     if about is not None:
         who = rest[about.start("who") : about.end("who")]
-        return Routed(action, ME if fold(who) in ME_WORDS else who, rest[about.end() :].strip(" :,"))
+        return RecognisedRequest(action, ME if fold(who) in ME_WORDS else who, rest[about.end() :].strip(" :,"))
     everything = EVERYTHING.match(looked) if action == "forget" else None
     if everything is not None:
         who = rest[slice(*everything.span("who"))] if everything["who"] else ME
-        return Routed(action, ME if fold(who) in ME_WORDS else who)
+        return RecognisedRequest(action, ME if fold(who) in ME_WORDS else who)
     leading = LEADING.match(looked)
     content = rest[leading.end() if leading else 0 :].strip()
-    return Routed(action, _subject(content, names), content) if content else NOTHING
+    return RecognisedRequest(action, _subject(content, names), content) if content else NOTHING
 
 
 def _subject(content: str, names: Collection[str]) -> str | None:

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 from aforesaid.domain.words import Role
 from aforesaid.evaluation.conversation import Conversation, Question, Tallies, Turn
-from aforesaid.evaluation.reading import Node
+from aforesaid.evaluation.json_files import Node
 
 _DAY = timedelta(days=1)
 
 
-class Gathering:
+class ConversationBuilder:
     """A conversation that is being read: all turns first, then the questions about them."""
 
     def __init__(self, conversation: str, tallies: Tallies) -> None:

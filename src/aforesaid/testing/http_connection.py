@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What is sent back: in one part with its length, or in many parts as they come."""
 
     parts: tuple[bytes, ...]
@@ -44,18 +44,18 @@ class Answer:
         return self.head() + b"".join(self.wrapped(part) for part in self.parts) + end
 
 
-def answer_json(value: object, status: int = 200) -> Answer:
+def answer_json(value: object, status: int = 200) -> HttpResponse:
     """Answer with a JSON value."""
-    return Answer((json.dumps(value).encode(),), status)
+    return HttpResponse((json.dumps(value).encode(),), status)
 
 
-def failure(status: int, message: str, code: str, parameter: str | None = None) -> Answer:
+def failure(status: int, message: str, code: str, parameter: str | None = None) -> HttpResponse:
     """Answer with an error in OpenAI's form."""
     error = {"message": message, "type": "invalid_request_error", "param": parameter, "code": code}
     return answer_json({"error": error}, status)
 
 
-class Wire:
+class HttpConnection:
     """One connection, seen from the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -81,7 +81,7 @@ class Wire:
         self._writer.write(data)
         await self._writer.drain()
 
-    async def send(self, answer: Answer) -> None:
+    async def send(self, answer: HttpResponse) -> None:
         """Send an answer, a streamed one part by part."""
         await self.write(answer.head())
         for part in answer.parts:

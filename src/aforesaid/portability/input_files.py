@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final, cast
 
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.places import STREAM, reading, telling
+from aforesaid.portability.file_streams import STREAM, reading, telling
 
 MOST_MEMBERS: Final = 200_000
 LARGEST_MEMBER: Final = 64 * 1024**3

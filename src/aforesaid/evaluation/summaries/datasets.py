@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation.conversation import counts
-from aforesaid.evaluation.reading import Node, read_first_value, read_text
+from aforesaid.evaluation.json_files import Node, read_first_value, read_text
 from aforesaid.evaluation.summaries import formats
 from aforesaid.evaluation.summaries.chats import Chat, ChatSet
 

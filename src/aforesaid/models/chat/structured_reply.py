@@ -19,7 +19,7 @@ _FENCE: Final = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTA
 _MOST_ERRORS: Final = 8
 
 
-class Structured(Generic[Shape]):
+class StructuredCall(Generic[Shape]):
     """Asks for JSON and validates it strictly. What does not fit goes back once, with the reason."""
 
     def __init__(self, inner: Service[Prompt, Reply], shape: type[Shape]) -> None:

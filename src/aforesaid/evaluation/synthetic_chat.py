@@ -10,7 +10,7 @@ from typing import Final
 _SYLLABLES: Final = [first + second for first, second in product("bdklmnrst", "aeio")][:34]
 
 
-class Talk:
+class SyntheticChat:
     """An endless conversation over a fixed vocabulary, the same for the same seed."""
 
     def __init__(self, seed: int, vocabulary: int = 20_000) -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from aforesaid.settings.keys import Key, dotted
-from aforesaid.settings.layers import ENVIRONMENT_RANK, WELL_KNOWN_RANK, Given, Layer
+from aforesaid.settings.layers import ENVIRONMENT_RANK, KNOWN_PROVIDER_RANK, GivenValue, Layer
 
 DEFAULT: Final = "default"
 
 
-class Sources:
+class LayeredValues:
     """Hands out values, the strongest of each, and remembers their origins."""
 
     def __init__(self, layer: Layer, file: Path | None, env: Mapping[str, str], warnings: list[str]) -> None:
@@ -22,7 +22,7 @@ class Sources:
         self.warnings: Final = warnings
         self.origins: Final[dict[str, str]] = {}
 
-    def given(self, *key: str) -> Given | None:
+    def given(self, *key: str) -> GivenValue | None:
         """Return what somebody set for a key."""
         return self.layer.get(key)
 
@@ -35,7 +35,9 @@ class Sources:
     def where(self, *key: str) -> str:
         """Name a key as its reader knows it: as it stands in the file, or the variable."""
         given = self.layer[key]
-        return given.origin if given.rank in (ENVIRONMENT_RANK, WELL_KNOWN_RANK) else f"{given.origin}: {dotted(key)}"
+        return (
+            given.origin if given.rank in (ENVIRONMENT_RANK, KNOWN_PROVIDER_RANK) else f"{given.origin}: {dotted(key)}"
+        )
 
     def providers(self) -> set[str]:
         """Return the names of all providers that somebody set something for."""

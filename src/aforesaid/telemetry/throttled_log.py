@@ -12,7 +12,7 @@ SECONDS_BETWEEN: Final = 10.0
 """A dead disk fails every call; a log that repeats it helps nobody, and fills what is left of the disk."""
 
 
-class Quiet:
+class ThrottledLog:
     """Lets the first of a kind through, and after a while the next, which says how many were left out."""
 
     def __init__(self, seconds: float = SECONDS_BETWEEN, clock: Callable[[], float] = time.monotonic) -> None:

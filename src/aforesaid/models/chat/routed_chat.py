@@ -10,7 +10,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.models.chat.completion import Completion, Prompt, estimate, estimate_reply
 from aforesaid.models.chat.contract import Answer, Reply, Said, Shape
-from aforesaid.models.chat.structure import Structured
+from aforesaid.models.chat.structured_reply import StructuredCall
 from aforesaid.models.client import Client, load_library
 from aforesaid.models.resilience import (
     Ask,
@@ -19,19 +19,19 @@ from aforesaid.models.resilience import (
     Budget,
     Budgeted,
     Checked,
+    ConcurrencyLimit,
     Deadline,
     Fallback,
     Guarded,
     Limited,
     MemoryLedger,
     Metered,
-    Places,
     Retry,
     Service,
     SpendingLedger,
     only,
 )
-from aforesaid.models.resilience.closing import Calls
+from aforesaid.models.resilience.running_calls import RunningCalls
 from aforesaid.settings import Choice, Operation, Settings
 from aforesaid.telemetry import Metrics
 
@@ -52,10 +52,10 @@ class RoutedChat:
     def __init__(self, settings: Settings, ledger: SpendingLedger, metrics: Metrics) -> None:
         self.metrics = metrics
         self._settings = settings
-        self._calls = Calls()
+        self._calls = RunningCalls()
         self._budget = Budget(settings.spending, ledger)
         self._clients: dict[str, Client] = {}
-        self._places: dict[str, Places] = {}
+        self._limits: dict[str, ConcurrencyLimit] = {}
         self._breakers: dict[str, Breaker] = {}
         self._models: dict[Choice, Service[Prompt, Reply]] = {}
         for operation, route in settings.routes.items():
@@ -86,7 +86,7 @@ class RoutedChat:
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
     ) -> Answer[Shape]:
         """Return what the model writes, as a value of `shape`."""
-        chain = [Structured(model, shape) for model in self._chain(operation)]
+        chain = [StructuredCall(model, shape) for model in self._chain(operation)]
         async with self._calls.running():
             return await only(Fallback(chain), await self._ask(operation, messages, scope))
 
@@ -127,7 +127,7 @@ class RoutedChat:
             return
         resilience = self._settings.resilience
         client = self._clients.setdefault(provider.name, Client(provider))
-        places = self._places.setdefault(provider.name, Places(provider.name, provider.concurrency))
+        limit = self._limits.setdefault(provider.name, ConcurrencyLimit(provider.name, provider.concurrency))
         breaker = self._breakers.setdefault(provider.name, Breaker(provider.name, resilience))
         name = str(choice)
         model: Service[Prompt, Reply] = Completion(client, choice)
@@ -135,7 +135,7 @@ class RoutedChat:
         model = Metered(model, name, self.metrics)
         model = Budgeted(model, self._budget, estimate, estimate_reply)
         model = Guarded(model, breaker)
-        model = Limited(model, places)
+        model = Limited(model, limit)
         model = Checked(model, breaker)
         model = Retry(model, resilience.attempts)
         # Once more: most calls while a provider is down should cost next to nothing.

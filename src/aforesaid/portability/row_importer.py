@@ -25,7 +25,7 @@ from aforesaid.domain.transfer import (
     VectorOf,
 )
 from aforesaid.errors import AforesaidError, StoreError
-from aforesaid.portability.numbers import Kind, Numbers, Runs
+from aforesaid.portability.renumbering import Kind, NumberRuns, Renumbering
 from aforesaid.store import Store
 
 BATCH: Final = 1_000
@@ -48,14 +48,14 @@ NAMES: Final[dict[type, str]] = {
 """What kinds of rows are called."""
 
 
-class Intake:
+class RowImporter:
     """Takes rows in the order of a dump. Duplicates are recognised; rows that cannot be stored are reported."""
 
     def __init__(self, store: Store, damaged: Callable[[Row, str, AforesaidError], None]) -> None:
         """Store into `store`. `damaged` is called with each row that cannot be stored, where it stood, and why."""
         self._store = store
         self._damaged = damaged
-        self._numbers = Numbers()
+        self._numbers = Renumbering()
         self._batch: list[Row] = []
         self._wheres: dict[int, str] = {}
         """Where the rows of the batch stood."""
@@ -110,7 +110,7 @@ class Intake:
 
     async def _store_together(self, batch: Sequence[Row]) -> None:
         changes: list[Restore] = []
-        marks: dict[Runs, tuple[int, int]] = {}
+        marks: dict[NumberRuns, tuple[int, int]] = {}
         successors = len(self._numbers.successors)
         try:
             for row in batch:
@@ -140,7 +140,7 @@ class Intake:
         self.seen[NAMES[type(row)]] += 1
         self.fresh[NAMES[type(row)]] += result.fresh
 
-    def _place(self, row: Row) -> tuple[Runs, int] | None:
+    def _place(self, row: Row) -> tuple[NumberRuns, int] | None:
         """Return where the number of a row is kept, and the number."""
         kind: Kind
         match row:
@@ -169,13 +169,13 @@ class Intake:
             await self._store.apply(changes)
 
 
-async def copy(source: AsyncIterator[Sequence[Row]], target: Store) -> Intake:
+async def copy(source: AsyncIterator[Sequence[Row]], target: Store) -> RowImporter:
     """Put all that a dump gives into a store. Raises when a row cannot be stored."""
 
     def refuse(_: Row, __: str, error: AforesaidError) -> None:
         raise error
 
-    intake = Intake(target, refuse)
+    intake = RowImporter(target, refuse)
     async for page in source:
         await intake.take(page)
     await intake.finish()

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from math import sqrt
 from typing import Any, Final
 
+from aforesaid.testing.http_connection import HttpResponse, answer_json
 from aforesaid.testing.script import Request, Writes
-from aforesaid.testing.wire import Answer, answer_json
 
 _CREATED: Final = 1_767_225_600
 _DIMENSIONS: Final = 32
@@ -28,7 +28,7 @@ def tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def chat(request: Request, writes: Writes) -> Answer:
+def chat(request: Request, writes: Writes) -> HttpResponse:
     """Answer a chat, in one piece or as a stream of words."""
     prompt = sum(tokens(str(message.get("content", ""))) for message in request.messages)
     reply = tokens(writes.text)
@@ -43,7 +43,7 @@ def chat(request: Request, writes: Writes) -> Answer:
     return answer_json({**made, "usage": usage} if writes.usage else made)
 
 
-def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Answer:
+def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> HttpResponse:
     frame = _frame(request, "chat.completion.chunk")
     deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
     deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+$", writes.text)]
@@ -56,7 +56,7 @@ def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> Ans
     parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
     if writes.finish is not None:
         parts.append(b"data: [DONE]\n\n")
-    return Answer(tuple(parts), content_type="text/event-stream", streamed=True)
+    return HttpResponse(tuple(parts), content_type="text/event-stream", streamed=True)
 
 
 def _calls(writes: Writes) -> list[dict[str, Any]]:
@@ -74,7 +74,7 @@ def _frame(request: Request, kind: str) -> dict[str, Any]:
     return {"id": "scripted", "object": kind, "created": _CREATED, "model": request.body.get("model", "")}
 
 
-def embeddings(request: Request) -> Answer:
+def embeddings(request: Request) -> HttpResponse:
     """Answer with vectors: texts that share words are similar."""
     given = request.body.get("input", ())
     texts = [given] if isinstance(given, str) else list(given)
@@ -102,18 +102,18 @@ def _packed(values: list[float]) -> str:
     return base64.b64encode(struct.pack(f"<{len(values)}f", *values)).decode()
 
 
-def models(names: tuple[str, ...]) -> Answer:
+def models(names: tuple[str, ...]) -> HttpResponse:
     """Answer with the names of models."""
     data = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "scripted"} for name in names]
     return answer_json({"object": "list", "data": data})
 
 
-def speech(request: Request) -> Answer:
+def speech(request: Request) -> HttpResponse:
     """Answer with silence, a tenth of a second for each word, in a sound file that carries its text along."""
     said = str(request.body.get("input", ""))
     silence = b"\0\0" * (_RATE // 10 * max(len(said.split()), 1))
     if request.body.get("response_format") == "pcm":
-        return Answer((silence,), content_type="audio/pcm")
+        return HttpResponse((silence,), content_type="audio/pcm")
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)
@@ -124,10 +124,10 @@ def speech(request: Request) -> Answer:
     padded = text + b"\0" * (len(text) % 2)
     whole = bytearray(file.getvalue() + _SPOKEN + struct.pack("<I", len(text)) + padded)
     whole[4:8] = struct.pack("<I", len(whole) - 8)
-    return Answer((bytes(whole),), content_type="audio/wav")
+    return HttpResponse((bytes(whole),), content_type="audio/wav")
 
 
-def transcription(request: Request) -> Answer:
+def transcription(request: Request) -> HttpResponse:
     """Answer with the text that a sound file of `speech` carries, else with how long the file is."""
     file = request.body.get("file", b"")
     sound = file if isinstance(file, bytes) else file.encode()

@@ -13,18 +13,18 @@ from aforesaid.models.resilience import (
     Breaker,
     BreakerState,
     Checked,
+    ConcurrencyLimit,
     Deadline,
     Fallback,
     Guarded,
     Limited,
     Metered,
-    Places,
     Priced,
     Retry,
     Service,
     only,
 )
-from aforesaid.models.speech.services import Heard, PiperSpeaking, Speaking, Spoken, Transcription
+from aforesaid.models.speech.services import PiperSpeaking, Speaking, SpokenAudio, Transcript, Transcription
 from aforesaid.settings import Choice, Settings, SpeechOperation
 from aforesaid.telemetry import Metrics
 
@@ -46,18 +46,18 @@ class RoutedSpeech:
         self._clients: dict[str, Client] = {}
         self._breakers: dict[tuple[SpeechOperation, str], Breaker] = {}
         speech = settings.speech
-        self._ears: list[Service[bytes, Heard]] = [
+        self._hearing: list[Service[bytes, Transcript]] = [
             self._wrapped("hear", choice, lambda client, choice: Transcription(client, choice, speech.language))
             for choice in speech.hear
         ]
-        self._voices: list[Service[str, Spoken]] = [
+        self._voices: list[Service[str, SpokenAudio]] = [
             self._wrapped("speak", choice, self._voice) for choice in speech.speak
         ]
 
     @property
     def hears(self) -> bool:
         """Whether a service for hearing is configured."""
-        return bool(self._ears)
+        return bool(self._hearing)
 
     @property
     def speaks(self) -> bool:
@@ -66,10 +66,10 @@ class RoutedSpeech:
 
     async def hear(self, wav: bytes) -> str:
         """Return what is said in a WAV file; an empty text if nothing is. Raises ModelError."""
-        if not self._ears:
+        if not self._hearing:
             raise NoModel("no service for speech to text is configured: set speech.hear")
         await load_library()
-        return (await only(Fallback(self._ears), self._ask("hear", wav))).text
+        return (await only(Fallback(self._hearing), self._ask("hear", wav))).text
 
     async def speak(self, text: str) -> bytes:
         """Return the sound of a text, as a WAV file. Raises ModelError."""
@@ -91,7 +91,7 @@ class RoutedSpeech:
         end = asyncio.get_running_loop().time() + self._settings.speech.timeout
         return Ask(operation, what, answer_by=end, over_by=end)
 
-    def _voice(self, client: Client, choice: Choice) -> Service[str, Spoken]:
+    def _voice(self, client: Client, choice: Choice) -> Service[str, SpokenAudio]:
         if client.provider.api == "piper":
             return PiperSpeaking(client, choice)
         return Speaking(client, choice, self._settings.speech.voice)
@@ -107,7 +107,7 @@ class RoutedSpeech:
         service = Deadline(service, name, stall=resilience.stall_seconds)
         service = Metered(service, name, self.metrics)
         service = Guarded(service, breaker)
-        service = Limited(service, Places(provider.name, provider.concurrency))
+        service = Limited(service, ConcurrencyLimit(provider.name, provider.concurrency))
         service = Checked(service, breaker)
         service = Retry(service, resilience.attempts)
         # Once more: somebody waits for an answer, and a service that is down should cost them nothing.

@@ -20,7 +20,7 @@ _NO: Final = ("false", "0", "no", "off")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ValueType:
     """What a key can hold."""
 
     allowed: str
@@ -40,38 +40,38 @@ class Chain:
     without: bool
 
 
-def text() -> Kind:
+def text() -> ValueType:
     """Allow any text that is not empty."""
-    return Kind("a text", _text)
+    return ValueType("a text", _text)
 
 
-def texts() -> Kind:
+def texts() -> ValueType:
     """Allow several texts; a single one can be written without a list."""
-    return Kind("a text or a list of texts", _texts, lambda given: given.split(","))
+    return ValueType("a text or a list of texts", _texts, lambda given: given.split(","))
 
 
-def networks() -> Kind:
+def networks() -> ValueType:
     """Allow addresses and networks of machines; a single one can be written without a list."""
     words = "an IP address, a network such as 10.0.0.0/8, or a list of them"
-    return Kind(words, _networks, lambda given: given.split(","))
+    return ValueType(words, _networks, lambda given: given.split(","))
 
 
-def secret() -> Kind:
+def secret() -> ValueType:
     """Allow a key as providers hand it out."""
-    return Kind("a key: printable characters without spaces", _secret, secret=True)
+    return ValueType("a key: printable characters without spaces", _secret, secret=True)
 
 
-def password() -> Kind:
+def password() -> ValueType:
     """Allow whatever people choose."""
-    return Kind("a text", lambda value: Secret(_text(value)), secret=True)
+    return ValueType("a text", lambda value: Secret(_text(value)), secret=True)
 
 
-def url() -> Kind:
+def url() -> ValueType:
     """Allow the address of a server."""
-    return Kind("an address such as http://localhost:11434/v1", _url)
+    return ValueType("an address such as http://localhost:11434/v1", _url)
 
 
-def whole(least: int, most: int, *, unset: bool = False) -> Kind:
+def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
     """Allow a whole number in a range."""
     words = f"a whole number from {least:,} to {most:,}{_or_unset(unset)}"
 
@@ -82,10 +82,10 @@ def whole(least: int, most: int, *, unset: bool = False) -> Kind:
             raise ValueError(words)
         return value
 
-    return Kind(words, read, lambda given: given if unset and given == UNSET else int(given))
+    return ValueType(words, read, lambda given: given if unset and given == UNSET else int(given))
 
 
-def number(least: float, most: float, *, unset: bool = False) -> Kind:
+def number(least: float, most: float, *, unset: bool = False) -> ValueType:
     """Allow a number in a range."""
     words = f"a number from {least:g} to {most:g}{_or_unset(unset)}"
 
@@ -98,15 +98,15 @@ def number(least: float, most: float, *, unset: bool = False) -> Kind:
             raise ValueError(words)
         return float(value)
 
-    return Kind(words, read, lambda given: given if unset and given == UNSET else float(given))
+    return ValueType(words, read, lambda given: given if unset and given == UNSET else float(given))
 
 
-def boolean() -> Kind:
+def boolean() -> ValueType:
     """Allow yes and no."""
-    return Kind("true or false", _boolean, _parse_boolean)
+    return ValueType("true or false", _boolean, _parse_boolean)
 
 
-def one_of(*words: str) -> Kind:
+def one_of(*words: str) -> ValueType:
     """Allow one of a few words."""
 
     def read(value: object) -> object:
@@ -114,12 +114,12 @@ def one_of(*words: str) -> Kind:
             raise ValueError(value)
         return value
 
-    return Kind(f"one of {', '.join(words)}", read)
+    return ValueType(f"one of {', '.join(words)}", read)
 
 
-def chain() -> Kind:
+def chain() -> ValueType:
     """Allow models to try one after the other; a single one can be written without a list."""
-    return Kind(
+    return ValueType(
         f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, lambda given: given.split(",")
     )
 

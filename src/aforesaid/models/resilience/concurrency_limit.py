@@ -11,7 +11,7 @@ from aforesaid.errors import ModelUnavailable
 from aforesaid.models.resilience.contract import Ask, Got, Service, What
 
 
-class Places:
+class ConcurrencyLimit:
     """The places at one provider. All its models share them."""
 
     def __init__(self, name: str, count: int) -> None:
@@ -38,16 +38,16 @@ class Places:
 class Limited(Generic[What, Got]):
     """Keeps a place from the question to the last piece."""
 
-    def __init__(self, inner: Service[What, Got], places: Places) -> None:
+    def __init__(self, inner: Service[What, Got], limit: ConcurrencyLimit) -> None:
         self._inner = inner
-        self._places = places
+        self._limit = limit
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
         """Yield the answer, when it is one's turn."""
-        await self._places.take(ask.answer_by)
+        await self._limit.take(ask.answer_by)
         try:
             async with aclosing(self._inner.call(ask)) as pieces:
                 async for piece in pieces:
                     yield piece
         finally:
-            self._places.give_back()
+            self._limit.give_back()

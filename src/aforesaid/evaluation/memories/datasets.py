@@ -13,8 +13,8 @@ from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation import locomo, memdaily
 from aforesaid.evaluation.conversation import Conversation, Tallies, Turn
+from aforesaid.evaluation.json_files import Node, read_first_value, read_text
 from aforesaid.evaluation.memories.cases import Case, CaseSet, Label
-from aforesaid.evaluation.reading import Node, read_first_value, read_text
 
 _EVIDENCE: Final = re.compile(r"D:?([0-9]+):([0-9]+)")
 _TYPES: Final[dict[str, Category]] = {

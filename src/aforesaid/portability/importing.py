@@ -19,11 +19,11 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError
-from aforesaid.portability.copying import NAMES, Intake
-from aforesaid.portability.detect import choose
-from aforesaid.portability.fields import somebody
-from aforesaid.portability.items import Incoming, Item, Placed, Problem, Reading, Skipped
-from aforesaid.portability.sources import Source
+from aforesaid.portability.detect_format import choose
+from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.json_fields import somebody
+from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store
 
 BATCH: Final = 1_000
@@ -33,14 +33,14 @@ SHOWN: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class ImportOptions:
     """Options of an import."""
 
     format: str = "auto"
     space: str = DEFAULT_SPACE
     user: str | None = None
     """Store everything as this user's memory. None: each author's in chats among people, otherwise `me`."""
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadOptions = field(default_factory=ReadOptions)
     dry_run: bool = False
     """Read the file without storing anything."""
     silence: int = SESSION_SILENCE
@@ -73,10 +73,10 @@ class Loaded:
 class Loader:
     """Imports one file."""
 
-    def __init__(self, store: Store, taking: Taking) -> None:
+    def __init__(self, store: Store, taking: ImportOptions) -> None:
         self._store = store
         self._taking = taking
-        self._intake = Intake(store, self._refused)
+        self._intake = RowImporter(store, self._refused)
         self._found: Counter[str] = Counter()
         self._last_at: dict[str, datetime] = {}
         """The time of the last message of each thread that has one."""
@@ -129,11 +129,11 @@ class Loader:
         changes: list[AddMessage] = []
         for item in self._timed(page):
             match item:
-                case Incoming():
+                case ImportedMessage():
                     change = self._prepared(item)
                     if change is not None:
                         changes.append(change)
-                case Placed(where, row):
+                case ImportedRow(where, row):
                     self._found[NAMES[type(row)]] += 1
                     if not self._taking.dry_run:
                         await self._intake.take([row], where)
@@ -154,18 +154,18 @@ class Loader:
         items = list(page)
         for place in range(len(items) - 1, -1, -1):
             item = items[place]
-            if isinstance(item, Incoming) and item.at is not None:
+            if isinstance(item, ImportedMessage) and item.at is not None:
                 following[item.thread] = item.at
-            elif isinstance(item, Incoming):
+            elif isinstance(item, ImportedMessage):
                 items[place] = item._replace(at=following.get(item.thread))
         for place, item in enumerate(items):
-            if isinstance(item, Incoming) and item.at is not None:
+            if isinstance(item, ImportedMessage) and item.at is not None:
                 self._last_at[item.thread] = item.at
-            elif isinstance(item, Incoming):
+            elif isinstance(item, ImportedMessage):
                 items[place] = item._replace(at=self._last_at.get(item.thread))
         return items
 
-    def _prepared(self, item: Incoming) -> AddMessage | None:
+    def _prepared(self, item: ImportedMessage) -> AddMessage | None:
         taking = self._taking
         owner = taking.user or item.answers or item.author or "me"
         try:

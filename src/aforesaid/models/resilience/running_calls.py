@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from aforesaid.errors import ModelUnavailable
 
 
-class Calls:
+class RunningCalls:
     """The calls that are under way. Once closed, they end at once, and no other begins."""
 
     def __init__(self) -> None:

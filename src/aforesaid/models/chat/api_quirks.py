@@ -17,7 +17,7 @@ _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class ApiQuirks:
     """How to talk to a model."""
 
     temperature: bool = True
@@ -28,7 +28,7 @@ class Habits:
     words_allowed: bool = True
     """Whether a schema may go in words."""
 
-    def after(self, error: APIStatusError, prompt: Prompt) -> Habits | None:
+    def after(self, error: APIStatusError, prompt: Prompt) -> ApiQuirks | None:
         """Return another way to say the same, or None where the error is not about the way it was said.
 
         Every way is tried once: what is returned is always further from the beginning.

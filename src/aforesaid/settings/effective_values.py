@@ -7,14 +7,14 @@ from dataclasses import fields
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.settings.keys import is_key
+from aforesaid.settings.layered_values import DEFAULT
 from aforesaid.settings.secrets import mask, mask_url
-from aforesaid.settings.sources import DEFAULT
 from aforesaid.settings.values import OPERATIONS, WITHOUT, Route, Secret, Settings
 
 Shown: TypeAlias = "str | int | float | bool | list[str] | None"
 
 
-class Effective(NamedTuple):
+class EffectiveValue(NamedTuple):
     """A value as it counts, and where it comes from."""
 
     key: str
@@ -22,9 +22,9 @@ class Effective(NamedTuple):
     origin: str
 
 
-def effective(settings: Settings) -> list[Effective]:
+def effective(settings: Settings) -> list[EffectiveValue]:
     """Return every value that counts, secrets masked."""
-    return [Effective(key, value, settings.origins.get(key, DEFAULT)) for key, value in _values(settings)]
+    return [EffectiveValue(key, value, settings.origins.get(key, DEFAULT)) for key, value in _values(settings)]
 
 
 def chain_of(route: Route) -> list[str]:

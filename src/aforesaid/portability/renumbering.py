@@ -26,7 +26,7 @@ from aforesaid.errors import NotFound
 Kind: TypeAlias = Literal["message", "summary", "memory"]
 
 
-class Runs:
+class NumberRuns:
     """Old numbers and new ones, kept as stretches in which they differ by the same amount: a few for a million."""
 
     def __init__(self) -> None:
@@ -76,15 +76,15 @@ class Runs:
             self._ends[-1] = end
 
 
-class Numbers:
+class Renumbering:
     """What is known of the numbers of one dump."""
 
     def __init__(self) -> None:
-        self._runs: defaultdict[tuple[Kind, str], Runs] = defaultdict(Runs)
+        self._runs: defaultdict[tuple[Kind, str], NumberRuns] = defaultdict(NumberRuns)
         self.successors: list[SuccessorRow] = []
         """Which memories are still to be told what took their place, with the old number of that."""
 
-    def runs(self, kind: Kind, space: str) -> Runs:
+    def runs(self, kind: Kind, space: str) -> NumberRuns:
         """Return the numbers of a kind; every space may have its own."""
         return self._runs[kind, space]
 

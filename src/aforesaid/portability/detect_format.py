@@ -8,9 +8,9 @@ from typing import Final
 
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.formats import aforesaid, chatgpt, claude, discord, mem0, openai, slack, telegram, whatsapp
-from aforesaid.portability.items import Reader
+from aforesaid.portability.import_items import Reader
+from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.sources import Source
 
 READERS: Final[dict[str, Reader]] = {
     "aforesaid": aforesaid.read,

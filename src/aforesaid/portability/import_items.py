@@ -11,10 +11,10 @@ from aforesaid.domain.transfer import Row
 from aforesaid.domain.words import Role
 
 if TYPE_CHECKING:
-    from aforesaid.portability.sources import Source
+    from aforesaid.portability.input_files import Source
 
 
-class Incoming(NamedTuple):
+class ImportedMessage(NamedTuple):
     """A message that another application kept."""
 
     where: str
@@ -32,7 +32,7 @@ class Incoming(NamedTuple):
     """Whom the assistant answers, where it talks with many."""
 
 
-class Placed(NamedTuple):
+class ImportedRow(NamedTuple):
     """A row of a dump, or something as good as one."""
 
     where: str
@@ -52,11 +52,11 @@ class Skipped(NamedTuple):
     what: str
 
 
-Item: TypeAlias = Incoming | Placed | Problem | Skipped
+Item: TypeAlias = ImportedMessage | ImportedRow | Problem | Skipped
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadOptions:
     """How to read."""
 
     zone: tzinfo | None = None
@@ -65,4 +65,4 @@ class Reading:
     space: str = "default"
 
 
-Reader: TypeAlias = "Callable[[Source, Reading], Iterator[Item]]"
+Reader: TypeAlias = "Callable[[Source, ReadOptions], Iterator[Item]]"

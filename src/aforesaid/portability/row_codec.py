@@ -28,8 +28,8 @@ from aforesaid.domain.transfer import (
 )
 from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.copying import NAMES
-from aforesaid.portability.fields import Fields, somebody
+from aforesaid.portability.json_fields import Fields, somebody
+from aforesaid.portability.row_importer import NAMES
 
 _REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
 _ROLES: Final[tuple[Role, ...]] = get_args(Role)

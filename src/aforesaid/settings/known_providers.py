@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings.keys import entry
-from aforesaid.settings.kinds import Kind
-from aforesaid.settings.layers import WELL_KNOWN_RANK, Given, Layer
+from aforesaid.settings.layers import KNOWN_PROVIDER_RANK, GivenValue, Layer
+from aforesaid.settings.value_types import ValueType
 
 
 @dataclass(frozen=True, slots=True)
-class WellKnown:
+class KnownProvider:
     """A provider whose name is enough."""
 
     base_url: str
@@ -24,10 +24,10 @@ class WellKnown:
     """A model to begin with."""
 
 
-WELL_KNOWN: Final[Mapping[str, WellKnown]] = {
-    "ollama": WellKnown("http://localhost:11434/v1", "OLLAMA_HOST", None, "llama3.2"),
-    "openai": WellKnown("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-4o-mini"),
-    "gemini": WellKnown(
+KNOWN_PROVIDERS: Final[Mapping[str, KnownProvider]] = {
+    "ollama": KnownProvider("http://localhost:11434/v1", "OLLAMA_HOST", None, "llama3.2"),
+    "openai": KnownProvider("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", "gpt-4o-mini"),
+    "gemini": KnownProvider(
         "https://generativelanguage.googleapis.com/v1beta/openai/", None, "GEMINI_API_KEY", "gemini-2.5-flash"
     ),
 }
@@ -37,25 +37,25 @@ _ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound here
 """What a server listens on, and nobody can connect to."""
 
 
-def from_well_known(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
+def from_known_variables(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
     """Read the variables that other programs use. An invalid one is reported and ignored."""
     layer: Layer = {}
     doubts = []
-    for name, known in WELL_KNOWN.items():
+    for name, known in KNOWN_PROVIDERS.items():
         for part, variable in (("base_url", known.address_variable), ("api_key", known.key_variable)):
             text = env.get(variable, "").strip() if variable else ""
             if not variable or not text:
                 continue
             key = ("providers", name, part)
             kind = entry(key, variable)
-            if not isinstance(kind, Kind):
+            if not isinstance(kind, ValueType):
                 raise InvalidInput(f"{variable} stands for no value")
             try:
                 value = kind.read(ollama_address(text) if name == "ollama" else text)
             except ValueError:
                 doubts.append(f"{variable} is not used: it must be {kind.allowed}")
             else:
-                layer[key] = Given(value, variable, WELL_KNOWN_RANK)
+                layer[key] = GivenValue(value, variable, KNOWN_PROVIDER_RANK)
     return layer, doubts
 
 

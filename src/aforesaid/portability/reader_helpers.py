@@ -10,8 +10,8 @@ from typing import IO, Any
 
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.fields import Fields, as_moment
-from aforesaid.portability.items import Incoming, Item, Problem
+from aforesaid.portability.import_items import ImportedMessage, Item, Problem
+from aforesaid.portability.json_fields import Fields, as_moment
 from aforesaid.portability.json_stream import Damaged, JsonStream
 
 
@@ -110,7 +110,7 @@ def conversation(stream: JsonStream, where: str, read: Callable[[Fields, str, st
         except InvalidInput as error:
             yield Problem(place, str(error))
             continue
-        if isinstance(item, Incoming) and item.role == "user":
+        if isinstance(item, ImportedMessage) and item.role == "user":
             last = item.author
         yield item
 

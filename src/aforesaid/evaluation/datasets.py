@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily, transcript
 from aforesaid.evaluation.conversation import Conversation, Dataset, Tallies, counts
-from aforesaid.evaluation.reading import Node, read_first_value, read_text
+from aforesaid.evaluation.json_files import Node, read_first_value, read_text
 
 
 class Format(NamedTuple):
