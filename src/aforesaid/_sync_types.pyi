@@ -281,6 +281,7 @@ class SyncUserMemory:
         kinds: Sequence[HitKind] = ...,
         around: int = 0,
         similarity: float | None = None,
+        min_score: float | None = None,
         without: Collection[str] = (),
         tokens: int | None = None,
     ) -> list[Hit]:
@@ -288,9 +289,11 @@ class SyncUserMemory:
 
         The query is plain text without a syntax. `at` is the time of the question (default: now), to resolve "last
         May". `kinds` selects messages, summaries, memories and whole sessions. `around` is the number of neighbouring
-        messages returned with each hit, a third before it and two thirds after. `similarity` is the minimum cosine
-        similarity, up to 1. `without` excludes messages by id, and `tokens` limits the total length of the texts.
-        `arms` restricts the search to `keyword` or `dense`. `hit.explain()` shows why something was found.
+        messages returned with each hit, a third before it and two thirds after. `min_score` is the lowest score
+        returned, 0 to 1 (default: 0.25; 0 returns everything that was ranked). `similarity` is the lowest similarity of
+        meaning, 0 to 1, calibrated for the encoder; it replaces the default of `min_score`. `without` excludes messages
+        by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
+        without a default `min_score`. `hit.explain()` shows why something was found.
         """
 
     def message(self, id: str | int, *, within: Within = "user") -> Message:

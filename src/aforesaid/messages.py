@@ -19,7 +19,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.knowledge import Handle
 from aforesaid.models.tokens import count_tokens
 from aforesaid.operations import MOST_AT_ONCE, Services
-from aforesaid.recall import ARMS, KINDS, USUAL_KINDS, Arms, Recall, SearchRequest
+from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, MIN_SCORE, Arms, Recall, SearchRequest
 from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
@@ -103,7 +103,7 @@ class UserMessages(Handle):
 
     @timed("search")
     @audited("memory.search", "search")
-    async def search(
+    async def search(  # noqa: PLR0913 - each limits a search in a way of its own
         self,
         query: str,
         limit: int = 10,
@@ -111,9 +111,10 @@ class UserMessages(Handle):
         within: Within = "user",
         at: datetime | None = None,
         arms: Arms = "all",
-        kinds: Sequence[HitKind] = USUAL_KINDS,
+        kinds: Sequence[HitKind] = DEFAULT_KINDS,
         around: int = 0,
         similarity: float | None = None,
+        min_score: float | None = None,
         without: Collection[str] = (),
         tokens: int | None = None,
     ) -> list[Hit]:
@@ -121,15 +122,17 @@ class UserMessages(Handle):
 
         The query is plain text without a syntax. `at` is the time of the question (default: now), to resolve "last
         May". `kinds` selects messages, summaries, memories and whole sessions. `around` is the number of neighbouring
-        messages returned with each hit, a third before it and two thirds after. `similarity` is the minimum cosine
-        similarity, up to 1. `without` excludes messages by id, and `tokens` limits the total length of the texts.
-        `arms` restricts the search to `keyword` or `dense`. `hit.explain()` shows why something was found.
+        messages returned with each hit, a third before it and two thirds after. `min_score` is the lowest score
+        returned, 0 to 1 (default: 0.25; 0 returns everything that was ranked). `similarity` is the lowest similarity of
+        meaning, 0 to 1, calibrated for the encoder; it replaces the default of `min_score`. `without` excludes messages
+        by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
+        without a default `min_score`. `hit.explain()` shows why something was found.
         """
         if arms not in ARMS:
             raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
         if at is not None:
             checks.microseconds(at, "at")
-        asking = SearchRequest(
+        request = SearchRequest(
             query=checks.query_text(query),
             limit=_limit(limit),
             within=_within(within),
@@ -138,9 +141,10 @@ class UserMessages(Handle):
             kinds=_kinds(kinds),
             around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
             similarity=None if similarity is None else checks.number(similarity, "the similarity"),
+            min_score=_min_score(min_score, arms, similarity),
             without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
         )
-        hits = await self._recall.search(self.scope, asking)
+        hits = await self._recall.search(self.scope, request)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
     @timed("message")
@@ -168,6 +172,13 @@ class UserMessages(Handle):
 
 def _limit(value: object) -> int:
     return min(checks.at_least(value, 1, "the limit"), MOST_AT_ONCE)
+
+
+def _min_score(value: object, arms: Arms, similarity: float | None) -> float:
+    """Return the least score of a hit. Searches by words or meaning alone, or with a `similarity`, have no default."""
+    if value is None:
+        return MIN_SCORE if arms == "all" and similarity is None else 0.0
+    return checks.number(value, "min_score")
 
 
 def _kinds(kinds: Sequence[HitKind]) -> tuple[HitKind, ...]:

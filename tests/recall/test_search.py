@@ -96,10 +96,10 @@ async def test_a_hit_explains_itself(memory: aforesaid.Memory) -> None:
     await tell(ann, "I keep bees on the roof.", "How many hives?", "Two hives, and a third in spring.")
     await memory.upkeep()
     hit = (await ann.search("how many hives"))[0]
-    assert hit.score == pytest.approx(sum(value for _, value in hit.parts))
+    assert 0.5 < hit.score <= 1
     assert dict(hit.parts)["keyword"] > 0
-    assert "keyword +" in hit.explain()
-    assert "hives" in hit.explain()
+    assert "its words match (many, hives)" in hit.explain() or "its words match (hives)" in hit.explain()
+    assert hit.explain().startswith(f"score {hit.score:.2f}: ")
 
 
 async def test_what_is_said_twice_in_the_same_words_is_found_once(memory: aforesaid.Memory) -> None:
@@ -136,7 +136,7 @@ async def test_a_date_that_is_a_day_or_two_off_still_counts_but_less(tmp_path: P
         ann = memory.user("ann")
         for number in (3, 5, 6, 7, 20):
             await ann.add("user", f"Report {number} is done.", at=datetime(2026, 4, number, 9, tzinfo=UTC))
-        hits = await ann.search("Which report was done on 7 April 2026?", at=NOON)
+        hits = await ann.search("Which report was done on 7 April 2026?", at=NOON, min_score=0)
         counted = {hit.at.day: dict(hit.parts)["period"] for hit in hits}
         assert counted[7] > counted[6] > counted[5] > counted[3] == counted[20] == 0
 

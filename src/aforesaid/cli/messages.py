@@ -27,7 +27,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import HitKind, Role
 from aforesaid.domain.words import Within as WithinWord
 from aforesaid.errors import InvalidInput, StoreError
-from aforesaid.recall import USUAL_KINDS, Arms
+from aforesaid.recall import DEFAULT_KINDS, Arms
 
 _STDIN = "-"
 
@@ -143,6 +143,10 @@ def search(
     arms: Annotated[
         str, typer.Option("--arms", help="How to search: keyword (words only, fast), dense (meaning only) or all.")
     ] = "all",
+    min_score: Annotated[
+        float | None,
+        typer.Option("--min-score", help="Lowest score to print, 0 to 1. Default: 0.25. Use 0 to print all hits."),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each hit was found.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -162,13 +166,14 @@ def search(
             within=cast("WithinWord", within),
             at=moment(at),
             arms=cast("Arms", arms),
-            kinds=cast("list[HitKind]", kinds) or USUAL_KINDS,
+            kinds=cast("list[HitKind]", kinds) or DEFAULT_KINDS,
             around=around,
+            min_score=min_score,
         )
     if as_json:
         print_json(hits)
     elif not hits:
-        say("nothing found")
+        say("nothing found; --min-score 0 shows weak matches too")
     for hit in () if as_json else hits:
         say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit))
         for message in hit.around:

@@ -96,13 +96,12 @@ def hit_line(hit: Hit) -> Text:
 
 
 def explained(hit: Hit) -> Table:
-    """Return a table of what each feature added to a hit's score, largest first."""
+    """Return a table of the reasons why something was found, with what each added, largest first."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(justify="right", style="dim")
     table.add_column(style="dim")
-    for name, value in sorted(hit.parts, key=lambda part: -abs(part[1])):
-        if value:
-            table.add_row(f"        {value:+.2f}", name)
+    for reason, value in hit.reasons():
+        table.add_row(f"        {value:+.2f}", reason)
     if hit.terms:
         table.add_row("words", harmless(", ".join(hit.terms)))
     if hit.similarity is not None:

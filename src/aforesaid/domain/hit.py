@@ -4,14 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import HitKind
 
+_REASONS: Final = {
+    "keyword": "its words match",
+    "coverage": "its words match",
+    "dense": "its meaning is close",
+    "before_keyword": "the messages around it match",
+    "before_dense": "the messages around it match",
+    "after_keyword": "the messages around it match",
+    "after_dense": "the messages around it match",
+    "together": "the messages around it match",
+    "session_keyword": "its conversation is about this",
+    "session_coverage": "its conversation is about this",
+    "session_dense": "its conversation is about this",
+    "speaker": "the question names the speaker",
+    "period": "it was said at the time that the question names",
+    "when": "the question asks when, and it mentions a time",
+    "question": "it asks a question itself",
+    "length": "its length",
+    "recency": "its age",
+    "own": "a person said it, not the assistant",
+}
+"""What a feature of the score means, in the words of people who use search."""
+_NOTABLE: Final = 0.25
+"""What adds less to the weighted sum is not worth mentioning."""
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something that was found. A higher `score` is a better match; scores of two searches do not compare."""
+    """Something that was found.
+
+    `score` is between 0 and 1 and means the same for every question, memory and encoder: 0.5 is as common among right
+    hits as among wrong ones. A search by words alone has scores that compare within that search only.
+    """
 
     kind: HitKind
     id: str
@@ -20,23 +49,41 @@ class Hit:
     score: float
     at: datetime
     sources: tuple[str, ...]
-    """The ids of the messages that it rests on; of a summary, the first 200. Others that say the same in the same words
-    come last."""
+    """The ids of the messages that it rests on; of a summary, the first 200. Messages with the same words come last."""
     terms: tuple[str, ...]
     """The words of the query that were found in it, in any of their forms."""
     message: Message | None = field(default=None, repr=False)
     """The message; for a session, the one that fits best. A summary or a memory has none."""
     parts: tuple[tuple[str, float], ...] = field(default=(), repr=False)
-    """What each feature added to the score."""
+    """What each feature added to the weighted sum from which the score is made."""
     similarity: float | None = field(default=None, repr=False)
-    """How near its meaning is: a cosine, up to 1. None where that is not known."""
+    """How near its meaning is, 0 to 1, calibrated for the encoder. None if it was not compared."""
     around: tuple[Message, ...] = field(default=(), repr=False)
-    """The messages around it in the same session, where they were asked for, oldest first."""
+    """The messages around it in the same session, if they were asked for, oldest first."""
+
+    def reasons(self) -> list[tuple[str, float]]:
+        """Return why it was found, in plain words, with what each reason added to the weighted sum, most first."""
+        added: dict[str, float] = {}
+        for name, value in self.parts:
+            reason = _REASONS.get(name, name)
+            added[reason] = added.get(reason, 0.0) + value
+        return sorted(((reason, value) for reason, value in added.items() if value), key=lambda each: -abs(each[1]))
 
     def explain(self) -> str:
-        """Say in one line why it was found: the score, and what each feature added to it."""
-        added = sorted(self.parts, key=lambda part: -abs(part[1]))
-        reasons = ", ".join(f"{name} {value:+.2f}" for name, value in added if value)
-        words = f"; words: {', '.join(self.terms)}" if self.terms else ""
-        near = "" if self.similarity is None else f"; similarity {self.similarity:.2f}"
-        return f"{self.score:.2f} = {reasons or 'no feature'}{words}{near}"
+        """Say in one line why it was found."""
+        said = []
+        for reason, value in self.reasons():
+            if value >= _NOTABLE:
+                said.append(self._in_detail(reason))
+        if self.terms and not any(reason.startswith("its words match") for reason in said):
+            said.append(self._in_detail("its words match"))
+        against = [reason for reason, value in self.reasons() if value <= -_NOTABLE]
+        line = f"score {self.score:.2f}: {', '.join(said) or 'nothing in it stands out'}"
+        return f"{line}; against it: {', '.join(against)}" if against else line
+
+    def _in_detail(self, reason: str) -> str:
+        if reason == "its words match" and self.terms:
+            return f"its words match ({', '.join(self.terms)})"
+        if reason == "its meaning is close" and self.similarity is not None:
+            return f"its meaning is close (similarity {self.similarity:.2f})"
+        return reason

@@ -90,7 +90,9 @@ async def _embedder(memory: Memory) -> str:
 def _asking(memory: Memory, arms: Arms) -> _Ask:
     async def ask(conversation: Conversation, question: Question) -> list[str]:
         user = memory.user(conversation.id, space=SPACE)
-        hits = await user.search(question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",))
+        hits = await user.search(
+            question.text, _DEPTH, at=question.asked_at, arms=arms, kinds=("message",), min_score=0
+        )
         return [hit.id for hit in hits]
 
     return ask

@@ -2,6 +2,7 @@
 
 from aforesaid.recall.gather import Begun
 from aforesaid.recall.recall import Recall
-from aforesaid.recall.request import ARMS, KINDS, USUAL_KINDS, Arms, SearchRequest
+from aforesaid.recall.request import ARMS, DEFAULT_KINDS, KINDS, Arms, SearchRequest
+from aforesaid.recall.score import MIN_SCORE
 
-__all__ = ["ARMS", "KINDS", "USUAL_KINDS", "Arms", "Begun", "Recall", "SearchRequest"]
+__all__ = ["ARMS", "DEFAULT_KINDS", "KINDS", "MIN_SCORE", "Arms", "Begun", "Recall", "SearchRequest"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from aforesaid.recall.background import Background
 from aforesaid.recall.question import Question
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches
 
@@ -18,32 +19,12 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 
-class Usual(NamedTuple):
-    """How similar messages of the scope are to the question on the whole."""
-
-    mean: float = 0.0
-    deviation: float = 1.0
-
-    def standard(self, cosine: float) -> float:
-        """Return a cosine as a number of standard deviations."""
-        return (cosine - self.mean) / self.deviation
-
-    def cosine(self, standard: float) -> float | None:
-        """Return the cosine that a number of standard deviations stands for. Exactly zero stands for nothing known."""
-        return self.mean + standard * self.deviation if standard else None
-
-    def cosines(self, standards: Numbers) -> list[float | None]:
-        """Return the same of many."""
-        cosines = (self.mean + standards * self.deviation).tolist()
-        return [cosine if known else None for cosine, known in zip(cosines, standards.tolist(), strict=True)]
-
-
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Candidates in the order of the log, and what the arms said about them, their neighbours and their sessions.
+    """Candidates in the order of the log, with what words and meaning say about them and their neighbours.
 
-    Arrays named after an arm have one number for each message of the scope and a zero at their end, which is where
-    `before` and `after` point when there is no neighbour.
+    `keyword` and `dense` have one number for each message of the scope and a zero at their end, which is where `before`
+    and `after` point when there is no neighbour.
     """
 
     question: Question
@@ -54,22 +35,22 @@ class Candidates:
     """The message before each of them in the same session."""
     after: Rows
     texts: Sequence[str]
-    """What the candidates say. Empty in a first round, in which only features that do without it are asked."""
+    """The candidates' texts. Empty while only features that need no text are computed."""
     postings: tuple[Posting, ...]
     worth: float
-    """What all words of the question are worth together; never zero."""
+    """The summed rarity of the question's words; never zero."""
     keyword: Numbers
-    """Which part of the score of a perfect match a message reached, 0 to 1."""
+    """The BM25 score of each message as a share of a perfect match, 0 to 1."""
     dense: Numbers
-    """How many standard deviations it is more similar than messages are on the whole; zero where that is not known."""
-    usual: Usual
+    """How many standard deviations a message is nearer in meaning than unrelated ones; zero where that is not known."""
+    background: Background
 
     def narrowed(self, chosen: Rows, texts: Sequence[str]) -> Candidates:
-        """Return some of the candidates, by their place among the rows, with what they say."""
+        """Return some of the candidates, by their place among the rows, with their texts."""
         return replace(self, rows=self.rows[chosen], before=self.before[chosen], after=self.after[chosen], texts=texts)
 
     def coverage(self) -> Numbers:
-        """Return which part of the question's worth the words of each message have, 0 to 1."""
+        """Return the share of the question's words, weighted by rarity, that each message has, 0 to 1."""
         import numpy as np  # noqa: PLC0415
 
         covered = np.zeros(len(self.columns) + 1)
@@ -79,9 +60,9 @@ class Candidates:
 
 
 def candidates_of(
-    question: Question, matches: TextMatches, rows: Rows, keyword: Numbers, dense: Numbers, usual: Usual
+    question: Question, matches: TextMatches, rows: Rows, keyword: Numbers, dense: Numbers, background: Background
 ) -> Candidates:
-    """Put together what is known of these rows."""
+    """Make candidates of these rows."""
     columns = matches.columns
     before, after = neighbours(columns, rows)
     worth = sum(posting.rarity for posting in matches.postings) or 1.0
@@ -96,7 +77,7 @@ def candidates_of(
         worth=worth,
         keyword=keyword / (worth * MOST_GAIN),
         dense=dense,
-        usual=usual,
+        background=background,
     )
 
 

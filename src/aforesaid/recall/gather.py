@@ -1,4 +1,4 @@
-"""Gathering the messages that may be the answer: what one of the two arms finds."""
+"""Finding the messages that may be the answer, by words and by meaning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Within
 from aforesaid.errors import ModelError
 from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
-from aforesaid.recall.candidates import Candidates, Usual, candidates_of, neighbours
+from aforesaid.recall.background import Background
+from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
 from aforesaid.recall.question import Question, without
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.recall")
 
 _CANDIDATES: Final = 200
-"""Candidates taken from each arm."""
+"""How many messages words and meaning each bring in."""
 _PLACES: Final = 1_000
-"""Number of users and threads whose speakers are cached."""
+"""How many users' and threads' speaker names are cached."""
 
 
-class Gathered(NamedTuple):
+class FoundCandidates(NamedTuple):
     """Candidates, the vector of the question, and whether the user has summaries or memories."""
 
     candidates: Candidates
@@ -44,7 +45,7 @@ class Gathered(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A search that has begun. Whoever does not go on with it cancels it."""
+    """A search that has begun. A caller that does not finish it must cancel it."""
 
     question: Question
     place: tuple[str, ...]
@@ -55,14 +56,14 @@ class Begun(NamedTuple):
     matches: asyncio.Future[TextMatches]
 
     def cancel(self) -> None:
-        """Give up what is not there yet."""
+        """Cancel what is not finished."""
         self.matches.cancel()
         if self.vector is not None:
             self.vector.cancel()
 
 
-class Reading(NamedTuple):
-    """Candidates with their texts, which of those before they are, and the messages themselves."""
+class ReadCandidates(NamedTuple):
+    """Candidates with their texts, their places among the candidates before, and the messages themselves."""
 
     candidates: Candidates
     places: Rows
@@ -70,7 +71,7 @@ class Reading(NamedTuple):
 
 
 class Gatherer:
-    """The two arms over one store."""
+    """Finds candidates in one store."""
 
     def __init__(self, store: Store, embedder: Embedder | None) -> None:
         self._store = store
@@ -78,13 +79,13 @@ class Gatherer:
         self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
 
     def forget_all(self) -> None:
-        """Drop the names that are at hand."""
+        """Empty the cache of speaker names."""
         self._speakers.clear()
 
     def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
-        """Begin to look the words up and to embed the question: side by side, where the speakers' names are known.
+        """Begin to look up the words and to embed the question, side by side where the speakers' names are cached.
 
-        The longer of the two starts first.
+        Embedding takes longer, so it starts first.
         """
         place = _place(scope, within)
         guess = _without_names(query, self._speakers.get(place))
@@ -96,42 +97,45 @@ class Gatherer:
 
     @property
     def _vectors_of(self) -> str | None:
-        """The name by which the store knows the vectors."""
+        """The name under which the store keeps the vectors."""
         return None if self._embedder is None else self._embedder.name
 
-    async def gather(self, scope: Scope, asking: SearchRequest, begun: Begun | None = None) -> Gathered:
-        """Return the messages that one of the arms found, with what is known of them but their texts.
+    async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
+        """Return the messages found by words or by meaning, without their texts.
 
         `begun` is the same search, where it has begun already.
         """
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-        begun, many = begun or self.begin(scope, asking.query, asking.within, asking.at), max(_CANDIDATES, asking.limit)
+        begun = begun or self.begin(scope, request.query, request.within, request.at)
+        many = max(_CANDIDATES, request.limit)
         try:
             matches, vector = await self._matched_and_embedded(begun)
         finally:
             begun.cancel()
         scores = matches.scores()
         rows = np.sort(matches.best(scores, many))
-        if asking.arms == "dense":
+        if request.arms == "dense":
             rows = rows[:0]
-        dense, usual = np.zeros(len(scores) + 1), Usual()
+        dense, background = np.zeros(len(scores) + 1), Background()
         if vector is not None:
-            rows, usual = await self._compare(scope, asking, vector, many, matches, rows, dense)
-        candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, usual)
-        return Gathered(candidates, vector, matches.notes)
+            rows, background = await self._compare(scope, request, vector, many, matches, rows, dense)
+        candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, background)
+        return FoundCandidates(candidates, vector, matches.notes)
 
-    async def read(self, scope: Scope, asking: SearchRequest, candidates: Candidates, chosen: Sequence[int]) -> Reading:
-        """Return the chosen candidates, by their places in order, with what they say."""
+    async def read(
+        self, scope: Scope, request: SearchRequest, candidates: Candidates, chosen: Sequence[int]
+    ) -> ReadCandidates:
+        """Return the chosen candidates, by their places in order, with their texts."""
         import numpy as np  # noqa: PLC0415
 
         places = np.array(chosen, dtype=np.intp)
         seqs = candidates.columns.seq[candidates.rows[places]].tolist()
-        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=asking.within)}
+        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=request.within)}
         # What was removed since the search began is no candidate any more.
         there = [seq in messages for seq in seqs]
         texts = [messages[seq].text for seq in seqs if seq in messages]
-        return Reading(candidates.narrowed(places[there], texts), places[there], messages)
+        return ReadCandidates(candidates.narrowed(places[there], texts), places[there], messages)
 
     async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None]:
         matches = await begun.matches
@@ -156,14 +160,14 @@ class Gatherer:
     async def _compare(
         self,
         scope: Scope,
-        asking: SearchRequest,
+        request: SearchRequest,
         vector: Vectors,
         many: int,
         matches: TextMatches,
         rows: Rows,
         dense: Numbers,
-    ) -> tuple[Rows, Usual]:
-        """Return the candidates of both arms; put the similarity of what was compared into `dense`."""
+    ) -> tuple[Rows, Background]:
+        """Return all candidates; write the nearness of the compared messages into `dense`."""
         import numpy as np  # noqa: PLC0415
 
         columns = matches.columns
@@ -173,14 +177,14 @@ class Gatherer:
             beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
             also = columns.seq[beside[beside < len(columns)]].tolist()
             name = self._vectors_of or ""
-            nearest = await self._store.search_vector(scope, name, vector, within=asking.within, limit=many, also=also)
+            nearest = await self._store.search_vector(scope, name, vector, within=request.within, limit=many, also=also)
         if nearest is None:
-            return rows, Usual()
-        usual = Usual(nearest.mean, nearest.deviation or 1.0)
+            return rows, Background()
+        background = Background.of(nearest.mean, nearest.deviation, len(columns), self._vectors_of or "")
         # Messages that came after the columns were read have no row; the next search finds them.
         found, known = columns.locate(nearest.seqs)
-        dense[found] = (nearest.scores[known] - usual.mean) / usual.deviation
-        return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), usual
+        dense[found] = (nearest.scores[known] - background.mean) / background.deviation
+        return np.union1d(rows, columns.locate(nearest.seqs[:many])[0]), background
 
 
 def _without_names(query: str, speakers: Sequence[str] | None) -> str | None:

@@ -9,6 +9,7 @@ from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
+from aforesaid.recall.score import ScoreScale
 from aforesaid.store.ranking import have
 from aforesaid.store.terms import same_words
 
@@ -28,7 +29,7 @@ def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
 
 
 def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int) -> list[list[int]]:
-    """Put messages that say the same in the same words together, the best `limit` of them first."""
+    """Group messages with the same words; return the best `limit` groups, best first."""
     kept: dict[str, list[int]] = {}
     for place in ranked:
         said = same_words(texts[place])
@@ -39,7 +40,7 @@ def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int)
 
 
 def without_repeated_sessions(ranked: Iterable[int], candidates: Candidates) -> list[list[int]]:
-    """Put messages of one session together, best first."""
+    """Group messages by session, best first."""
     sessions = candidates.columns.session[candidates.rows].tolist()
     kept: dict[int, list[int]] = {}
     for place in ranked:
@@ -68,19 +69,20 @@ def message_hits(
     parts: Mapping[str, Numbers],
     messages: Mapping[int, Message],
     around: Mapping[int, Sequence[Message]],
+    scale: ScoreScale,
     *,
     explained: bool = True,
 ) -> list[Hit]:
-    """Make hits of groups of messages with the same text, best first in each, without those erased since."""
+    """Make hits of groups of equal messages, best first in each; messages removed in the meantime are left out."""
     import numpy as np  # noqa: PLC0415
 
     best = [group[0] for group in groups]
     rows, names = candidates.rows[best], tuple(parts)
-    # Looked up for all hits at once: numbers one by one are what costs.
+    # Looked up for all hits at once: reading numbers one by one is slow.
     added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
-    scores, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
+    totals, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
     words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
-    cosines = candidates.usual.cosines(candidates.dense[rows])
+    similarities = candidates.background.similarities(candidates.dense[rows])
     seqs = candidates.columns.seq[candidates.rows].tolist()
     hits = []
     for place, group in enumerate(groups):
@@ -93,13 +95,13 @@ def message_hits(
                 "message",
                 first.id,
                 first.text,
-                scores[place],
+                scale.score(totals[place]),
                 first.at,
                 (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
                 tuple([word for word, found in words if found[place]]) if explained else (),
                 first,
                 tuple(zip(names, each_added[place], strict=True)) if explained else (),
-                cosines[place],
+                similarities[place],
                 tuple(around[group[0]]) if around else (),
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,16 +15,17 @@ from aforesaid.domain.words import Within
 from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
-from aforesaid.recall.gather import Begun, Gathered, Gatherer
-from aforesaid.recall.notes import note_hits
+from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
+from aforesaid.recall.notes import ScoredNote, note_hits, score_notes
 from aforesaid.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
 from aforesaid.recall.request import SearchRequest
+from aforesaid.recall.score import SIMILARITY_SCALE, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store
 
 _READ: Final = 50
-"""Minimum number of candidates whose text is read. More changed nothing on labelled conversations."""
+"""Texts read per search, at least. Reading more changed nothing on labelled conversations."""
 _MORE: Final = 30
-"""Candidates read beyond the number wanted: their text may change the order."""
+"""Texts read beyond the number of hits: features of the text may still change the order."""
 
 
 class Recall:
@@ -35,120 +37,130 @@ class Recall:
         self._gatherer = Gatherer(store, embedder)
 
     def forget_all(self) -> None:
-        """Drop what is at hand: somebody was erased."""
+        """Empty the caches, because somebody was erased."""
         self._gatherer.forget_all()
 
     def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
-        """Begin with what takes longest of a search that will be made in a moment."""
+        """Start the slow parts of a search that follows in a moment."""
         return self._gatherer.begin(scope, query, within, at)
 
     async def search(
         self,
         scope: Scope,
-        asking: SearchRequest,
+        request: SearchRequest,
         beside: Callable[[], Awaitable[frozenset[int]]] | None = None,
         begun: Begun | None = None,
     ) -> list[Hit]:
         """Return the best hits, best first, newer first among equals.
 
-        `beside` is asked for more that is not wanted once the search cannot go on without knowing it. `begun` is the
-        same search, where it has begun already.
+        `beside` returns more sequence numbers to leave out, and is awaited as late as possible. `begun` is the same
+        search, where it has begun already.
         """
-        if asking.arms == "keyword":
+        if request.arms == "keyword":
             hits = await self._store.search_text(
-                scope, asking.query, within=asking.within, limit=asking.limit + asking.unwanted
+                scope, request.query, within=request.within, limit=request.limit + request.unwanted
             )
-            return _wanted(hits, asking)
-        gathered = await self._gatherer.gather(scope, asking, begun)
+            return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in hits], request)
+        found = await self._gatherer.gather(scope, request, begun)
         if beside is not None:
-            asking = replace(asking, beside=asking.beside | await beside())
-        kind = kind_of(gathered.candidates)
-        hits = []
-        if {"message", "session"}.intersection(asking.kinds) and len(gathered.candidates.rows):
-            hits = await self._messages(scope, asking, gathered.candidates, kind)
-        if gathered.notes and {"summary", "memory"}.intersection(asking.kinds) and asking.arms == "all":
-            hits += await self._notes(scope, asking, gathered, kind)
+            request = replace(request, beside=request.beside | await beside())
+        kind = kind_of(found.candidates)
+        notes: list[ScoredNote] = []
+        if found.notes and {"summary", "memory"}.intersection(request.kinds) and request.arms == "all":
+            notes = await self._notes(scope, request, found, kind)
+        best_note = max((note.total for note in notes), default=-math.inf)
+        hits: list[Hit] = []
+        scale = score_scale(found.candidates, best_note)
+        if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):
+            hits, scale = await self._messages(scope, request, found.candidates, kind, best_note)
+        if notes:
+            hits += note_hits(notes, scale)
             hits.sort(key=lambda hit: -hit.score)
-        return _wanted(hits, asking)
+        return _wanted(hits, request)
 
-    async def candidates(self, scope: Scope, asking: SearchRequest) -> Candidates:
+    async def candidates(self, scope: Scope, request: SearchRequest) -> Candidates:
         """Return all messages that may be the answer, with their texts: what weights are fitted to."""
-        found = (await self._gatherer.gather(scope, asking)).candidates
-        return (await self._gatherer.read(scope, asking, found, range(len(found.rows)))).candidates
+        found = (await self._gatherer.gather(scope, request)).candidates
+        return (await self._gatherer.read(scope, request, found, range(len(found.rows)))).candidates
 
-    async def _messages(self, scope: Scope, asking: SearchRequest, candidates: Candidates, kind: Kind) -> list[Hit]:
+    async def _messages(
+        self, scope: Scope, request: SearchRequest, candidates: Candidates, kind: Kind, best_note: float
+    ) -> tuple[list[Hit], ScoreScale]:
         parts = (
             fuse(candidates, kind, textual=False)
-            if asking.arms == "all"
+            if request.arms == "all"
             else {"dense": candidates.dense[candidates.rows]}
         )
-        # Only what can still be among the hits is read.
-        many = asking.limit + len(asking.without)
-        best = sorted(_not_beside(asking, candidates, order(candidates, parts))[: max(_READ, many + _MORE)])
-        candidates, places, messages = await self._gatherer.read(scope, asking, candidates, best)
+        # Only texts that can still be among the hits are read.
+        many = request.limit + len(request.without)
+        best = sorted(_not_beside(request, candidates, order(candidates, parts))[: max(_READ, many + _MORE)])
+        candidates, places, messages = await self._gatherer.read(scope, request, candidates, best)
         parts = {name: values[places] for name, values in parts.items()}
-        if asking.arms == "all":
+        if request.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
         ranked = order(candidates, parts)
-        if asking.similarity is not None:
-            ranked = [place for place in ranked if _similarity(candidates, place) >= asking.similarity]
-        hits = []
-        if "message" in asking.kinds:
+        scale = SIMILARITY_SCALE
+        if request.arms == "all":
+            best_message = sum(float(values[ranked[0]]) for values in parts.values()) if ranked else -math.inf
+            scale = score_scale(candidates, max(best_message, best_note))
+        if request.similarity is not None:
+            near = candidates.background.similarities(candidates.dense[candidates.rows])
+            ranked = [place for place in ranked if (near[place] or 0.0) >= request.similarity]
+        hits: list[Hit] = []
+        if "message" in request.kinds:
             groups = without_repetitions(ranked, candidates.texts, many)
-            around = await self._around(scope, asking, candidates, groups)
-            hits += message_hits(candidates, groups, parts, messages, around, explained=asking.explained)
-        if "session" in asking.kinds:
+            around = await self._around(scope, request, candidates, groups)
+            hits += message_hits(candidates, groups, parts, messages, around, scale, explained=request.explained)
+        if "session" in request.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
-            around = await self._around(scope, asking, candidates, groups)
-            hits += [_as_session(hit) for hit in message_hits(candidates, groups, parts, messages, around)]
-        return hits
+            around = await self._around(scope, request, candidates, groups)
+            hits += [_as_session(hit) for hit in message_hits(candidates, groups, parts, messages, around, scale)]
+        return hits, scale
 
     async def _around(
-        self, scope: Scope, asking: SearchRequest, candidates: Candidates, groups: Sequence[Sequence[int]]
+        self, scope: Scope, request: SearchRequest, candidates: Candidates, groups: Sequence[Sequence[int]]
     ) -> dict[int, list[Message]]:
-        """Return the messages around the first of each group, where they are asked for."""
-        if not asking.around:
+        """Return the messages around the first of each group, if the request asks for them."""
+        if not request.around:
             return {}
         columns = candidates.columns
         beside = {
-            group[0]: columns.seq[rows_around(columns, int(candidates.rows[group[0]]), asking.around)].tolist()
+            group[0]: columns.seq[rows_around(columns, int(candidates.rows[group[0]]), request.around)].tolist()
             for group in groups
         }
         wanted = sorted({seq for seqs in beside.values() for seq in seqs})
-        found = {message.seq: message for message in await self._store.pick(scope, wanted, within=asking.within)}
+        found = {message.seq: message for message in await self._store.pick(scope, wanted, within=request.within)}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
-    async def _notes(self, scope: Scope, asking: SearchRequest, gathered: Gathered, kind: Kind) -> list[Hit]:
+    async def _notes(
+        self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind
+    ) -> list[ScoredNote]:
         name = "" if self._embedder is None else self._embedder.name
-        found = await self._store.search_notes(scope, asking.query, name, gathered.vector, limit=2 * asking.limit)
-        return note_hits(
-            [note for note in found if note.key.kind in asking.kinds], gathered.candidates.usual, weights(kind)
-        )
+        notes = await self._store.search_notes(scope, request.query, name, found.vector, limit=2 * request.limit)
+        wanted = [note for note in notes if note.key.kind in request.kinds]
+        sessions = len(found.candidates.columns.sessions)
+        return score_notes(wanted, found.candidates.background, weights(kind), sessions)
 
 
-def _not_beside(asking: SearchRequest, candidates: Candidates, places: list[int]) -> list[int]:
-    """Leave out what is not wanted, as far as it is known by its number."""
-    if not asking.beside or "session" in asking.kinds:
+def _not_beside(request: SearchRequest, candidates: Candidates, places: list[int]) -> list[int]:
+    """Leave out messages by their sequence numbers."""
+    if not request.beside or "session" in request.kinds:
         return places
-    there = [seq in asking.beside for seq in candidates.columns.seq[candidates.rows].tolist()]
+    there = [seq in request.beside for seq in candidates.columns.seq[candidates.rows].tolist()]
     return [place for place in places if not there[place]]
 
 
-def _wanted(hits: Sequence[Hit], asking: SearchRequest) -> list[Hit]:
-    """Leave out what is not wanted, and stop at the limit."""
-    least = asking.similarity
+def _wanted(hits: Sequence[Hit], request: SearchRequest) -> list[Hit]:
+    """Leave out what the request does not want, and stop at the limit."""
+    least = request.similarity
     return [
         hit
         for hit in hits
-        if not (hit.kind == "message" and hit.id in asking.without)
-        and not (hit.kind == "message" and hit.message is not None and hit.message.seq in asking.beside)
+        if not (hit.kind == "message" and hit.id in request.without)
+        and not (hit.kind == "message" and hit.message is not None and hit.message.seq in request.beside)
         and (least is None or (hit.similarity is not None and hit.similarity >= least))
-    ][: asking.limit]
-
-
-def _similarity(candidates: Candidates, place: int) -> float:
-    cosine = candidates.usual.cosine(float(candidates.dense[candidates.rows[place]]))
-    return -1.0 if cosine is None else cosine
+        and hit.score >= request.min_score
+    ][: request.limit]
 
 
 def _as_session(hit: Hit) -> Hit:

@@ -1,4 +1,4 @@
-"""What somebody asks for."""
+"""What a caller asks search for."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final, Literal, TypeAlias, get_args
 from aforesaid.domain.words import HitKind, Within
 
 Arms: TypeAlias = Literal["all", "keyword", "dense"]
-"""Which arms find candidates: both, with everything that scores them, or one alone, to compare."""
+"""How candidates are found: by words and meaning with all features, or by words or meaning alone, to compare."""
 
 ARMS: Final[tuple[Arms, ...]] = get_args(Arms)
 KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
-USUAL_KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
+DEFAULT_KINDS: Final[tuple[HitKind, ...]] = ("message", "summary", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search, as it was asked for and checked."""
+    """A validated search."""
 
     query: str
     limit: int = 10
@@ -26,17 +26,19 @@ class SearchRequest:
     at: datetime | None = None
     """When it is asked; None: now."""
     arms: Arms = "all"
-    kinds: tuple[HitKind, ...] = USUAL_KINDS
+    kinds: tuple[HitKind, ...] = DEFAULT_KINDS
     explained: bool = True
     """Whether hits say which words were found in them, and what each feature added."""
     around: int = 0
-    """Number of messages around each hit."""
+    """How many messages around each hit come with it."""
     similarity: float | None = None
-    """Only what is at least as near in meaning."""
+    """The least similarity of a hit, 0 to 1, calibrated for the encoder."""
+    min_score: float = 0.0
+    """The least score of a hit. Contexts look at everything that was ranked."""
     without: frozenset[str] = frozenset()
-    """The ids of messages that are not wanted: they are there already."""
+    """The ids of messages to leave out."""
     beside: frozenset[int] = frozenset()
-    """The same by sequence number, which means one message alone, whatever its thread."""
+    """The sequence numbers of messages to leave out."""
 
     @property
     def unwanted(self) -> int:

@@ -232,12 +232,12 @@ class HitShape(BaseModel):
     kind: HitKind
     id: str
     text: str
-    score: float
+    score: float = Field(description="0 to 1; 0.5 is as common among right hits as among wrong ones.")
     at: datetime
     sources: list[str]
     terms: list[str]
-    similarity: float | None
-    parts: list[PartShape] = Field(description="What each feature added to the score.")
+    similarity: float | None = Field(description="How near its meaning is, 0 to 1, calibrated for the encoder.")
+    parts: list[PartShape] = Field(description="What each feature added to the weighted sum behind the score.")
     explanation: str
     message: MessageShape | None
     around: list[MessageShape]

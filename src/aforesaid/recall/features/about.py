@@ -1,4 +1,4 @@
-"""What a message is like, whatever was asked."""
+"""What a message is like, whatever the question is."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ _BEFORE_MONTH: Final = frozenset(
 _YEAR: Final = 4
 _MONTH: Final = re.compile(r"\d月")
 _TYPICAL_LENGTH: Final = 2.5
-"""The logarithm of the words of a usual chat turn."""
+"""The logarithm of the number of words of a usual chat turn."""
+_MANY_MESSAGES: Final = 100
+"""With this many messages, age counts half: in a short chat the first and the last message are equally old."""
 
 
 def asked_in_return(candidates: Candidates) -> Numbers:
-    """One for a question: it asks, and does not tell."""
+    """Return 1 for a question: it asks, and does not tell."""
     import numpy as np  # noqa: PLC0415
 
     return np.array([float(text.rstrip().endswith(("?", "？", "؟"))) for text in candidates.texts])
 
 
 def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
-    """One for a message that speaks of time, where the question asks for it."""
+    """Return 1 for a message that mentions a time, if the question asks when."""
     import numpy as np  # noqa: PLC0415
 
     if not candidates.question.asks_when:
@@ -43,19 +45,20 @@ def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
 
 
 def length(candidates: Candidates) -> Numbers:
-    """How much longer than usual it is: "Thanks!" is rarely the answer."""
+    """Return how much longer than usual it is: "Thanks!" is rarely the answer."""
     import numpy as np  # noqa: PLC0415
 
     return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
 
 
 def recency(candidates: Candidates) -> Numbers:
-    """Where it stands between the oldest message and the newest, 0 to 1."""
-    return candidates.rows / max(len(candidates.columns) - 1, 1)
+    """Return its place between the oldest message and the newest, 0 to 1; less where there are few messages."""
+    messages = len(candidates.columns)
+    return candidates.rows / max(messages - 1, 1) * (messages / (messages + _MANY_MESSAGES))
 
 
 def own_words(candidates: Candidates) -> Numbers:
-    """One for what people said themselves, as against the assistant."""
+    """Return 1 for what people said, 0 for what the assistant said."""
     return (~candidates.columns.assistant[candidates.rows]).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""What the two arms say of a message itself."""
+"""How well the message itself matches, by words and by meaning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def keyword(candidates: Candidates) -> Numbers:
-    """How well its words match."""
+    """Return its BM25 score as a share of a perfect match."""
     return candidates.keyword[candidates.rows]
 
 
@@ -21,5 +21,5 @@ def coverage(candidates: Candidates) -> Numbers:
 
 
 def dense(candidates: Candidates) -> Numbers:
-    """How near its meaning is."""
+    """Return how near its meaning is, in standard deviations above the background."""
     return candidates.dense[candidates.rows]

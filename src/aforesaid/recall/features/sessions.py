@@ -1,4 +1,8 @@
-"""What the whole session says. A word that is missing here may stand a few lines further up."""
+"""What the whole session says. A word that is missing in a message may be a few lines further up.
+
+Where there are few sessions, these features count less: with one session alone they tell nothing, and would lift all of
+its messages because of one that matches.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +28,11 @@ def session_coverage(candidates: Candidates) -> Numbers:
         here = np.zeros(len(covered), dtype=bool)
         here[sessions[posting.rows]] = True
         covered += posting.rarity * here
-    return (covered / candidates.worth)[sessions[candidates.rows]]
+    return _telling(candidates) * (covered / candidates.worth)[sessions[candidates.rows]]
 
 
 def session_keyword(candidates: Candidates) -> Numbers:
-    """How well the words of its session match, all together: which part of a perfect match it reaches."""
+    """Return the BM25 score of its session as a share of a perfect match."""
     import numpy as np  # noqa: PLC0415
 
     sessions, count = candidates.columns.session, len(candidates.columns.sessions)
@@ -41,14 +45,19 @@ def session_keyword(candidates: Candidates) -> Numbers:
         rarity = np.log1p((count - having + 0.5) / (having + 0.5))
         scores += rarity * said * (_SATURATION + 1) / (said + scale)
         most += rarity * (_SATURATION + 1)
-    return (scores / (most or 1.0))[sessions[candidates.rows]]
+    return _telling(candidates) * (scores / (most or 1.0))[sessions[candidates.rows]]
 
 
 def session_dense(candidates: Candidates) -> Numbers:
-    """How near the nearest message of its session is."""
+    """Return how near in meaning the nearest message of its session is."""
     import numpy as np  # noqa: PLC0415
 
     sessions, known = candidates.columns.session, np.flatnonzero(candidates.dense[:-1])
     nearest = np.zeros(len(candidates.columns.sessions))
     np.maximum.at(nearest, sessions[known], candidates.dense[known])
-    return nearest[sessions[candidates.rows]]
+    return _telling(candidates) * nearest[sessions[candidates.rows]]
+
+
+def _telling(candidates: Candidates) -> float:
+    """Return how much it tells that something is in this session and not in another: 0 for one session, up to 1."""
+    return 1 - 1 / max(len(candidates.columns.sessions), 1)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def speaker(candidates: Candidates) -> Numbers:
-    """One where the question names the speaker, in a talk of several."""
+    """Return 1 if the question names the speaker, in a chat of several people."""
     import numpy as np  # noqa: PLC0415
 
     asked = candidates.question.words
     named = np.array([not asked.isdisjoint(words_of(name)) for name in candidates.columns.speakers])
-    # Where everybody or nobody is named, that tells nothing.
+    # If everybody or nobody is named, that tells nothing.
     telling = named.any() and not named.all()
     return (named[candidates.columns.speaker[candidates.rows]] & telling).astype(float)

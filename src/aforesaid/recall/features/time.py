@@ -17,7 +17,7 @@ _FARTHER: Final = 0.25
 
 
 def period(candidates: Candidates) -> Numbers:
-    """One inside a period that the question names, less within a day or two of it.
+    """Return 1 inside a period that the question names, less within a day or two of it.
 
     Near is no farther away than the period is long, at least a day; a little farther away is two days.
     """

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from aforesaid.domain.words import HitKind, Within
 from aforesaid.messages import MOST_AROUND
-from aforesaid.recall import USUAL_KINDS, Arms
+from aforesaid.recall import DEFAULT_KINDS, Arms
 from aforesaid.server.api.params import Limit, Moment, Person
 from aforesaid.server.shapes import HitShape
 
@@ -30,8 +30,13 @@ async def search(
     within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
     kinds: Annotated[list[HitKind] | None, Query(description="What to look for. Default: messages.")] = None,
     arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
-    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Number of messages around each hit.")] = 0,
-    similarity: Annotated[float | None, Query(ge=-1, le=1, description="Only what is at least as near.")] = None,
+    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Messages around each hit.")] = 0,
+    similarity: Annotated[
+        float | None, Query(ge=0, le=1, description="Lowest similarity of meaning; replaces the default of min_score.")
+    ] = None,
+    min_score: Annotated[
+        float | None, Query(ge=0, le=1, description="Lowest score to return. Default: 0.25; 0 returns all hits.")
+    ] = None,
     at: Annotated[Moment | None, Query(description="When it is asked. Default: now.")] = None,
 ) -> Found:
     """Return what fits best, by its words and by its meaning, and why."""
@@ -41,8 +46,9 @@ async def search(
         within=within,
         at=at,
         arms=arms,
-        kinds=USUAL_KINDS if kinds is None else kinds,
+        kinds=DEFAULT_KINDS if kinds is None else kinds,
         around=around,
         similarity=similarity,
+        min_score=min_score,
     )
     return Found(hits=[HitShape.of(hit) for hit in hits])

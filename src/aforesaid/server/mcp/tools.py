@@ -149,6 +149,10 @@ class Tools(AgentAccess):
         ctx: Context[Any, Any],
         query: Annotated[str, Field(description="What to look for: words, a question, a date such as 'last May'.")],
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
+        min_score: Annotated[
+            float | None,
+            Field(ge=0, le=1, description="Lowest score of a hit. Default: 0.25; 0 returns all."),
+        ] = None,
         user: User = None,
     ) -> SearchResult:
         """Search everything that was ever said or remembered, by words and by meaning.
@@ -156,7 +160,7 @@ class Tools(AgentAccess):
         Use it when get_context was not enough, or when you look for something in particular.
         """
         person = self._person(ctx, user)
-        hits = await person.search(query, limit, kinds=("message", "summary", "memory"))
+        hits = await person.search(query, limit, kinds=("message", "summary", "memory"), min_score=min_score)
         return SearchResult(
             hits=[
                 SearchHit(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at.isoformat(), score=round(hit.score, 3))

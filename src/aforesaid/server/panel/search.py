@@ -10,7 +10,7 @@ from starlette.responses import Response
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.words import HitKind
 from aforesaid.errors import InvalidInput
-from aforesaid.recall import ARMS, KINDS, USUAL_KINDS
+from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
 from aforesaid.server.panel.view import Looking
 
 router = APIRouter()
@@ -26,9 +26,10 @@ async def search(
     kind: Annotated[list[str] | None, Query()] = None,
     arms: str = "all",
     limit: int = 10,
+    weak: bool = False,
 ) -> Response:
     """Search, and say why each thing was found."""
-    kinds = kind or list(USUAL_KINDS)
+    kinds = kind or list(DEFAULT_KINDS)
     if arms not in ARMS:
         raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
     people = await view.offered()
@@ -36,7 +37,7 @@ async def search(
     found: list[Hit] | None = None
     if text.strip() and whose:
         found = await view.person(whose).search(
-            text, limit, kinds=tuple(cast("HitKind", each) for each in kinds), arms=arms
+            text, limit, kinds=tuple(cast("HitKind", each) for each in kinds), arms=arms, min_score=0 if weak else None
         )
     await view.look_up([whose, *(hit.message.author for hit in found or () if hit.message is not None)])
     return view.page(
@@ -51,5 +52,6 @@ async def search(
         all_arms=ARMS,
         limit=limit,
         limits=_LIMITS,
-        longest=max((abs(value) for hit in found or () for _, value in hit.parts), default=1.0) or 1.0,
+        weak=weak,
+        longest=max((abs(value) for hit in found or () for _, value in hit.reasons()), default=1.0) or 1.0,
     )

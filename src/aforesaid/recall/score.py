@@ -1,0 +1,77 @@
+"""From the weighted sum of features to a score between 0 and 1 that compares across questions, memories and encoders.
+
+The sum alone ranks the candidates of one question and says nothing about another question. The score is a logistic
+function of it, fitted by tools/calibrate_recall.py on questions that a conversation answers and on questions about what
+was never said in it. It rises with the sum, so it changes no ranking. Beside the sum it uses what all candidates of a
+question have in common: how strong the best one is, how many of the question's words are in the memory, and how large
+the memory is. 0.5 means: as common among right hits as among wrong ones.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aforesaid.recall.background import MIDDLE, STEEPNESS, calibration, logistic
+from aforesaid.recall.candidates import Candidates
+
+if TYPE_CHECKING:
+    from aforesaid.recall.candidates import Numbers
+
+MIN_SCORE: Final = 0.25
+"""Search shows nothing below this score unless asked to. docs/explanation/how-recall-works.md has the figures."""
+_SMALL: Final = 40
+"""Memories with fewer messages are judged like one of this size: that few messages make none of them an answer."""
+_STRONG: Final = 6.0
+"""A best candidate above this sum counts as this one, so that a very strong match does not hide good ones."""
+QUESTION_FEATURES: Final = ("nearest", "coverage", "found", "messages", "best", "unknown", "constant")
+"""The names of what `question_features` returns, in its order."""
+
+
+class ScoreScale(NamedTuple):
+    """How the weighted sums of one question become scores."""
+
+    slope: float
+    offset: float
+
+    def score(self, total: float) -> float:
+        """Return the score of a weighted sum."""
+        return logistic(self.slope * total + self.offset)
+
+
+SIMILARITY_SCALE: Final = ScoreScale(STEEPNESS, -STEEPNESS * MIDDLE)
+"""The scale of a search by meaning alone, whose sums are distances to the background: the score is the similarity."""
+
+
+def keyword_score(bm25: float) -> float:
+    """Return the score of a search by words alone: a squashed BM25 score, which compares within one search only."""
+    return bm25 / (1 + bm25)
+
+
+def score_scale(candidates: Candidates, best: float) -> ScoreScale:
+    """Return the scale of a question. `best` is the highest weighted sum among its candidates."""
+    fitted = calibration()["score"]
+    features = zip(QUESTION_FEATURES, question_features(candidates, best), strict=True)
+    return ScoreScale(fitted["slope"], sum(fitted[name] * value for name, value in features))
+
+
+def question_features(candidates: Candidates, best: float) -> tuple[float, ...]:
+    """Return what all candidates of a question have in common.
+
+    That is the nearness of the nearest, the coverage of the one with most words, the share of the question's words that
+    are in the memory, the logarithm of its size, the highest sum, whether no word is in the memory, and 1.
+    """
+    found = sum(len(posting.rows) > 0 for posting in candidates.postings)
+    return (
+        _highest(candidates.dense[candidates.rows]),
+        _highest(candidates.coverage()[candidates.rows]),
+        found / max(len(candidates.postings), 1),
+        math.log(max(len(candidates.columns), _SMALL)),
+        min(max(best, 0.0), _STRONG),
+        float(not found),
+        1.0,
+    )
+
+
+def _highest(values: Numbers) -> float:
+    return float(values.max()) if len(values) else 0.0

@@ -1,0 +1,132 @@
+"""Scores mean something, and search shows nothing rather than noise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid.errors import InvalidInput
+from aforesaid.models.embed import LocalEmbedder
+from aforesaid.recall.background import Background, similarity
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+TUTORIAL = (
+    ("user", "I adopted a cat. Her name is Miso."),
+    ("assistant", "Congratulations! How old is Miso?"),
+    ("user", "Two years. She hates the vacuum cleaner."),
+)
+
+
+class Shared(LocalEmbedder):
+    """The real embedder, loaded once for all tests."""
+
+    async def close(self) -> None:
+        """Stay."""
+
+
+USE = Shared()
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE) as opened:
+        yield opened
+
+
+async def three_messages(memory: aforesaid.Memory) -> aforesaid.UserMemory:
+    ann = memory.user("ann")
+    for number, text in enumerate(["I live in Berlin.", "My sister has a dog.", "I like tea."]):
+        await ann.add("user", text, at=NOON + timedelta(minutes=number))
+    await memory.upkeep()
+    return ann
+
+
+@pytest.mark.defect("N2")
+@pytest.mark.req("G11")
+async def test_of_three_messages_in_one_session_only_the_one_that_matches_is_found(memory: aforesaid.Memory) -> None:
+    ann = await three_messages(memory)
+    assert [hit.text for hit in await ann.search("berlin", kinds=("message",))] == ["I live in Berlin."]
+
+
+@pytest.mark.defect("N2")
+@pytest.mark.req("G11")
+@pytest.mark.parametrize("never_said", ["airplane schedule", "zeppelin"])
+async def test_what_was_never_said_is_not_found(memory: aforesaid.Memory, never_said: str) -> None:
+    ann = await three_messages(memory)
+    assert await ann.search(never_said) == []
+    everything = await ann.search(never_said, min_score=0, kinds=("message",))
+    assert len(everything) == 3
+    assert all(0 <= hit.score < 0.25 for hit in everything)
+
+
+@pytest.mark.defect("N2")
+async def test_the_question_of_the_tutorial_ranks_its_answer_first(memory: aforesaid.Memory) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tutorial" / "first-memory.md").read_text(encoding="utf-8")
+    assert "which household appliance does she dislike?" in " ".join(page.split())
+    ann = memory.user("ann")
+    for role, text in TUTORIAL:
+        assert role in {"user", "assistant"}
+        await ann.add("user" if role == "user" else "assistant", text)
+    await memory.upkeep()
+    hits = await ann.search("which household appliance does she dislike?")
+    assert hits[0].text == "Two years. She hates the vacuum cleaner."
+
+
+@pytest.mark.req("G11")
+async def test_the_score_changes_no_ranking_and_the_cut_off_can_be_moved(memory: aforesaid.Memory) -> None:
+    ann = await three_messages(memory)
+    everything = await ann.search("Where do I live?", min_score=0)
+    assert everything == sorted(everything, key=lambda hit: -hit.score)
+    assert await ann.search("Where do I live?") == [hit for hit in everything if hit.score >= 0.25]
+    assert await ann.search("Where do I live?", min_score=1) == []
+    with pytest.raises(InvalidInput, match="min_score"):
+        await ann.search("x", min_score=float("nan"))
+
+
+@pytest.mark.req("G2")
+def test_a_similarity_means_the_same_whatever_the_encoder_calls_near() -> None:
+    ours = Background.of(0.07, 0.08, 1_000, "use-multilingual-3")
+    other = Background.of(0.72, 0.03, 1_000, "another-encoder")
+    assert similarity(ours.standard(0.35)) > 0.7 > similarity(ours.standard(0.12))
+    assert similarity(other.standard(0.85)) > 0.7 > similarity(other.standard(0.74))
+
+
+PAIRS: Sequence[tuple[str, str]] = (
+    ("We bought a red tandem bicycle in Utrecht.", "Which bicycle did we buy?"),
+    ("My grandmother bakes plum cake every Sunday.", "What does my grandmother bake?"),
+    ("The dentist said that I need a crown on the left side.", "What did the dentist say?"),
+    ("Our daughter Lena plays the trumpet in a brass band.", "Which instrument does Lena play?"),
+    ("I am allergic to peanuts and cashews.", "What am I allergic to?"),
+    ("The landlord raises the rent by forty euros.", "How much more rent does the landlord want?"),
+    ("We spend our holidays on a farm in Tuscany.", "Where do we spend our holidays?"),
+    ("My brother works as a train driver.", "What job does my brother have?"),
+    ("The password of the guest network is on the fridge.", "Where is the password of the guest network?"),
+    ("I am reading a novel about whales.", "What novel am I reading?"),
+)
+SMALL_TALK = (
+    "Good morning to you.", "It rained all day.", "The bus was late again.", "I had soup for lunch.", "So tired today.",
+    "The printer is jammed.", "I watered the plants.", "What a long meeting.", "The lamp flickers.", "See you later.",
+)  # fmt: skip
+
+
+@pytest.mark.defect("B1")
+@pytest.mark.req("G2")
+@pytest.mark.parametrize("profile", ["companion", "account"])
+async def test_each_profile_brings_back_nine_of_ten_ordinary_questions(tmp_path: Path, profile: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE, profile=profile) as memory:
+        ann = memory.user("ann", thread="chat", session=None)
+        for number, (said, _) in enumerate(PAIRS):
+            await ann.add("user", said, at=NOON + timedelta(days=number))
+            await ann.add("assistant", "I see.", at=NOON + timedelta(days=number, minutes=1))
+        for number in range(120):
+            text = f"{SMALL_TALK[number % len(SMALL_TALK)]} ({number})"
+            await ann.add("user", text, at=NOON + timedelta(days=20 + number // 10, minutes=number % 10))
+        await memory.upkeep()
+        asked = NOON + timedelta(days=40)
+        contexts = [await ann.context(question, 1_500, at=asked) for _, question in PAIRS]
+        back = [said for (said, _), context in zip(PAIRS, contexts, strict=True) if said in context.text]
+        assert len(back) >= 9, [said for said, _ in PAIRS if said not in back]
