@@ -115,7 +115,7 @@ SMALL_TALK = (
 
 @pytest.mark.defect("B1")
 @pytest.mark.req("G2")
-@pytest.mark.parametrize("profile", ["companion", "account"])
+@pytest.mark.parametrize("profile", ["community", "companion", "account"])
 async def test_each_profile_brings_back_nine_of_ten_ordinary_questions(tmp_path: Path, profile: str) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", embedder=USE, profile=profile) as memory:
         ann = memory.user("ann", thread="chat", session=None)

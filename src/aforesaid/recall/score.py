@@ -1,7 +1,7 @@
 """From the weighted sum of features to a score between 0 and 1 that compares across questions, memories and encoders.
 
 The sum alone ranks the candidates of one question and says nothing about another question. The score is a logistic
-function of it, fitted by tools/calibrate_recall.py on questions that a conversation answers and on questions about what
+function of it, fitted to questions that a conversation answers and to questions about what
 was never said in it. It rises with the sum, so it changes no ranking. Beside the sum it uses what all candidates of a
 question have in common: how strong the best one is, how many of the question's words are in the memory, and how large
 the memory is. 0.5 means: as common among right hits as among wrong ones.
