@@ -265,7 +265,7 @@ async def test_summaries_and_memories_are_hits_too(memory: aforesaid.Memory) -> 
     assert remembered.message is None
     assert "greyhound" in remembered.explain()
     # By its meaning alone, in another language.
-    (summary,) = await ann.search("der Hund", kinds=("summary",), at=NOON)
+    (summary,) = await ann.search("der Hund", kinds=("summary",), at=NOON, min_score=0)
     assert summary.text == "Ann told about her dog Comet."
     assert {hit.kind for hit in await ann.search("Comet", within="thread", at=NOON)} == {"message"}
 
