@@ -57,10 +57,10 @@ class Recall:
         search, where it has begun already.
         """
         if request.arms == "keyword":
-            hits = await self._store.search_text(
+            by_words = await self._store.search_text(
                 scope, request.query, within=request.within, limit=request.limit + request.unwanted
             )
-            return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in hits], request)
+            return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in by_words], request)
         found = await self._gatherer.gather(scope, request, begun)
         if beside is not None:
             request = replace(request, beside=request.beside | await beside())
