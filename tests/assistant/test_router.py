@@ -113,7 +113,7 @@ async def test_searching_and_explaining(memory: aforesaid.Memory) -> None:
     ann = memory.user("ann")
     await ann.add("user", "The flat in Berlin has a balcony.")
     assert "balcony" in (await ask(ann, "/search berlin")).text
-    assert "words: berlin" in (await ask(ann, "/explain berlin")).text
+    assert "its words match (berlin)" in (await ask(ann, "/explain berlin")).text
     assert "tokens" in (await ask(ann, "/context where is the balcony?")).text
 
 

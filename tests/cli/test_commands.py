@@ -37,7 +37,7 @@ def test_add_history_and_search(run: Run) -> None:
     lines = ok(run("history", "--user", "ann")).splitlines()
     assert [line.split("  ", 1)[1] for line in lines] == ["ann: I moved to Berlin", "assistant: How is it?"]
     assert "I moved to Berlin" in ok(run("search", "berlin", "--user", "ann"))
-    assert re.search(r"\+\d\.\d\d +coverage", ok(run("search", "berlin", "--user", "ann", "--explain")))
+    assert re.search(r"\+\d\.\d\d +its words match", ok(run("search", "berlin", "--user", "ann", "--explain")))
     assert ok(run("search", "paris", "--user", "ann", "--arms", "keyword")).strip() == "nothing found"
     assert "there are no messages for bob" in ok(run("history", "--user", "bob"))
 
