@@ -173,7 +173,8 @@ def search(
     if as_json:
         print_json(hits)
     elif not hits:
-        say("nothing found; --min-score 0 shows weak matches too")
+        cut = arms == "all" and min_score is None
+        say("nothing found; --min-score 0 shows weak matches too" if cut else "nothing found")
     for hit in () if as_json else hits:
         say(Text(f"{hit.score:6.2f}  ", style="yellow"), hit_line(hit))
         for message in hit.around:
