@@ -169,7 +169,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         )
         MemoryOperations.__init__(self, Services(store, profile, upkeep, cleaning, chat, counted, known, loops))
         self._profile = profile
-        self._recall = Recall(store, embedder)
+        self._recall = Recall(store, embedder, counted)
         self._contexts = Contexts(store, self._recall, profile, self._knowledge)
 
     def user(

@@ -52,15 +52,19 @@ def chat_turn(chat: Chat, name: str, number: int) -> None:
 
 
 @pytest.mark.defect("P2")
-def test_two_chats_of_forty_turns_that_alternate_are_eighty_turns(talk: Talk, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("requests", "messages"), [(40, 80), (80, 160)])
+def test_two_chats_that_alternate_store_one_question_and_one_answer_per_request(
+    talk: Talk, request: pytest.FixtureRequest, requests: int, messages: int
+) -> None:
+    """40 requests are two chats of 40 messages each; 80 requests are two chats of 40 questions and 40 answers each."""
     with talk.client() as client:
         one, other = Chat(client), Chat(client)
-        for number in range(40):
+        for number in range(requests // 2):
             chat_turn(one, "one", number)
             chat_turn(other, "other", number)
     stored = log_of(talk, request)
-    assert Counter(stored) == Counter([*one.lines, *other.lines]), "80 questions and 80 answers"
-    assert len(stored) == 160
+    assert Counter(stored) == Counter([*one.lines, *other.lines])
+    assert len(stored) == len(set(stored)) == messages
 
 
 @pytest.mark.defect("P2")

@@ -18,6 +18,7 @@ import pytest
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import DeterministicEmbedder, SubprocessEmbedder, Vectors
+from aforesaid.recall import question_vectors
 from aforesaid.server.proxy import proxy_memory
 from server.talking import Talk, ask, eventually, talking
 
@@ -45,10 +46,9 @@ class FaultyEmbedder(DeterministicEmbedder):
 KINDS = {"hangs": "timeout", "has a bug": "other", "fails": ""}
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Recall that hangs is given up soon."""
-    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 0.2)
+def give_up_after(seconds: float, patch: pytest.MonkeyPatch) -> None:
+    """Limit the time for recall."""
+    patch.setattr(proxy_memory, "RECALL_SECONDS", seconds)
 
 
 def alerts(talk: Talk) -> dict[str, str]:
@@ -63,10 +63,12 @@ def metrics(talk: Talk) -> str:
 
 @pytest.mark.defect("P1")
 @pytest.mark.req("G14")
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("fault", "state"), [("hangs", "failed"), ("has a bug", "failed"), ("fails", "on")])
-def test_a_question_is_stored_before_its_answer_when_the_embedder(fault: str, state: str) -> None:
+def test_a_question_is_stored_before_its_answer_when_the_embedder(
+    fault: str, state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embedder = FaultyEmbedder(fault)
+    give_up_after(0.2 if fault == "hangs" else 60, monkeypatch)
     with talking(embedder=embedder) as talk, talk.client() as client:
         messages: list[dict[str, str]] = []
         embedder.works.clear()
@@ -82,12 +84,16 @@ def test_a_question_is_stored_before_its_answer_when_the_embedder(fault: str, st
             messages.append({"role": "assistant", "content": str(answer.parse().choices[0].message.content)})
         assert talk.log() == [f"{each['role']}: {each['content']}" for each in messages], "nothing lost or doubled"
         told = alerts(talk).get("proxy_recall")
-        # One that says that it fails is done without: recall goes by words.
+        # An embedder that raises its own error is done without: recall goes by words.
+        by_words = alerts(talk).get("search_vector")
+        assert (by_words is not None) == (fault == "fails"), by_words
+        assert ('kind="other",model="",operation="search_vector"} 3.0' in metrics(talk)) == (fault == "fails")
         assert told == ("3 of 3 requests of the proxy were answered without memory" if state == "failed" else None)
         counted = f'_failures_total{{kind="{KINDS[fault]}",model="",operation="proxy_recall"}} 3.0'
         assert (counted in metrics(talk)) == (state == "failed")
         assert "proxy_store" not in alerts(talk)
         embedder.works.set()
+        give_up_after(60, monkeypatch)
         answer = client.chat.completions.with_raw_response.create(
             model="m", messages=[{"role": "user", "content": "Where do I live?"}], user="ann"
         )
@@ -95,10 +101,32 @@ def test_a_question_is_stored_before_its_answer_when_the_embedder(fault: str, st
         assert "Berlin" in str(talk.last)
 
 
+@pytest.mark.req("G14")
+def test_after_two_requests_recall_goes_by_words_while_the_embedder_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question_vectors, "LEAST_WAIT_SECONDS", 0.1)
+    embedder = FaultyEmbedder("hangs")
+    with talking(embedder=embedder) as talk, talk.client() as client:
+        ask(client, "I moved to Berlin.")
+        talk.log()
+        embedder.works.clear()
+        states = []
+        for text, limit in {"How are you?": 0.2, "Is it late?": 0.2, "What of Berlin?": 60, "Berlin?": 60}.items():
+            give_up_after(limit, monkeypatch)
+            answer = client.chat.completions.with_raw_response.create(
+                model="m", messages=[{"role": "user", "content": text}], user="ann"
+            )
+            states.append(answer.headers["x-aforesaid-memory"])
+        assert states == ["failed", "failed", "on", "on"]
+        assert "I moved to Berlin." in str(talk.last)
+        assert "went by words alone" in alerts(talk)["search_vector"]
+        assert 'kind="timeout",model="",operation="search_vector"} 2.0' in metrics(talk)
+        embedder.works.set()
+
+
 @pytest.mark.defect("P1")
 @pytest.mark.req("G14")
 def test_a_question_is_stored_while_recall_still_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 600.0)
+    give_up_after(600, monkeypatch)
     embedder = FaultyEmbedder("hangs")
     with talking(embedder=embedder) as talk, talk.client() as client:
         embedder.works.clear()
@@ -129,7 +157,6 @@ def test_a_killed_embedder_process_loses_no_question(tmp_path: Path) -> None:
 
 @pytest.mark.defect("P1")
 @pytest.mark.req("G14")
-@pytest.mark.usefixtures("impatient")
 def test_an_embedder_process_that_cannot_be_started_loses_no_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +229,7 @@ def test_a_reply_does_not_wait_for_ever_for_a_store_that_hangs(monkeypatch: pyte
 
 @pytest.mark.defect("P1")
 def test_many_callers_at_once_lose_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proxy_memory, "RECALL_SECONDS", 0.05)
+    give_up_after(0.05, monkeypatch)
     embedder = FaultyEmbedder("hangs")
     with talking(embedder=embedder) as talk, talk.client() as client:
         embedder.works.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -13,22 +12,21 @@ from cachetools import LRUCache
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Within
-from aforesaid.errors import ModelError
-from aforesaid.models.embed import CachingEmbedder, Embedder, Vectors
+from aforesaid.models.embed import Embedder, Vectors
 from aforesaid.recall.background import Background
 from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
 from aforesaid.recall.question import Question, without
+from aforesaid.recall.question_vectors import QuestionVectors
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.terms import words_of
 from aforesaid.tasks import begin
+from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
     from aforesaid.store.columns import Rows
-
-_log: Final = logging.getLogger("aforesaid.recall")
 
 _CANDIDATES: Final = 200
 """How many messages words and meaning each bring in."""
@@ -73,9 +71,9 @@ class ReadCandidates(NamedTuple):
 class Gatherer:
     """Finds candidates in one store."""
 
-    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
         self._store = store
-        self._embedder = embedder
+        self._questions = QuestionVectors(embedder, metrics)
         self._speakers: LRUCache[tuple[str, ...], Sequence[str]] = LRUCache(_PLACES)
 
     def forget_all(self) -> None:
@@ -89,16 +87,11 @@ class Gatherer:
         """
         place = _place(scope, within)
         guess = _without_names(query, self._speakers.get(place))
-        if guess is not None and guess.strip() and isinstance(self._embedder, CachingEmbedder):
-            self._embedder.expect(guess)
-        vector = None if guess is None else begin(self._embed(guess))
-        matches = begin(self._store.match_text(scope, query, within=within, embedder=self._vectors_of))
+        if guess is not None:
+            self._questions.expect(guess)
+        vector = None if guess is None else begin(self._questions.embed(guess))
+        matches = begin(self._store.match_text(scope, query, within=within, embedder=self._questions.name))
         return Begun(Question.of(query, at), place, guess, vector, matches)
-
-    @property
-    def _vectors_of(self) -> str | None:
-        """The name under which the store keeps the vectors."""
-        return None if self._embedder is None else self._embedder.name
 
     async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
         """Return the messages found by words or by meaning, without their texts.
@@ -143,19 +136,7 @@ class Gatherer:
         text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
         if begun.vector is not None and text == begun.guess:
             return matches, await begun.vector
-        return matches, await self._embed(text)
-
-    async def _embed(self, text: str) -> Vectors | None:
-        if self._embedder is None or not text.strip():
-            return None
-        try:
-            vectors = await self._embedder.embed([text])
-        except ModelError as error:
-            # Words alone still find most of it; health says that the model is down.
-            _log.warning("searching by words alone: %s", error)
-            return None
-        first: Vectors = vectors[0]
-        return first
+        return matches, await self._questions.embed(text)
 
     async def _compare(
         self,
@@ -176,11 +157,11 @@ class Gatherer:
         else:
             beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
             also = columns.seq[beside[beside < len(columns)]].tolist()
-            name = self._vectors_of or ""
+            name = self._questions.name or ""
             nearest = await self._store.search_vector(scope, name, vector, within=request.within, limit=many, also=also)
         if nearest is None:
             return rows, Background()
-        background = Background.of(nearest.mean, nearest.deviation, len(columns), self._vectors_of or "")
+        background = Background.of(nearest.mean, nearest.deviation, len(columns), self._questions.name or "")
         # Messages that came after the columns were read have no row; the next search finds them.
         found, known = columns.locate(nearest.seqs)
         dense[found] = (nearest.scores[known] - background.mean) / background.deviation

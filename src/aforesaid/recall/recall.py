@@ -21,6 +21,7 @@ from aforesaid.recall.ranked import message_hits, order, rows_around, without_re
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.score import SIMILARITY_SCALE, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store
+from aforesaid.telemetry import Metrics
 
 _READ: Final = 50
 """Texts read per search, at least. Reading more changed nothing on labelled conversations."""
@@ -31,10 +32,10 @@ _MORE: Final = 30
 class Recall:
     """Search over one store."""
 
-    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+    def __init__(self, store: Store, embedder: Embedder | None, metrics: Metrics | None = None) -> None:
         self._store = store
         self._embedder = embedder
-        self._gatherer = Gatherer(store, embedder)
+        self._gatherer = Gatherer(store, embedder, metrics)
 
     def forget_all(self) -> None:
         """Empty the caches, because somebody was erased."""

@@ -1,7 +1,16 @@
 """What everything took, counted in this process. Nothing of it leaves the machine by itself."""
 
 from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
-from aforesaid.telemetry.metrics import OWN, PROXY_RECALL, PROXY_STORE, SECONDS, Key, Metrics, OperationMetrics
+from aforesaid.telemetry.metrics import (
+    OWN,
+    PROXY_RECALL,
+    PROXY_STORE,
+    SEARCH_VECTOR,
+    SECONDS,
+    Key,
+    Metrics,
+    OperationMetrics,
+)
 from aforesaid.telemetry.timing import timed
 
 __all__ = [
@@ -9,6 +18,7 @@ __all__ = [
     "OWN",
     "PROXY_RECALL",
     "PROXY_STORE",
+    "SEARCH_VECTOR",
     "SECONDS",
     "Key",
     "Metrics",

@@ -21,6 +21,8 @@ PROXY_RECALL: Final = "proxy_recall"
 """Operation: find what is remembered for a request of the proxy. A failed one was answered without memory."""
 PROXY_STORE: Final = "proxy_store"
 """Operation: store what is new in a request of the proxy, or its reply."""
+SEARCH_VECTOR: Final = "search_vector"
+"""Operation: embed the question of a search. After a failed one the search went by words alone."""
 
 _CLASSES: Final = len(SECONDS) + 1
 

@@ -12,18 +12,18 @@ from aforesaid.domain.counting import counted
 from aforesaid.domain.report import Alert, Component, Storage
 from aforesaid.domain.words import AlertKind
 from aforesaid.settings import Alerts
-from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, Key, OperationMetrics
+from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, SEARCH_VECTOR, Key, OperationMetrics
 
 _log: Final = logging.getLogger("aforesaid.health")
 
 HOT: Final = ("add", "search", "context")
 """What people wait for."""
-_PROXY: Final = {
+_FROM_THE_FIRST_CALL: Final = {
     PROXY_RECALL: "requests of the proxy were answered without memory",
     PROXY_STORE: "requests and replies of the proxy could not be stored",
+    SEARCH_VECTOR: "searches went by words alone, because the embedder did not answer",
 }
-"""What failures of these operations mean to the people who chat. They count from the first call on: few requests in a
-minute are no reason to keep quiet about it."""
+"""What failures of these operations mean to users. They raise an alert however few calls there were."""
 _MOST: Final = 0.95
 _IN_BETWEEN: Final = 0.99
 """Not enough to raise an alert, and too much to take one back."""
@@ -110,7 +110,7 @@ def room(storage: Storage, device_bytes: int | None, limits: Alerts) -> Iterable
 def performance(measured: Mapping[Key, OperationMetrics], limits: Alerts) -> Iterable[Reading]:
     """Read how long operations take and how often they fail."""
     for key, counts in measured.items():
-        if (what := _PROXY.get(key.operation)) is not None and counts.calls:
+        if (what := _FROM_THE_FIRST_CALL.get(key.operation)) is not None and counts.calls:
             # A message that was not stored is one too many.
             ratio = float(counts.failed > 0) if key.operation == PROXY_STORE else counts.error_rate / limits.error_rate
             yield Reading("errors", key.operation, ratio, f"{counts.failed:,} of {counts.calls:,} {what}")
