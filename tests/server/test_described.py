@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given
+from schemathesis import GenerationMode
 
 from server.describing import CHECKS, OPERATIONS, SCHEMA, requests, so_many
 from server.serving import Live, live
@@ -27,6 +30,35 @@ def test_every_answer_is_as_described(operation: str, server: Live) -> None:
     def ask(case: Any) -> None:  # noqa: ANN401 - it has no name of its own that is public
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
         case.validate_response(answer, checks=CHECKS)
+
+    ask()
+
+
+@pytest.mark.defect("P11")
+def test_a_method_that_is_not_allowed_is_answered_with_all_that_are(server: Live) -> None:
+    for path in {path for path, _ in OPERATIONS.values()}:
+        place = re.sub(r"\{\w+\}", "1", path)
+        # An address can fit several templates: `/memories/1/history` also fits `/memories/{number}/{action}`.
+        allowed = {
+            method.upper()
+            for each, method in OPERATIONS.values()
+            if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", each), place)
+        }
+        answer = httpx2.request("TRACE", server.address + place, headers={"Authorization": f"Bearer {server.link}"})
+        assert answer.status_code == 405, path
+        assert set(answer.headers["allow"].split(", ")) - {"HEAD"} == allowed, path
+
+
+@pytest.mark.defect("P11")
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if "/import" not in each])
+def test_no_id_that_fits_the_description_is_refused_for_its_characters(operation: str, server: Live) -> None:
+    @so_many(8)
+    @given(case=requests(operation, GenerationMode.POSITIVE))
+    def ask(case: Any) -> None:  # noqa: ANN401
+        answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
+        if answer.status_code == 422:
+            detail = answer.json()["detail"]
+            assert not re.search("the (user id|space|thread id|session id|message id|key's name) has", detail), detail
 
     ask()
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Match
 
 from aforesaid import errors
 from aforesaid.models.redact import redact
@@ -36,6 +37,8 @@ _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
     (errors.AforesaidError, 500, "failed"),
 )
 """The first that fits counts."""
+
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 _UNROUTED: Final = {
     404: "There is nothing at this address.",
@@ -117,7 +120,21 @@ def refusal(request: Request, error: HTTPException) -> Response:
     detail = str(error.detail)
     if detail == phrase:  # The framework raised it: no route matched.
         detail = _UNROUTED.get(error.status_code, detail)
-    return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(_methods(request))
+    return _answer(request, error.status_code, phrase.lower().replace(" ", "-"), detail, headers=headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods of all routes at an address. The framework names only those of the first one."""
+    routes: Sequence[BaseRoute] = request.app.routes
+
+    def allowed(method: str) -> bool:
+        scope = request.scope | {"method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in routes)
+
+    return [method for method in _METHODS if allowed(method)]
 
 
 def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:

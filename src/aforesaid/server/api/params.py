@@ -18,7 +18,12 @@ from aforesaid.server.dependencies import MemoryDep, Reader
 PAGE: Final = 50
 MOST_ON_A_PAGE: Final = 500
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=IDENTIFIER_CHARACTERS)]
+Identifier = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=IDENTIFIER_CHARACTERS),
+    # Described only: `checks.identifier` refuses control characters, and names the one that it found.
+    Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"}),
+]
 Moment = AwareDatetime
 
 SpaceQuery = Annotated[
@@ -34,7 +39,12 @@ ThreadQuery = Annotated[
 SessionQuery = Annotated[Identifier | None, Query(description="A session by name.", examples=["s-1"])]
 Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="How many at most.")]
 Cursor = Annotated[
-    str | None, Query(max_length=2_000, description="`next` of the page before; without it, the first page.")
+    str | None,
+    Query(
+        max_length=2_000,
+        description="`next` of the page before; without it, the first page.",
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]*$"},
+    ),
 ]
 Number = Annotated[int, Path(ge=1, le=LARGEST, description="Its id.", examples=[1])]
 
