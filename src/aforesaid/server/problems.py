@@ -131,7 +131,7 @@ def _methods(request: Request) -> list[str]:
     routes: Sequence[BaseRoute] = request.app.routes
 
     def allowed(method: str) -> bool:
-        scope = request.scope | {"method": method}
+        scope = {**request.scope, "method": method}
         return any(route.matches(scope)[0] is Match.FULL for route in routes)
 
     return [method for method in _METHODS if allowed(method)]
