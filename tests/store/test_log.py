@@ -165,6 +165,13 @@ async def test_a_message_is_found_by_its_id_in_its_own_thread_first(store: Store
             await store.message(ANN, unknown)
 
 
+async def test_of_several_messages_with_an_id_in_other_threads_the_newest_is_found(store: Store) -> None:
+    for thread in ("first", "second", "third"):
+        await store.apply([adding(Scope.of("ann", thread=thread), thread, id="7")])
+    assert (await store.message(ANN, "7")).text == "third"
+    assert (await store.message(Scope.of("ann", thread="first"), "7")).text == "first"
+
+
 async def test_a_change_set_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
     await add(store, ANN, "before")
     bad = Archive(SummaryDraft(ANN, "a summary of nothing", messages=(4711,)))
