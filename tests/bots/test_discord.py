@@ -8,6 +8,7 @@ import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from aforesaid.bots.discord import Discord
 from aforesaid.settings import DiscordSettings, Secret
 from aforesaid.testing import Request, ScriptedModel
 from bots.remembering import QUIET
-from bots.room import NOON
 
 COMMUNITY = {**QUIET, "context": {"order": ["system", "portrait", "recent", "current"], "trim": ["recent", "portrait"]}}
 
@@ -230,7 +230,7 @@ async def test_private_messages_are_a_memory_of_their_own(tmp_path: Path) -> Non
 
 async def test_reminders_come_in_private_and_once(tmp_path: Path) -> None:
     async with connect(tmp_path) as memory, guild(memory) as here:
-        await here.there(here.ann).note("reminder", "call mum", when=NOON)
+        await here.there(here.ann).note("reminder", "call mum", when=datetime.now(UTC))
         assert await here.desk.remind() == 1
         assert await here.desk.remind() == 0
         direct = here.ann.user.dm_channel if hasattr(here.ann, "user") else here.ann._user.dm_channel

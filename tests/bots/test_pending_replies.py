@@ -20,6 +20,9 @@ from aforesaid.testing import ScriptedModel
 from bots.remembering import Waits, texts, with_model
 from bots.room import NOON, Room, heard
 
+DUE = NOON.replace(year=2126)
+"""When the clock of a test reads it, a reminder that could be set for a time ahead is due."""
+
 
 async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_runs_again(
     tmp_path: Path, room: Room
@@ -98,15 +101,15 @@ async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: af
 
 
 async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesaid.Memory, room: Room) -> None:
-    due = NOON - timedelta(minutes=1)
+    due = DUE - timedelta(minutes=1)
     ann, bob = memory.user("ann", space="room"), memory.user("bob", space="room:1", thread="general")
     await ann.note("reminder", "call mum", when=due)
     await bob.note("reminder", "water the plants", when=due)
     await memory.user("eve", space="elsewhere").note("reminder", "not ours", when=due)
-    await ann.note("reminder", "later", when=NOON + timedelta(hours=1))
+    await ann.note("reminder", "later", when=DUE + timedelta(hours=1))
     async with (
-        BotSession(memory, room, clock=lambda: NOON) as desk,
-        BotSession(memory, room, clock=lambda: NOON) as other,
+        BotSession(memory, room, clock=lambda: DUE) as desk,
+        BotSession(memory, room, clock=lambda: DUE) as other,
     ):
         await asyncio.gather(desk.remind(), other.remind(), desk.remind())
     assert sorted(room.sent) == [
@@ -122,15 +125,15 @@ async def test_an_error_of_the_platforms_library_does_not_end_reminders(
 ) -> None:
     monkeypatch.setattr("aforesaid.bots.reminding.EVERY", 0.01)
     room.failures = [ValueError("the library cannot parse the reply")]
-    await memory.user("ann", space="room").note("reminder", "call mum", when=NOON - timedelta(minutes=1))
-    async with asyncio.timeout(20), BotSession(memory, room, clock=lambda: NOON):
+    await memory.user("ann", space="room").note("reminder", "call mum", when=DUE - timedelta(minutes=1))
+    async with asyncio.timeout(20), BotSession(memory, room, clock=lambda: DUE):
         while room.failures:
             await asyncio.sleep(0)
-        await memory.user("bob", space="room").note("reminder", "water the plants", when=NOON - timedelta(minutes=1))
+        await memory.user("bob", space="room").note("reminder", "water the plants", when=DUE - timedelta(minutes=1))
         await room.something_sent.wait()
         assert room.texts == ["⏰ Reminder: water the plants"]
     # The first one is due again when its lease ends.
-    assert await BotSession(memory, room, clock=lambda: NOON + LEASE).remind() == 1
+    assert await BotSession(memory, room, clock=lambda: DUE + LEASE).remind() == 1
 
 
 @pytest.mark.defect("U1")
@@ -163,14 +166,14 @@ async def test_a_store_that_fails_while_catching_up_does_not_end_it(
 async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: aforesaid.Memory, room: Room) -> None:
     ann = memory.user("ann", space="room:1", thread="general")
     await ann.add("user", "hello")
-    await ann.note("reminder", "call mum", when=NOON - timedelta(minutes=1))
+    await ann.note("reminder", "call mum", when=DUE - timedelta(minutes=1))
     room.failures = [PlatformUnavailable("down", retry_after=0.0)] * 3
-    assert await BotSession(memory, room, clock=lambda: NOON).remind() == 0
+    assert await BotSession(memory, room, clock=lambda: DUE).remind() == 0
     assert room.sent == []
     assert room.failures == []
-    assert await BotSession(memory, room, clock=lambda: NOON).remind() == 0
+    assert await BotSession(memory, room, clock=lambda: DUE).remind() == 0
     assert room.sent == [], "somebody may still be at it"
-    desk = BotSession(memory, room, clock=lambda: NOON + LEASE)
+    desk = BotSession(memory, room, clock=lambda: DUE + LEASE)
     # Who cannot be reached in private is reminded where they spoke last.
     room.failures = [PlatformRefused("cannot write to this user")]
     assert await desk.remind() == 1

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+import aforesaid
 from aforesaid.cli import app
 from cli.typed import Run
 
@@ -52,8 +54,19 @@ def test_memories_are_noted_and_listed_by_category_state_and_time(run: Run) -> N
     assert run("memories", "--reject", "1").exit_code == 2
 
 
-def test_reminders_are_listed_delivered_and_exported(run: Run) -> None:
-    run("note", "reminder", "Call mum", "--when", "2020-01-01T10:00")
+@pytest.mark.req("G6")
+def test_a_reminder_of_the_command_line_is_read_like_one_in_a_chat(run: Run) -> None:
+    assert "reminds at" in run("note", "reminder", "Call mum", "--when", "tomorrow at 9").output
+    past = run("note", "reminder", "Call dad", "--when", "2020-01-01T10:00")
+    assert (past.exit_code, "is in the past" in past.output) == (2, True)
+    unclear = run("note", "reminder", "Call dad", "--when", "whenever")
+    assert (unclear.exit_code, "no time can be read" in unclear.output) == (2, True)
+    assert "Call dad" not in run("reminders").output
+
+
+def test_reminders_are_listed_delivered_and_exported(run: Run, tmp_path: Path) -> None:
+    with aforesaid.open(tmp_path / "memory.db", embedder="none") as memory:
+        memory.user("ann").note("reminder", "Call mum", when=datetime.now(UTC))
     run("note", "schedule", "Dentist", "--when", "2126-03-09T09:00+00:00")
     assert "Call mum" in run("reminders", "--due").output
     calendar = run("reminders", "--ical").output

@@ -67,11 +67,16 @@ async def test_a_reminder_is_never_set_in_the_past() -> None:
             await ann.note("reminder", "Call mum on 3 May 2020 at 10am")
         with pytest.raises(InvalidInput, match="is in the past"):
             await ann.note("reminder", "Call mum", when="2020-05-03 10:00")
+        with pytest.raises(InvalidInput, match="is in the past"):
+            await ann.note("reminder", "Call mum", when=datetime(2020, 5, 3, 10, tzinfo=UTC))
         today = await ann.note("reminder", "Call mum today")
         assert today.remind_at is not None
         assert today.remind_at > datetime.now(UTC)
         with pytest.raises(InvalidInput, match="no time can be read"):
             await ann.edit_memory(today.id, when="whenever")
+        with pytest.raises(InvalidInput, match="is in the past"):
+            await ann.edit_memory(today.id, when=datetime(2020, 5, 3, 10, tzinfo=UTC))
+        assert (await ann.read_memory(today.id)).remind_at == today.remind_at
 
 
 async def test_a_delivered_reminder_that_is_moved_rings_again() -> None:

@@ -168,7 +168,8 @@ def note(
         str | None,
         typer.Option(
             "--when",
-            help="When it happens, or when to remind. Default: the time in the text. Example: 2026-03-01T09:00",
+            help="When it happens, or when to remind: words or a time, in the user's time zone. Default: the time in "
+            'the text. Examples: "tomorrow at 9", 2026-03-01T09:00',
         ),
     ] = None,
     expires: Annotated[
@@ -190,13 +191,15 @@ def note(
             importance=importance,
             priority=priority,
             tags=tags or (),
-            when=moment(when),
+            when=when,
             expires=moment(expires),
         )
     if as_json:
         print_json(written)
     else:
         say(memory_line(written))
+        if written.remind_at is not None:
+            say(Text(f"       reminds at {local_time(written.remind_at)} (this machine's time zone)", style="dim"))
 
 
 def reminders(

@@ -25,6 +25,9 @@ from aforesaid.store import Store
 CLAIM = "claim"
 """What is written down where somebody takes a reminder to deliver it."""
 _HOUR = timedelta(hours=1)
+_NO_GRACE = timedelta(0)
+_STILL_NOW = timedelta(minutes=5)
+"""How old a reminder's moment may be when a program passes one: it computed "now" before it called."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -241,6 +244,8 @@ def _event_at(when: datetime | str, said: datetime, category: Category) -> Event
             _refuse_the_past(event.start if event.timed else event.end, said)
         return event
     start = when.replace(tzinfo=said.tzinfo) if when.tzinfo is None else when
+    if category == "reminder":
+        _refuse_the_past(start, said, grace=_STILL_NOW)
     return Event(start, min(start, _LATEST - _HOUR) + _HOUR, timed=True)
 
 
@@ -260,8 +265,8 @@ def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | Non
     return event
 
 
-def _refuse_the_past(at: datetime, said: datetime) -> None:
-    if at.timestamp() <= said.timestamp():
+def _refuse_the_past(at: datetime, said: datetime, *, grace: timedelta = _NO_GRACE) -> None:
+    if at.timestamp() + grace.total_seconds() <= said.timestamp():
         local = at.astimezone(said.tzinfo)
         raise InvalidInput(
             f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come"
