@@ -226,7 +226,7 @@ async def test_whoever_asks_is_erased_after_a_confirmation(memory: aforesaid.Mem
     await router.answer(ann, "/forget_me")
     done = await router.answer(ann, "Erase everything")
     assert done is not None
-    assert "1 messages" in done.text
+    assert "1 message," in done.text
     assert await ann.history() == []
     assert await ann.settings() == {}
     assert len(await bob.history()) == 1
@@ -270,7 +270,20 @@ async def test_a_reminder_without_a_time_is_asked_back(memory: aforesaid.Memory)
     assert await Router().answer(ann, "What a lovely day it was yesterday") is None
     assert await Router().answer(ann, "tomorrow at 7") is None, "the question is not open any more"
     assert "is in the past" in (await ask(ann, "/remind call dad on 3 May 2020 at 10am")).text
-    assert [each.text for each in await ann.reminders()] == ["be nice"]
+    due = {each.text: each.remind_at is not None for each in await ann.reminders()}
+    assert due == {"be nice": True, "water the plants": False, "call dad": False}
+    assert "no time yet  call dad" in (await ask(ann, "/reminders")).text
+
+
+@pytest.mark.defect("B3")
+async def test_a_request_that_is_asked_back_leads_to_one_reminder(memory: aforesaid.Memory) -> None:
+    ann, assistant = memory.user("ann"), Assistant(memory)
+    for said in ("Remind me to buy flowers", "tomorrow at 17:00"):
+        assert await assistant.command(ann, said) is not None
+        await memory.upkeep()
+    (reminder,) = await ann.reminders()
+    assert (reminder.text, reminder.remind_at is not None) == ("buy flowers", True)
+    assert await ann.portrait() is None, "a reminder is not knowledge about a person"
 
 
 @pytest.mark.parametrize(

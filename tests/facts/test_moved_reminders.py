@@ -89,6 +89,23 @@ async def test_a_delivered_reminder_that_is_moved_rings_again() -> None:
         assert [each.id for each in await memory.reminders(at=later)] == [reminder.id]
 
 
+async def test_a_reminder_that_was_learned_before_it_was_set_does_not_ring_twice() -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        message = (await ann.add("user", "Remind me to call the bank tomorrow at 10am.")).message
+        await memory.upkeep()
+        await ann.note("reminder", "call the bank", when="tomorrow at 10am", source=message)
+        assert [each.text for each in await ann.reminders()] == ["call the bank"]
+
+
+async def test_a_learned_reminder_whose_time_was_over_never_rings() -> None:
+    async with connect() as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "Remind me to call the bank on 3 May 2020 at 10am.")
+        await memory.upkeep()
+        assert await memory.reminders() == []
+
+
 async def test_a_message_that_led_to_a_reminder_is_not_learned_as_another() -> None:
     async with connect() as memory:
         ann = memory.user("ann")

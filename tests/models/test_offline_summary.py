@@ -323,3 +323,16 @@ def test_sentences_hold_every_word_of_a_text(text: str) -> None:
 )
 def test_sentences_end_where_their_writing_ends_them(text: str, parts: list[str]) -> None:
     assert split_sentences(text) == parts
+
+
+@pytest.mark.defect("B12")
+def test_requests_to_the_assistant_are_left_out_of_a_summary() -> None:
+    said = [
+        Spoken("Ann", "I moved to Porto in May."),
+        Spoken("Ann", "Bot remember that I have a daughter"),
+        Spoken("assistant", "I will remember that.", role="assistant"),
+        Spoken("Ann", "Remind me tomorrow at 9 to call mum"),
+        Spoken("assistant", "I will remind you on Tuesday at 09:00: call mum", role="assistant"),
+        Spoken("Ann", "Bot what do you know about me?"),
+    ]
+    assert summarise(said, 500) == "Ann: I moved to Porto in May. I have a daughter"

@@ -80,13 +80,27 @@ async def _remembered(turn: Turn) -> str:
     without = () if turn.message is None else (turn.message.id,)
     question = without_request(turn.text)
     found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without)
-    answers = {hit: line for hit in found if (line := _told(hit, turn))}
+    remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
+    reminders = {str(memory.id) for memory in await turn.user.reminders()}
+    answers = {
+        hit: line
+        for hit in found
+        if not (hit.kind == "memory" and hit.id in reminders)
+        and not _repeats(hit, remembered)
+        and (line := _told(hit, turn))
+    }
     best = max(map(_strength, answers), default=0.0)
     fitting = [hit for hit in answers if _strength(hit) >= max(_LEAST_STRENGTH, _CLOSE_TO_BEST * best)]
     told = list(dict.fromkeys(answers[hit] for hit in sorted(fitting, key=_strength, reverse=True)))
     if not told:
         return "I remember nothing about that."
     return "\n".join(told[:_ANSWERS])
+
+
+def _repeats(hit: Hit, remembered: set[str]) -> bool:
+    """Tell whether a hit is a request to remember what a memory among the hits says: `remembered` are their sources."""
+    message = hit.message
+    return message is not None and message.id in remembered and recognise_request(message.text).action == "remember"
 
 
 def _strength(hit: Hit) -> float:

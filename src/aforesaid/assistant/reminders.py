@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
 
 PENDING: Final = "reminder_setup"
-"""The setting with what somebody wants to be reminded of, while the bot waits to be told when."""
+"""The setting with the number of a reminder that has no time yet, while the bot waits for the answer to "When?"."""
 _EXAMPLE: Final = "/remind call mum tomorrow at 9"
 _WHEN: Final = 'Name a day and an hour, such as "tomorrow at 9", "on 3 December at 17:00" or "in two hours".'
 _MOST_WORDS: Final = 1
@@ -36,19 +36,31 @@ async def set_reminder(user: UserMemory, text: str, *, source: Message | None = 
     zone = await user.time_zone()
     said = datetime.now(zone)
     requested = read_requested_time(text, said)
-    if requested is None:
-        await user.set(PENDING, text)
-        return Answer(f"When should I remind you: {_without_joint(text)}? {_WHEN}")
-    what = _without_joint(requested.rest)
+    what = _without_joint(text if requested is None else requested.rest)
     if not what:
         return Answer(f"Remind you of what? Like this: {_EXAMPLE}")
+    if requested is None:
+        return await _ask_when(user, what, source, f"When should I remind you: {what}? {_WHEN}")
     try:
         memory = await user.note("reminder", what, when=text, source=source)
     except InvalidInput as error:
-        await user.set(PENDING, what)
-        return Answer(f"I cannot remind you then: {error}. When should I remind you: {what}?")
-    lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {what}"]
-    if requested.assumed and _unclear_half(memory, zone):
+        question = f"I cannot remind you then: {error}. When should I remind you: {what}?"
+        return await _ask_when(user, what, source, question)
+    return await _confirmed(user, memory, text, assumed=requested.assumed)
+
+
+async def _ask_when(user: UserMemory, what: str, source: Message | None, question: str) -> Answer:
+    """Store the reminder without a time, so that it is listed and not learned from the message again, and ask."""
+    memory = await user.note("reminder", what, source=source)
+    await user.set(PENDING, memory.id)
+    return Answer(question)
+
+
+async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assumed: bool) -> Answer:
+    """Return the confirmation of a reminder that was set with the words of a text."""
+    zone = await user.time_zone()
+    lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {memory.text}"]
+    if assumed and _unclear_half(memory, zone):
         other = _other_half(memory, zone)
         lines.append(f"Did you mean {other:%H:%M}? Then send /reminders move {memory.id} {other:%Y-%m-%d %H:%M}")
     if AGAIN_AND_AGAIN.search(fold(text)):
@@ -58,14 +70,22 @@ async def set_reminder(user: UserMemory, text: str, *, source: Message | None = 
 
 async def answer_when(user: UserMemory, text: str) -> Answer | None:
     """Take a text as the answer to "When should I remind you?"; None where nothing was asked or it names no time."""
-    what = (await user.settings()).get(PENDING)
-    if what is None:
+    number = (await user.settings()).get(PENDING)
+    if number is None:
         return None
     await user.set(PENDING, None)
     requested = read_requested_time(text, datetime.now(await user.time_zone()))
     if requested is None or len(requested.rest.split()) > _MOST_WORDS:
         return None
-    return await set_reminder(user, f"{text.strip()} {_without_joint(str(what))}")
+    try:
+        memory = await user.edit_memory(int(str(number)), when=text)
+    except InvalidInput as error:
+        await user.set(PENDING, number)
+        return Answer(f"I cannot remind you then: {error}. {_WHEN}")
+    except NotFound:
+        # It was cancelled or erased in between.
+        return None
+    return await _confirmed(user, memory, text, assumed=requested.assumed)
 
 
 async def manage(user: UserMemory, rest: str) -> Answer:
@@ -115,7 +135,7 @@ async def set_time_zone(user: UserMemory, rest: str) -> Answer:
 
 async def _listed(user: UserMemory) -> Answer:
     zone = await user.time_zone()
-    found = [memory for memory in await user.reminders() if memory.remind_at is not None]
+    found = await user.reminders()
     if not found:
         return Answer(f"There is nothing to remind you of. To set a reminder: {_EXAMPLE}")
     lines = [_line(memory, zone) for memory in found[:_SHOWN]]
@@ -127,7 +147,9 @@ async def _listed(user: UserMemory) -> Answer:
 
 
 def _line(memory: MemoryRecord, zone: tzinfo) -> str:
-    at = (memory.remind_at or datetime.now(UTC)).astimezone(zone)
+    if memory.remind_at is None:
+        return f"{memory.id}. no time yet  {memory.text}"
+    at = memory.remind_at.astimezone(zone)
     return f"{memory.id}. {at:%a} {at.day} {at:%b %Y, %H:%M}  {memory.text}"
 
 

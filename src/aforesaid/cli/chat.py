@@ -14,7 +14,6 @@ from rich.text import Text
 import aforesaid
 from aforesaid.assistant import Assistant
 from aforesaid.assistant.brain import SYSTEM
-from aforesaid.cli.context import budget_table
 from aforesaid.cli.options import ME, Profile, Session, Space, Store, Thread, User, announce_new_folder
 from aforesaid.cli.output import complain, console, harmless, message_line, say
 from aforesaid.domain.message import Message
@@ -61,36 +60,31 @@ async def _talk(
         for message in said[-_SHOWN:]:
             say(message_line(message))
         say(Text("/help lists the commands, /quit ends the chat.", style="dim"))
-        alone = memory.models is None or not memory.models.has("chat")
         assistant = Assistant(memory, system=system)
         while (text := await anyio.to_thread.run_sync(_read, abandon_on_cancel=True)) is not None:
             if text.strip() in {"/quit", "/exit"}:
                 break
             if text.strip():
                 try:
-                    await _answer(assistant, ann, text, system if alone else None)
+                    await _answer(assistant, ann, text)
                 except InvalidInput as error:
                     # A line that cannot be stored does not end the chat.
                     complain(str(error))
 
 
-async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str, alone: str | None) -> None:
-    """Answer a line. `alone` is the system prompt when there is no model: then show what a model would be sent."""
+async def _answer(assistant: Assistant, user: aforesaid.UserMemory, text: str) -> None:
+    """Answer a line."""
     answer = await assistant.command(user, text)
     if answer is not None:
         say(harmless(answer.text))
         if answer.buttons:
             say(Text("  ".join(f"[{button.word}] {button.label}" for button in answer.buttons), style="cyan"))
         return
-    would_be_sent = None if alone is None else await user.context(text, system=alone)
     out = console()
     async for piece in assistant.reply(user, text):
         out.print(harmless(piece), end="")
         out.file.flush()
     out.print()
-    if would_be_sent is not None:
-        say(Text("A model would be sent this (/context shows each item):", style="dim"))
-        say(budget_table(would_be_sent))
 
 
 def _recall_lines(said: Sequence[Message]) -> None:

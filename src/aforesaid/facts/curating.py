@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord, MemoryVersion
+from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
@@ -76,7 +76,17 @@ class Curator:
             expires_at=expires or times.expires_at,
             valid_from=at,
         )
-        return (await self._store.apply([AddMemory(draft, actor)])).memory
+        written = (await self._store.apply([AddMemory(draft, actor)])).memory
+        if sources and category == "reminder":
+            await self._put_learned_away(scope, written, actor)
+        return written
+
+    async def _put_learned_away(self, scope: Scope, reminder: MemoryRecord, actor: str) -> None:
+        """Deactivate what was learned from the message that asked for a reminder: it would ring a second time."""
+        for memory in await self._store.memories(scope):
+            learned = memory.category in DATED and memory.extractor != BY_HAND
+            if learned and not set(memory.sources).isdisjoint(reminder.sources):
+                await self.deactivate(scope, memory.id, actor)
 
     async def edit(
         self,

@@ -108,6 +108,8 @@ class Extractor:
         candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
         near = await self._near(scope, candidates)
         while True:
+            # Read again: while a model answered, a bot may have set the reminder that a message asks for.
+            known = await self._store.memories(scope, active=None)
             stones = await self._store.forgotten(scope)
             now = Situation(scope, owner, people, batch, known, stones, zone, self._profile.keep_days, near)
             # In a thread: comparing many things takes long enough for others to wait.
@@ -121,7 +123,6 @@ class Extractor:
             if not plan.rest:
                 break
             candidates, after = plan.rest, up_to
-            known = await self._store.memories(scope, active=None)
         dropped = {reason: number for reason, number in tally.dropped.items() if number}
         return Learned(tally.messages, tally.added, tally.quarantined, dropped)
 

@@ -196,7 +196,7 @@ class Portraitist:
         stones, stored = await self._store.forgotten(scope), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
         found = await (remembered or self._store.memories(scope))
-        memories = [each for each in found if not each.over_at(at) and not is_about_a_stranger(each.tags)]
+        memories = [each for each in found if _describes(each) and not each.over_at(at)]
         today, history = await self._observed(scope, await (summaries or self._store.summaries(scope)))
         if not stones and not memories:
             return Sources(facts, today, history)
@@ -298,3 +298,8 @@ def _stored_key(key: Key) -> str:
 
 def _hash(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _describes(memory: MemoryRecord) -> bool:
+    """Tell whether a memory says something about its user: a reminder is a request, and a stranger is somebody else."""
+    return memory.category != "reminder" and not is_about_a_stranger(memory.tags)

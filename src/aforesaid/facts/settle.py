@@ -108,6 +108,8 @@ def _with_message(plan: Plan, candidates: Sequence[Candidate], now: Situation) -
 def _draft(candidate: Candidate, now: Situation, quarantine: str | None) -> MemoryDraft:
     times = timing(candidate.category, candidate.said, candidate.event, now.keep_days, now.zone)
     own = candidate.speaker.id == now.owner.id
+    # A time that was over when it was named, as a bot refuses it, must not ring at once.
+    ahead = times.remind_at is not None and times.remind_at > candidate.said
     return MemoryDraft(
         scope=now.scope,
         category=candidate.category,
@@ -119,7 +121,7 @@ def _draft(candidate: Candidate, now: Situation, quarantine: str | None) -> Memo
         speaker=candidate.speaker.id,
         subject=candidate.subject,
         event=candidate.event,
-        remind_at=times.remind_at,
+        remind_at=times.remind_at if ahead else None,
         expires_at=times.expires_at,
         valid_from=candidate.said,
         extractor=candidate.extractor,

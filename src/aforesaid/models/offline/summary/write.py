@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
+from aforesaid.models.offline.recognise_request import NOTHING, may_ask, recognise_request
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.choose import best, choose
 from aforesaid.models.offline.summary.signals import Sentence
@@ -41,10 +42,10 @@ def count_words(text: str) -> int:
 def summarise(turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
     """Return what matters most of what was said.
 
-    `limit` is in characters, or in what `measure` counts, such as words or tokens; it is never exceeded. The sentences
-    are those that were said, in their order, without the interjections at their beginning. Each line names its speaker,
-    and the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give the same text. It
-    is empty only when nothing was said.
+    `limit` is in characters, or in what `measure` counts, such as words or tokens; it is never exceeded. The
+    sentences are those that were said, in their order, without requests to the assistant and without interjections at
+    their beginning. Each line names its speaker, and the first line of a day its date: `Ann (2026-05-08): I moved to
+    Berlin.` The same turns give the same text. It is empty only when nothing was said.
     """
     return _summarise(_of_turns(turns), _checked(limit), measure, render)
 
@@ -92,9 +93,28 @@ def _summarise(said: list[Sentence], limit: int, measure: Measure, write: Callab
 def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
     return [
         Sentence((number, place), _name(turn.speaker), _day(turn.at), text, turn.role == "assistant")
-        for number, turn in enumerate(turns)
+        for number, turn in enumerate(_without_requests(turns) or turns)
         for place, text in enumerate(sentences(turn.text))
     ]
+
+
+def _without_requests(turns: Sequence[Spoken]) -> list[Spoken]:
+    """Leave out requests to the assistant and its replies to them. Of "remember that …", keep what to remember."""
+    kept: list[Spoken] = []
+    requested = False
+    for turn in turns:
+        if turn.role == "assistant":
+            if not requested:
+                kept.append(turn)
+            requested = False
+            continue
+        request = recognise_request(turn.text) if turn.role == "user" and may_ask(turn.text) else NOTHING
+        requested = request.action != "none"
+        if not requested:
+            kept.append(turn)
+        elif request.action == "remember" and request.content:
+            kept.append(turn._replace(text=request.content))
+    return kept
 
 
 def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
