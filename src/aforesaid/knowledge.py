@@ -122,6 +122,7 @@ class Handle(Audited):
     def _audited(self) -> bool:
         return self._actor is not None
 
+    @timed("record_access")
     @audited_inside
     async def record_access(self, action: str, subject: str) -> None:
         """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""

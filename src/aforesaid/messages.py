@@ -71,7 +71,7 @@ class UserMessages(Handle):
         receipt = await self._services.store.apply([AddMessage(new, silence)])
         self._services.upkeep.nudge()
         self._services.watch.start()
-        self._services.sessions.note(receipt)
+        self._services.sessions.record(receipt)
         notices = self._services.upkeep.notices(self.scope)
         return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
 

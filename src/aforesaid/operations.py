@@ -100,6 +100,7 @@ class MemoryOperations:
         await self._record(actor, "users.read", "users", spaces or {DEFAULT_SPACE})
         return people
 
+    @timed("record_access")
     @audited_inside
     async def record_access(
         self, action: str, subject: str, *, actor: str | None, space: str | int | None = None

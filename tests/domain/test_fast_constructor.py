@@ -17,7 +17,25 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-VALUES = (7, "#7", "default", "ann", "t", "s", "user", "ann", None, "hello", NOON, NOON, True, None, b"hash")
+VALUES = (
+    7,
+    "#7",
+    "default",
+    "ann",
+    "t",
+    "s",
+    "user",
+    "ann",
+    None,
+    "hello",
+    NOON,
+    NOON,
+    True,
+    None,
+    b"hash",
+    None,
+    False,
+)
 
 
 def test_what_is_made_quickly_is_what_the_class_makes() -> None:

@@ -10,6 +10,7 @@ from aforesaid.domain import checks
 from aforesaid.domain.message import draft, message_id, sequence_number
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, NotFound
 
 ANN = Scope.of("ann")
@@ -70,3 +71,7 @@ def test_a_direct_chat_belongs_to_its_user() -> None:
     assert Scope.of("ann", thread="direct:ann") == Scope.of("ann")
     with pytest.raises(InvalidInput, match="another user's direct chat"):
         Scope.of("bob", thread="direct:ann")
+
+
+def test_the_counts_of_a_purge_read_like_english() -> None:
+    assert Purged(1, 2, 0).counts == "1 message, 2 summaries, 0 memories"

@@ -226,7 +226,7 @@ def test_nothing_recognised(tmp_path: Path) -> None:
         load_datasets(tmp_path)
     with pytest.raises(InvalidInput, match=r"no labelled conversations in .*other\.json: it is none of"):
         load_datasets(tmp_path / "other.json")
-    with pytest.raises(InvalidInput, match="there is nothing at"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         load_datasets(tmp_path / "missing")
 
 

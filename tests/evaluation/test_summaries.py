@@ -155,7 +155,7 @@ def test_wrong_files(tmp_path: Path, name: str, content: str, complaint: str) ->
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="there is nothing at"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         load_chats(tmp_path / "nothing")
 
 
@@ -208,4 +208,4 @@ def test_help_names_what_can_be_measured(run: Run) -> None:
 
 def test_a_wrong_path_is_told_in_a_line(run: Run, tmp_path: Path) -> None:
     result = run("summaries", str(tmp_path / "nothing"))
-    assert (result.exit_code, "there is nothing at" in result.stderr) == (2, True)
+    assert (result.exit_code, "does not exist" in result.stderr) == (2, True)

@@ -201,7 +201,7 @@ def test_keys_come_from_variables_and_files_that_are_named(place: Place) -> None
     settings = place.load(text)
     assert (settings.providers["openai"].api_key, settings.providers["box"].api_key) == (None, None)
     assert "names TEAM_KEY, which is not set" in settings.warnings[1]
-    assert "does not hold a key" in settings.warnings[0]
+    assert "must contain a key" in settings.warnings[0]
 
 
 def test_the_file_is_found_where_it_is_named_then_here_then_in_the_platforms_folder(place: Place) -> None:

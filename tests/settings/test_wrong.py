@@ -39,8 +39,8 @@ from settings.place import KEY, Place
         ("[providers.box]\nconcurrency = 2", "the provider 'box' has no base_url"),
         ("[providers.box]\nbase_url = 'localhost:80'", "providers.box.base_url must be an address such as"),
         ("[providers.box]\nbase_url = 'http://h:port/v1'", "must be an address such as"),
-        ("[providers.none]\nbase_url = 'http://h/v1'", "no name for a provider"),
-        ("[providers.'a b']\nbase_url = 'http://h/v1'", "no name for a provider"),
+        ("[providers.none]\nbase_url = 'http://h/v1'", "not a valid provider name"),
+        ("[providers.'a b']\nbase_url = 'http://h/v1'", "not a valid provider name"),
         ("[providers.box]\nstructured = 'maybe'", "must be one of auto, schema, instructed, not 'maybe'"),
         ("[providers.openai]\napi_key = 'a'\napi_key_env = 'B'", "has api_key and api_key_env; keep one of them"),
         ("redo = 'yes'", "redo must be true or false, not 'yes'"),
@@ -102,7 +102,7 @@ def test_a_file_with_a_key_that_others_can_read_is_warned_about(place: Place) ->
     path = place.write(f"[providers.openai]\napi_key = '{KEY}'")
     assert place.load().warnings == ()
     path.chmod(0o644)
-    assert place.load().warnings == (f"{path} holds a key and can be read by others: chmod 600 {path}",)
+    assert place.load().warnings == (f"{path} contains a key and is readable by other users; run: chmod 600 {path}",)
 
 
 def test_a_model_without_its_key_is_warned_about(place: Place) -> None:
@@ -134,7 +134,7 @@ def test_a_file_that_somebody_else_laid_into_the_folder_is_refused(
     if path.stat().st_uid == 0:
         # Files of root are trusted: give it away, which only root can.
         os.chown(path, 12345, -1)
-    with pytest.raises(InvalidInput, match="belongs to another user; if you trust it, name it: AFORESAID_CONFIG="):
+    with pytest.raises(InvalidInput, match="belongs to another user; if you trust it, set AFORESAID_CONFIG="):
         place.load()
     assert place.load(AFORESAID_CONFIG=str(path)).profile == "archive"
 

@@ -118,10 +118,10 @@ def test_the_next_line_says_how_many_were_left_out(caplog: pytest.LogCaptureFixt
     quiet = ThrottledLog(10, lambda: time)
     log = logging.getLogger("aforesaid.errors")
     for time in (0.0, 1.0, 9.0, 10.0, 21.0):  # noqa: B007 - the clock reads it
-        quiet.tell(log, "add", "add failed")
+        quiet.warn(log, "add", "add failed")
     assert [record.getMessage() for record in caplog.records] == [
         "add failed",
-        "add failed (and 2 times more before)",
+        "add failed (2 similar warnings were skipped)",
         "add failed",
     ]
 

@@ -41,7 +41,7 @@ async def test_the_log_of_sessions_tells_when_they_open_and_close(
         f"session s-1 of ann is open in thread {thread}",
         f"session s-1 in thread {thread} is closed",
         f"session s-3 of ann is open in thread {thread}",
-        f"session s-1 of ann goes on in thread {thread}",
+        f"session s-1 of ann continues in thread {thread}",
     ]
 
 

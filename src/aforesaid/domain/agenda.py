@@ -1,4 +1,4 @@
-"""What there is to summarise: how far the log was walked along, and what was found on the way."""
+"""The agenda of pending summaries: the progress through the log, and the entries found so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.domain.words import Role
 
 
 class Passed(NamedTuple):
-    """A message, as far as it matters to somebody who walks past it."""
+    """The fields of a message that the summary policies need."""
 
     seq: int
     space: str
@@ -23,14 +23,14 @@ class Passed(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """What lies ahead of somebody who has walked up to `after`."""
+    """The unprocessed messages after the position `after`."""
 
     after: int
     passed: tuple[Passed, ...]
 
 
 class Subject(NamedTuple):
-    """What an entry of the agenda is about. A name is empty where it plays no part."""
+    """The subject of an agenda entry: a user, thread or day. Unused fields are empty."""
 
     policy: str
     space: str
@@ -40,17 +40,17 @@ class Subject(NamedTuple):
 
     @property
     def scope(self) -> Scope:
-        """The user whom it is about, in the thread that it is about or else in their direct chat."""
+        """The scope of the subject: its user, in its thread or else in the user's direct chat."""
         return Scope(self.space, self.user, self.thread or direct_thread(self.user))
 
     @property
     def date(self) -> date:
-        """The day that it is about."""
+        """The day of the subject."""
         return date.fromisoformat(self.day)
 
 
 class Touch(NamedTuple):
-    """What new messages mean for a subject."""
+    """The effect of new messages on a subject."""
 
     subject: Subject
     messages: int
@@ -61,30 +61,30 @@ class Touch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is to be looked at, and when."""
+    """An agenda entry: a subject that is due for a check, and when."""
 
     subject: Subject
     messages: int
-    """All that were walked past."""
+    """Number of messages processed."""
     characters: int
     waiting: int
-    """The messages since it was last looked at."""
+    """Number of messages since the last check."""
     last_seq: int
     due_at: int | None
     done_at: int | None = None
-    """When it was last done, and with which message as the last."""
+    """When it was last summarised, and up to which message."""
     done_seq: int = 0
     failures: int = 0
-    """How often in a row it failed."""
+    """Number of consecutive failures."""
     error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How much is still to do."""
+    """The amount of pending work."""
 
     entries: int
     messages: int
     failing: int
     error: str | None
-    """Why the one that failed last did."""
+    """The last error."""

@@ -30,12 +30,12 @@ class AddMessage(NamedTuple):
 
     draft: Draft
     silence: int = SESSION_SILENCE
-    """A silence of so many microseconds closes a session."""
+    """The silence that closes a session, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Store a summary and archive what it stands for, under the next chunk id where that is messages.
+    """Store a summary and archive its sources; archived messages get the next chunk id.
 
     Raises SourcesChanged when a source is not active any more, NotFound when it is not this user's.
     """
@@ -46,9 +46,9 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Take an archive back: its sources are active again, its summary is kept and marked as rolled back.
+    """Undo an archive: its sources become active again, and its summary is kept but marked as rolled back.
 
-    Raises SourcesChanged when another summary stands on this one: that one has to be rolled back first.
+    Raises SourcesChanged if another summary was made from this one: roll that one back first.
     """
 
     scope: Scope
@@ -66,19 +66,19 @@ class PutFacts:
     scope: Scope
     text: str
     cause: str
-    """The words that led to this version."""
+    """The statement that led to this version."""
     actor: str = "aforesaid"
     instead_of: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse text that cannot be stored."""
+        """Raise InvalidInput for text that cannot be stored."""
         checks.storable(self.text, "the facts")
         checks.storable(self.cause, "the cause")
 
 
 @dataclass(frozen=True, slots=True)
 class PutSetting:
-    """Set one setting of a user. None takes it back to the default."""
+    """Store a setting of a user. None removes it."""
 
     scope: Scope
     key: str
@@ -86,7 +86,7 @@ class PutSetting:
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Refuse a key or a value that cannot be stored."""
+        """Raise InvalidInput for a key or value that cannot be stored."""
         checks.identifier(self.key, "the setting's name")
         if isinstance(self.value, str):
             checks.storable(self.value, "the setting's value")
@@ -114,14 +114,14 @@ class AddNoteVectors:
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Count tokens that a model was paid: for all together, and for a user where one is named."""
+    """Count the tokens of a model call, for all users together and for one user if named."""
 
     day: date
     scope: Scope | None
     tokens: int
 
     def __post_init__(self) -> None:
-        """Refuse a negative count."""
+        """Raise InvalidInput for a negative count."""
         checks.at_least(self.tokens, 0, "the tokens")
 
 

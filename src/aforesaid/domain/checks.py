@@ -1,4 +1,4 @@
-"""What may enter the log, decided in one place for every door.
+"""Validation of everything that enters the log, for all entry points.
 
 Text that is accepted comes back byte for byte on every backend, so what some backend cannot hold
 (a NUL character, half of a surrogate pair) is refused here, with its position.
@@ -18,19 +18,19 @@ from aforesaid.errors import InvalidInput, TooLarge
 
 IDENTIFIER_CHARACTERS: Final = 255
 LARGEST: Final = 2**63 - 1
-"""Every store can hold whole numbers up to here."""
+"""The largest integer that every store supports."""
 MESSAGE_BYTES: Final = 64 * 1024
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 EARLIEST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 LATEST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-"""The first and the last moment that can be stored."""
+"""The earliest and latest times that can be stored, in microseconds since 1970."""
 _ROLES: Final = frozenset(get_args(Role))
 
 
 def storable(value: object, what: str) -> str:
-    """Return `value` if every backend can hold it unchanged."""
+    """Return `value` if every backend can store it unchanged; otherwise raise InvalidInput."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
     if "\0" in value:
@@ -50,7 +50,7 @@ def storable(value: object, what: str) -> str:
 
 
 def identifier(value: object, what: str) -> str:
-    """Return `value` as the text of an id. Whole numbers, as platforms hand them out, are taken too."""
+    """Return an id as a string; integers, which some platforms use, are converted. Raises InvalidInput."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(at_most(value, LARGEST, what))
     text = storable(value, what)
@@ -65,7 +65,7 @@ def identifier(value: object, what: str) -> str:
 
 
 def display_name(value: object) -> str | None:
-    """Return the name a person showed when they spoke; unlike an id it may hold anything printable or not."""
+    """Return a display name. Unlike an id, it may contain control characters."""
     name = storable(value, "the name")
     if len(name) > IDENTIFIER_CHARACTERS:
         raise TooLarge(f"the name has {len(name)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
@@ -73,7 +73,7 @@ def display_name(value: object) -> str | None:
 
 
 def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
-    """Return the text of a message, or say why it cannot be one."""
+    """Return the text of a message. Raises InvalidInput if it is empty or too long."""
     text = storable(value, "the text")
     if not text:
         raise InvalidInput("the text is empty")
@@ -83,14 +83,14 @@ def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
 
 
 def query_text(value: object) -> str:
-    """Return the text of a query. It may hold anything: what cannot be in a message cannot be found either."""
+    """Return the text of a query. It may contain anything; characters that no message can contain match nothing."""
     if not isinstance(value, str):
         raise InvalidInput(f"the query must be a string, not {type(value).__name__}")
     return value.encode(errors="ignore").decode().replace("\0", " ")
 
 
 def file_path(value: object, what: str) -> Path:
-    """Return a path that the file system can be asked about."""
+    """Return a path that the file system accepts. Raises InvalidInput."""
     if not isinstance(value, str | os.PathLike):
         raise InvalidInput(f"{what} must be a path, not {type(value).__name__}")
     text = os.fspath(value)
@@ -100,14 +100,14 @@ def file_path(value: object, what: str) -> Path:
 
 
 def role(value: object) -> Role:
-    """Return one of the roles a message can have."""
+    """Return a valid role. Raises InvalidInput."""
     if not isinstance(value, str) or value not in _ROLES:
         raise InvalidInput(f"unknown role {value!r}; use one of {', '.join(sorted(_ROLES))}")
     return cast("Role", str.__str__(value))
 
 
 def microseconds(value: object, what: str) -> int:
-    """Return a moment as microseconds since 1970 in UTC: exact, and the same on every backend."""
+    """Return a time as microseconds since 1970 in UTC: exact, and the same on every backend."""
     if not isinstance(value, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}")
     if value.utcoffset() is None:
@@ -119,12 +119,12 @@ def microseconds(value: object, what: str) -> int:
 
 
 def moment(microseconds_since_epoch: int) -> datetime:
-    """Return the moment that `microseconds` took apart."""
+    """Return a datetime in UTC: the inverse of `microseconds`."""
     return _EPOCH + timedelta(microseconds=microseconds_since_epoch)
 
 
 def at_least(value: object, minimum: int, what: str) -> int:
-    """Return a whole number that is not below `minimum`."""
+    """Return an integer of at least `minimum`. Raises InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}")
     if value < minimum:
@@ -133,14 +133,14 @@ def at_least(value: object, minimum: int, what: str) -> int:
 
 
 def number(value: object, what: str) -> float:
-    """Return a finite number."""
+    """Return a finite number. Raises InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InvalidInput(f"{what} must be a number, not {value!r}")
     return float(value)
 
 
 def at_most(value: int, maximum: int, what: str) -> int:
-    """Return a whole number that is not above `maximum`."""
+    """Return an integer of at most `maximum`. Raises InvalidInput."""
     if value > maximum:
         raise TooLarge(f"{what} must be at most {maximum:,}")
     return int(value)

@@ -1,4 +1,4 @@
-"""The one place that asks what time it is."""
+"""The system clock."""
 
 from __future__ import annotations
 

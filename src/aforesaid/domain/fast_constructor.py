@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 def fast_constructor(kind: type[Value]) -> Callable[..., Value]:
-    """Return a quicker constructor of a frozen dataclass with slots. It takes all fields, in their order."""
+    """Return a faster constructor of a frozen dataclass with slots. It takes all fields, in order."""
     # The same fields in the same places, without the guard: what has been filled in becomes what it stands for.
     unguarded = make_dataclass(kind.__name__, [field.name for field in fields(kind)], slots=True)  # type: ignore[arg-type]
 

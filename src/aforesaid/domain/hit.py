@@ -36,7 +36,7 @@ _NOTABLE: Final = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """Something that was found.
+    """A search hit.
 
     `score` is between 0 and 1 and means the same for every question, memory and encoder: 0.5 is as common among right
     hits as among wrong ones. A search by words alone has scores that compare within that search only.
@@ -51,9 +51,9 @@ class Hit:
     sources: tuple[str, ...]
     """The ids of the messages that it rests on; of a summary, the first 200. Messages with the same words come last."""
     terms: tuple[str, ...]
-    """The words of the query that were found in it, in any of their forms."""
+    """The query's words that occur in it, in any inflection."""
     message: Message | None = field(default=None, repr=False)
-    """The message; for a session, the one that fits best. A summary or a memory has none."""
+    """The message; for a session, its best match. None for a summary or a memory."""
     parts: tuple[tuple[str, float], ...] = field(default=(), repr=False)
     """What each feature added to the weighted sum from which the score is made."""
     similarity: float | None = field(default=None, repr=False)
@@ -70,7 +70,7 @@ class Hit:
         return sorted(((reason, value) for reason, value in added.items() if value), key=lambda each: -abs(each[1]))
 
     def explain(self) -> str:
-        """Say in one line why it was found."""
+        """Return one line that says why it was found."""
         said = []
         for reason, value in self.reasons():
             if value >= _NOTABLE:

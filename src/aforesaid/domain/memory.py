@@ -1,4 +1,4 @@
-"""Memories: single remembered things about a user; and facts, the text of what people stated about them."""
+"""Memories: single statements about a user; and facts: the text of what people stated about a user."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ LEAST_PRIORITY: Final = 1
 USUAL_PRIORITY: Final = 3
 MOST_PRIORITY: Final = 5
 BY_HAND: Final = "hand"
-"""The extractor of what a person wrote down."""
+"""The extractor of memories written by hand."""
 INSTRUCTION: Final = "instruction"
 """The tag of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
 FORGOTTEN: Final = "forgotten"
-"""The reason of a memory that was deactivated because a person asked to forget it."""
+"""The reason of memories deactivated on request."""
 
 _BANDS: Final = ((3, "low", "grey"), (6, "medium", "blue"), (8, "high", "orange"), (10, "critical", "red"))
 
 
 class Band(NamedTuple):
-    """How an importance is called, and the colour it is shown in."""
+    """The name of a range of importance, and its colour in the panel."""
 
     name: str
     colour: str
@@ -43,17 +43,17 @@ def band(importance: int) -> Band:
 
 
 class Event(NamedTuple):
-    """When something happens or happened, its end not included."""
+    """The time of an event; the end is exclusive."""
 
     start: datetime
     end: datetime
     timed: bool
-    """Whether a time of day is known; otherwise it is about whole days."""
+    """Whether the time of day is known; otherwise the event lasts whole days."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDraft:
-    """A memory to be stored, with the messages that it was learned from."""
+    """A memory to be stored, with its source messages."""
 
     scope: Scope
     category: Category
@@ -61,26 +61,26 @@ class MemoryDraft:
     importance: int = USUAL_IMPORTANCE
     tags: tuple[str, ...] = ()
     sources: tuple[int, ...] = ()
-    """Sequence numbers of messages."""
+    """Sequence numbers of its source messages."""
     priority: int = USUAL_PRIORITY
     state: MemoryState = "active"
     speaker: str | None = None
     """Who said it; None for the user."""
     subject: str | None = None
-    """What it is about. Of two memories of one speaker that say different things about it, the newer one holds."""
+    """The subject. A newer memory of the same speaker with the same subject supersedes an older one."""
     event: Event | None = None
     remind_at: datetime | None = None
     expires_at: datetime | None = None
     valid_from: datetime | None = None
-    """Since when it holds; None for now."""
+    """When it became true; None for now."""
     valid_to: datetime | None = None
     superseded_by: int | None = None
     extractor: str = BY_HAND
     trust: Trust = "stated"
     reason: str = ""
-    """Why it is not active."""
+    """Why it is inactive."""
     times: int = 1
-    """How often it was said."""
+    """Number of times it was stated."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown category, an empty text, an importance outside 1 to 10, a priority outside 1 to 5."""
@@ -107,7 +107,7 @@ class MemoryRecord:
     importance: int
     tags: tuple[str, ...]
     sources: tuple[int, ...]
-    """The messages that it was learned from; of one that was said very often, the first ones."""
+    """Sequence numbers of its source messages; at most the first `SOURCES_KEPT`."""
     created_at: datetime
     active: bool
     state: MemoryState
@@ -120,18 +120,18 @@ class MemoryRecord:
     expires_at: datetime | None
     valid_from: datetime
     valid_to: datetime | None
-    """Until when it held."""
+    """When it stopped being true."""
     superseded_by: int | None
-    """The memory that took its place."""
+    """The id of the memory that superseded it."""
     extractor: str
     """What wrote it: `hand`, or the version of the rules, or of the prompt, and the model."""
     trust: Trust
     reason: str
     times: int
     seen_at: datetime
-    """When it was last said."""
+    """When it was last stated."""
     revision: int
-    """Grows with every change."""
+    """Incremented by every change."""
 
     @property
     def band(self) -> Band:
@@ -139,19 +139,19 @@ class MemoryRecord:
         return band(self.importance)
 
     def held_at(self, moment: datetime) -> bool:
-        """Tell whether it was believed at a moment. What waits for approval, or was forgotten, never counts."""
+        """Tell whether it was true at a time. Quarantined and forgotten memories never were."""
         if self.state == "quarantined" or self.reason == FORGOTTEN:
             return False
         return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
     def over_at(self, moment: datetime) -> bool:
-        """Tell whether it is to be left out at a moment, because its time is over."""
+        """Tell whether it has expired at a time."""
         return self.expires_at is not None and self.expires_at <= moment
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryVersion:
-    """A memory as it was before a change, and what that change was."""
+    """An earlier version of a memory, and the change that followed it."""
 
     before: MemoryRecord
     action: str
@@ -161,7 +161,7 @@ class MemoryVersion:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A version of the third-person text of what people stated about a user."""
+    """One version of a user's facts: a text in the third person."""
 
     space: str
     user: str
@@ -169,38 +169,38 @@ class Facts:
     version: int
     updated_at: datetime
     cause: str = ""
-    """The words that led to it."""
+    """The statement that led to it."""
 
 
 class Tombstone(NamedTuple):
-    """What was asked to be forgotten. It counts for all that had been said until then, not for what is said later."""
+    """A request to forget. It applies to everything said before it, not to later messages."""
 
     words: str
     up_to: int
-    """The last message of the user at that moment."""
+    """The user's last message at the time of the request."""
 
 
 class Derived(NamedTuple):
-    """Something that was worked out from other things and is kept so that it need not be done again."""
+    """A cached value that was computed from other data."""
 
     key: str
-    """What it was worked out from: a hash, or how far in the log."""
+    """The version of its inputs: a hash, or a position in the log."""
     value: str
     at: datetime
 
 
 class Unextracted(NamedTuple):
-    """A user of whom something was stored that nobody has looked through yet."""
+    """A user with messages that memories were not extracted from yet."""
 
     scope: Scope
     after: int
-    """The last message that was looked through."""
+    """The last processed message."""
     last: int
     """The newest message."""
 
 
 def check_words(category: object, state: object, trust: object) -> None:
-    """Refuse words that are not of the vocabulary."""
+    """Raise InvalidInput for an unknown category, state or trust."""
     for value, known, what in (
         (category, CATEGORIES, "category"),
         (state, STATES, "state"),
@@ -211,7 +211,7 @@ def check_words(category: object, state: object, trust: object) -> None:
 
 
 def check_weights(importance: object, priority: object) -> None:
-    """Refuse an importance or a priority outside of its range."""
+    """Raise InvalidInput for an importance or priority outside its range."""
     if (number := checks.at_least(importance, LEAST_IMPORTANCE, "the importance")) > MOST_IMPORTANCE:
         raise InvalidInput(f"the importance must be at most {MOST_IMPORTANCE}, not {number}")
     if (number := checks.at_least(priority, LEAST_PRIORITY, "the priority")) > MOST_PRIORITY:
@@ -219,7 +219,7 @@ def check_weights(importance: object, priority: object) -> None:
 
 
 def check_filters(category: object, active: object, state: object) -> None:
-    """Refuse to look for what no memory has."""
+    """Raise InvalidInput for filters that match no memory."""
     if category is not None and category not in CATEGORIES:
         raise InvalidInput(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
     if state is not None and state not in STATES:
@@ -229,7 +229,7 @@ def check_filters(category: object, active: object, state: object) -> None:
 
 
 def in_state(memory: MemoryRecord, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001
-    """Tell whether a memory is in the state that is asked for, also where its time is over and nobody has marked it."""
+    """Tell whether a memory matches a filter. Expired memories count as expired even before they are marked."""
     if state is not None:
         return state == ("expired" if memory.state == "active" and memory.over_at(now) else memory.state)
     return active is not True or not memory.over_at(now)

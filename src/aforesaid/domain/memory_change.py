@@ -1,4 +1,4 @@
-"""Changes to what is known about a user."""
+"""Changes to the memories and facts of a user."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aforesaid.errors import InvalidInput
 
 
 class Superseded(NamedTuple):
-    """A memory that a new one takes the place of, as it was when that was decided."""
+    """A memory to be superseded, with the revision that was read."""
 
     memory: int
     revision: int
@@ -33,7 +33,7 @@ class AddMemory:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMemory:
-    """Put a memory in the place of the stored one with the same id. What it was before is kept.
+    """Replace the stored memory with the same id. The earlier version is kept.
 
     Raises SourcesChanged when the stored one is not of the revision that `memory` has: somebody else changed it.
     Whose it is, when it was stored and its sources stay as they are.
@@ -57,7 +57,7 @@ class ChangeMemory:
 
 @dataclass(frozen=True, slots=True)
 class CountMemory:
-    """Count that something known was said again. Its sources grow up to a limit."""
+    """Count that a memory was stated again. Its list of sources grows up to a limit."""
 
     scope: Scope
     memory: int
@@ -68,7 +68,7 @@ class CountMemory:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Keep in mind that something was asked to be forgotten, so that it is not learned again from what is old."""
+    """Store a request to forget, so that old messages do not bring the memory back."""
 
     scope: Scope
     words: tuple[str, ...]
@@ -101,7 +101,7 @@ class PutDerived:
 
 @dataclass(frozen=True, slots=True)
 class MarkExtracted:
-    """Say that a user's messages were looked through, from the one after `after` up to `up_to`.
+    """Record that memories were extracted from a user's messages after `after`, up to `up_to`.
 
     Raises SourcesChanged when somebody else has extracted from them already.
     """
@@ -113,7 +113,7 @@ class MarkExtracted:
 
 @dataclass(frozen=True, slots=True)
 class AuditAccess:
-    """Write down that somebody saw what is known about a user."""
+    """Add an audit row: who viewed a user's data."""
 
     scope: Scope
     actor: str
@@ -124,4 +124,4 @@ class AuditAccess:
 MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | AuditAccess
 
 SOURCES_KEPT = 20
-"""Of a memory that was said very often, so many sources are kept."""
+"""Maximum number of sources stored per memory."""

@@ -1,4 +1,4 @@
-"""A message: before it is stored (a draft) and after."""
+"""Messages, before they are stored (drafts) and after."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
 
 
 class Draft(NamedTuple):
-    """A message on its way into the log: checked, and not yet numbered. Made by `draft`."""
+    """A validated message that is not stored yet. Made by `draft`."""
 
     scope: Scope
     role: Role
@@ -28,21 +28,21 @@ class Draft(NamedTuple):
     at: int
     """When it was said, in microseconds since 1970."""
     at_given: bool
-    """Whether the caller named that time. Only then can two equal messages be one that was sent twice."""
+    """Whether the caller passed the time. Only then are equal messages treated as one that was sent twice."""
     stored_at: int
     id: str | None
     replaces: int | str | None = None
-    """The message that this is a new version of: its sequence number, or its id in the same thread."""
+    """The message that this one replaces: its sequence number, or its id in the same thread."""
 
     @property
     def hash(self) -> bytes:
-        """The hash of everything about the message that never changes."""
+        """The hash of the immutable fields."""
         (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id, _ = self
         return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
 
 
 class Position(NamedTuple):
-    """A place in a conversation. Messages are shown by when they were said; at one moment, by sequence number."""
+    """A position in a conversation. Messages are sorted by time, then by sequence number."""
 
     at: int
     """Microseconds since 1970."""
@@ -70,9 +70,9 @@ class Message:
     stored_at: datetime
     """When it was stored."""
     active: bool
-    """False once a summary stands for it; it stays readable and searchable."""
+    """False once a summary covers it; it stays readable and searchable."""
     chunk: int | None
-    """The archive it was put into."""
+    """The id of its archive."""
     hash: bytes
     replaces: int | None = None
     """The sequence number of the version before this one."""
@@ -81,12 +81,12 @@ class Message:
 
     @property
     def position(self) -> Position:
-        """Its place among other messages, as people read them."""
+        """The position in its conversation."""
         return Position(checks.microseconds(self.at, "at"), self.seq)
 
 
 def in_time_order(messages: Iterable[Message]) -> list[Message]:
-    """Sort messages by when they were said; at one moment, by sequence number."""
+    """Sort messages by time, then by sequence number."""
     return sorted(messages, key=lambda message: (message.at, message.seq))
 
 
@@ -102,7 +102,7 @@ def draft(
     replaces: object = None,
     limit: int = checks.MESSAGE_BYTES,
 ) -> Draft:
-    """Check everything a caller passed and make a draft of it."""
+    """Validate the arguments and return a draft. Raises InvalidInput."""
     checked_role = checks.role(role)
     stored_at = clock.now()
     own_words = scope.user if checked_role == "user" else checked_role
@@ -129,7 +129,7 @@ def _earlier_version(value: object) -> int | str:
 
 
 def platform_id(value: object) -> str:
-    """Check an id that a platform gave to a message."""
+    """Return a platform's message id. Raises InvalidInput if it looks like one of Aforesaid's."""
     text = checks.identifier(value, "the message id")
     if text[0] == "#" and text[1:].isdecimal():
         raise InvalidInput(f"the message id {text!r} looks like one that Aforesaid gives out itself; use another form")
@@ -137,12 +137,12 @@ def platform_id(value: object) -> str:
 
 
 def message_id(seq: int, given: str | None) -> str:
-    """Name a message: by the platform's id, or by its place in the log."""
+    """Return the id of a message: the platform's, or `#` and its sequence number."""
     return given if given is not None else f"#{seq}"
 
 
 def sequence_number(message_id: str) -> int | None:
-    """Read the sequence number out of an id that the log gave out itself."""
+    """Return the sequence number in an id such as `#12`; None for other ids."""
     return int(message_id[1:]) if _GIVEN_BY_THE_LOG.fullmatch(message_id) else None
 
 
@@ -174,7 +174,7 @@ def _same_version(replaces: int | str | None, stored: Message) -> bool:
 
 
 def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message:  # noqa: A002 - the field's name
-    """Make the message of a draft that has just been given its place."""
+    """Return the message of a draft that was just stored."""
     scope = draft.scope
     at = checks.moment(draft.at)
     return Message(
@@ -225,7 +225,7 @@ def message_hash(
     at: int,
     stored_at: int,
 ) -> bytes:
-    """Hash what never changes of a message."""
-    # No field can hold a NUL or be empty, so the join is unambiguous and None has a form of its own.
+    """Return the hash of a message's immutable fields."""
+    # No field contains a NUL or is empty, so the joined text is unambiguous and distinguishes None.
     whole = f"{space}\0{user}\0{thread}\0{given_id or ''}\0{role}\0{author}\0{name or ''}\0{at}\0{stored_at}\0{text}"
     return blake2b(whole.encode(), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Notes: summaries and memories, as far as a search is concerned with them."""
+"""Notes: the summaries and memories that a search can find."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ NoteKind: TypeAlias = Literal["summary", "memory"]
 
 
 class NoteKey(NamedTuple):
-    """Which note."""
+    """The kind and id of a note."""
 
     kind: NoteKind
     id: int
 
 
 class UnembeddedNote(NamedTuple):
-    """A note that an embedder has not seen yet."""
+    """A note that is not embedded yet."""
 
     key: NoteKey
     text: str
     space: str = ""
-    """Its space, where each space is numbered for itself."""
+    """Its space, in stores that number each space separately."""
 
 
 class NoteVector(NamedTuple):
-    """The vector of a note: half-precision numbers in a row."""
+    """The vector of a note, as half-precision floats."""
 
     key: NoteKey
     value: bytes
@@ -44,8 +44,8 @@ class NoteMatch:
     sources: tuple[str, ...]
     """The ids of the messages that it rests on, oldest first; not more than `MOST_SOURCES`."""
     words: tuple[str, ...]
-    """The words of the query that it has."""
+    """The query's words that occur in it."""
     coverage: float
-    """Which part of what the words of the query are worth it has, 0 to 1."""
+    """The weighted share of query terms that it contains, 0 to 1."""
     similarity: float | None
-    """Its cosine with the vector that was asked for; None where it has no vector yet."""
+    """Cosine similarity to the query; None if it is not embedded yet."""

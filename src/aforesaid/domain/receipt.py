@@ -1,4 +1,4 @@
-"""What a store answers to a change set."""
+"""The results of a change set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aforesaid.errors import NotFound
 
 
 class Stored(NamedTuple):
-    """A message that has just been given its place. The message itself is put together when somebody asks for it."""
+    """A message that was just stored. The `Message` is built on first access."""
 
     draft: Draft
     seq: int
@@ -23,12 +23,12 @@ class Stored(NamedTuple):
 
     @property
     def message(self) -> Message:
-        """The message as it is in the log."""
+        """The stored message."""
         return stored_message(self.draft, self.seq, self.session, self.hash)
 
 
 class Repeated(NamedTuple):
-    """A message that had been stored before, as it is in the log."""
+    """A message that was stored before."""
 
     message: Message
 
@@ -46,7 +46,7 @@ class Receipt:
     durable: bool
     results: tuple[Result, ...]
     notices: tuple[str, ...] = ()
-    """What the user should be told, such as that a summary could not be made."""
+    """Notices for the user, such as that a summary failed."""
 
     @property
     def message(self) -> Message:
@@ -55,7 +55,7 @@ class Receipt:
 
     @property
     def duplicate(self) -> bool:
-        """Whether that message had been stored before."""
+        """Whether that message was stored before."""
         return isinstance(self._first_message(), Repeated)
 
     @property

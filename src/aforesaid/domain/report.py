@@ -1,4 +1,4 @@
-"""What a store says about itself."""
+"""Reports about a store: users, totals, health, verification."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.domain.words import AlertKind, ComponentStatus, SettingValue
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user who owns something, with counts."""
+    """A user with counts."""
 
     space: str
     id: str
@@ -19,14 +19,14 @@ class User:
     archived: int
     created_at: datetime
     last_activity: datetime | None
-    """The latest time at which a message of theirs was said."""
+    """The time of their latest message."""
     name: str | None = None
-    """The display name of the latest message that they wrote under one; None where there is none."""
+    """The last display name they used; None if they never used one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The counts that policies decide on. They are kept with the messages and survive a restart."""
+    """The counts that summary policies use. They are stored, so they survive a restart."""
 
     messages: int
     archived: int
@@ -52,7 +52,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who changed what. It names what was changed and never repeats a message's text."""
+    """A row of the audit log: who did what. It never contains the text of a message."""
 
     id: int
     at: datetime
@@ -79,7 +79,7 @@ class Stats:
 
 
 class Activity(NamedTuple):
-    """How much was said on a day."""
+    """The number of messages on a day."""
 
     day: date
     messages: int
@@ -89,7 +89,7 @@ class Activity(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The health of one part."""
+    """The health of one component."""
 
     name: str
     status: ComponentStatus
@@ -98,59 +98,59 @@ class Component:
     facts: tuple[tuple[str, str], ...]
     """Readable details, such as versions and sizes."""
     message_count: int | None = None
-    """The messages that it holds; None where it holds none."""
+    """Number of messages in it; None if it does not contain messages."""
     waiting: int | None = None
-    """How much it still has to do; None where that is not known."""
+    """Pending items; None if unknown."""
     health_check: datetime | None = None
-    """When it was looked at."""
+    """When it was checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """Something that an operator should look at. It stays until it is clearly over."""
+    """A problem that an operator should look at. It stays active until it is clearly over."""
 
     kind: AlertKind
     about: str
-    """The part or the operation."""
+    """The component or operation."""
     text: str
     since: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How much is stored, and how fast it grows."""
+    """The size of the store, and its growth."""
 
     bytes: int
     messages: int
     free: int | None = None
-    """What is left on the device, in bytes; None where the store is not on one of this machine."""
+    """Free bytes on the disk; None if the store is on another machine."""
     since: datetime | None = None
-    """From when on growth was measured; None where it was not yet."""
+    """Start of the growth measurement; None if there is none yet."""
     bytes_per_day: float | None = None
     messages_per_day: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an operation took in the last minutes."""
+    """Calls, errors and latency of an operation in the last minutes."""
 
     name: str
     model: str
-    """Empty where it is the memory's own."""
+    """The model; empty for operations without one."""
     calls: int
     per_minute: float
     failed: int
     error_rate: float
-    """Up to 1. What callers do wrong does not count."""
+    """Share of failed calls, 0 to 1. Invalid calls do not count."""
     mean_seconds: float
     p95_seconds: float | None
-    """95 of 100 calls took at most so long, rounded up to a class; None where it is more than a minute."""
+    """95th percentile in seconds, rounded up to a histogram bucket; None above one minute."""
     cache_hits: int
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """The health of the whole, and of each part."""
+    """The health of the memory and of each component."""
 
     status: ComponentStatus
     components: tuple[Component, ...]
@@ -160,13 +160,13 @@ class Health:
     checked_at: datetime | None = None
 
     def component(self, name: str) -> Component:
-        """Return one part."""
+        """Return a component by name."""
         return next(component for component in self.components if component.name == name)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was verified."""
+    """The result of one verification check."""
 
     name: str
     ok: bool
@@ -182,7 +182,7 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether every check passed."""
         return all(check.ok for check in self.checks)
 
 
@@ -192,7 +192,7 @@ class MemoryStatus:
 
     enabled: bool
     storage: str
-    """What the store is: `sqlite`, `postgresql`, `json`, …"""
+    """The kind of store: `sqlite`, `postgresql`, `json`, …"""
     threshold: int
     """A summary is made after this many messages: user turns with `tree`, else all of them. 0 where none is made so."""
     since_last: int

@@ -1,4 +1,4 @@
-"""Cleaning up: what has been there for long enough, and what became of it."""
+"""Retention: deleting data by age, and reports about it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Discard:
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be removed."""
+        """Raise InvalidInput for kinds that cannot be deleted by age."""
         if self.what not in DISCARDABLE:
             raise InvalidInput(f"{self.what!r} cannot be removed by age; use one of {', '.join(DISCARDABLE)}")
         checks.at_least(self.limit, 1, "the limit")
@@ -44,7 +44,7 @@ class Discard:
 
 @dataclass(frozen=True, slots=True)
 class Discarded:
-    """How much was removed."""
+    """The number of deleted items."""
 
     count: int
 
@@ -61,7 +61,7 @@ class PutMark:
     only_if: str | EllipsisType | None = ...
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be stored."""
+        """Raise InvalidInput for a name or value that cannot be stored."""
         checks.identifier(self.name, "the mark's name")
         if self.value is not None:
             checks.storable(self.value, "the mark")
@@ -74,21 +74,21 @@ class PutMark:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What one rule did, or would do."""
+    """The result of one retention rule."""
 
     kind: str
     action: Literal["archive", "purge"]
     days: int
     before: datetime
-    """What is older than this is meant."""
+    """The rule applies to items older than this."""
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class Cleanup:
-    """What cleaning up did, or would do."""
+    """The results of all retention rules."""
 
     dry_run: bool
     rules: tuple[Cleaned, ...]
     error: str | None = None
-    """Why it stopped before the end; the rest is done next time."""
+    """The error that stopped the cleanup; the next run continues."""

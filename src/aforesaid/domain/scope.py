@@ -1,4 +1,4 @@
-"""Whose memory a call is about. No read and no write can leave it out."""
+"""The scope of a call: space, user, thread and session. Every read and write has one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OWNER_BYTES = 6
 
 
 class Scope(NamedTuple):
-    """A user inside a space, and the thread (and perhaps the session) that is being talked in."""
+    """A user in a space, with the current thread and optionally the session."""
 
     space: str
     user: str
@@ -24,7 +24,7 @@ class Scope(NamedTuple):
 
     @classmethod
     def of(cls, user: object, space: object = DEFAULT_SPACE, thread: object = None, session: object = None) -> Self:
-        """Check the names and build the scope. Without a thread it is the user's own direct chat."""
+        """Return a scope with validated names. Without a thread, it is the user's direct chat."""
         owner = identifier(user, "the user id")
         if thread is None:
             name = direct_thread(owner)
@@ -41,7 +41,7 @@ class Scope(NamedTuple):
 
 
 def direct_thread(user: str) -> str:
-    """Name the thread of a user who talks with the assistant alone."""
+    """Return the thread of a user's direct chat."""
     return f"{_DIRECT}{user}"
 
 
@@ -54,7 +54,7 @@ def chat_thread(user: str, chat: str) -> str:
 
 
 def is_direct(thread: str) -> bool:
-    """Tell whether all that is said in a thread belongs to one user."""
+    """Tell whether a thread is a direct chat, which belongs to one user."""
     return thread.startswith((_DIRECT, _CHAT))
 
 

@@ -23,20 +23,20 @@ _AUTOMATIC: Final = re.compile(r"s-([0-9]{1,18})")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A stretch of a thread. It closes by itself after `timeout` of silence."""
+    """A part of a thread without a long silence. It closes after `timeout` of silence."""
 
     id: str
     space: str
     thread: str
     user: str
-    """Who opened it."""
+    """The user who opened it."""
     started_at: datetime
     last_activity: datetime
     messages: int
     timeout: timedelta
 
     def state(self, now: datetime | None = None) -> SessionState:
-        """Say what the session is at `now`: active, idle after a third of its timeout, closed after all of it."""
+        """Return the state at `now`: active, idle after a third of the timeout, closed after the timeout."""
         quiet = (now or datetime.now(UTC)) - self.last_activity
         if quiet >= self.timeout:
             return "closed"
@@ -45,7 +45,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionBounds:
-    """What placing a message needs to know of a session; times in microseconds."""
+    """The first and last message times of a session, in microseconds."""
 
     key: int
     started: int
@@ -54,7 +54,7 @@ class SessionBounds:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a message goes: into `keep` (None: a new session), after `absorb` has been merged into it."""
+    """The session of a message: `keep` (None: a new session), after `absorb` was merged into it."""
 
     keep: SessionBounds | None
     absorb: SessionBounds | None = None
@@ -74,11 +74,11 @@ def place(at: int, timeout: int, candidates: Sequence[SessionBounds]) -> Placeme
 
 
 def automatic_name(seq: int) -> str:
-    """Name the session that the message with this sequence number opened."""
+    """Return the name of the session that a message opened."""
     return f"s-{seq}"
 
 
 def opening_message(name: str) -> int | None:
-    """Read the sequence number out of a name that the log gave out; None for a name that a caller chose."""
+    """Return the sequence number in an automatic session name; None for a name that a caller chose."""
     match = _AUTOMATIC.fullmatch(name)
     return None if match is None else int(match[1])

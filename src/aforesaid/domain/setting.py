@@ -1,4 +1,4 @@
-"""The settings of a user that Aforesaid itself looks at. All other names are the caller's."""
+"""Names of user settings that Aforesaid reads. All other names are free for callers."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 from aforesaid.domain.words import SettingValue
 
 ENABLED: Final = "memory_enabled"
-"""Whether anything is summarised or learned by itself. Messages are kept either way."""
+"""Whether summaries and memories are made automatically. Messages are stored either way."""
 EVERY: Final = "summary_every_n"
-"""After how many of the user's turns."""
+"""Summarise after this many user turns."""
 CLEARED: Final = "cleared_up_to"
 """The last message before the user's recent window was cleared. Only `clear` writes it."""
 EVERYBODY: Final = "*"
-"""Whose settings those of a whole space are. Nobody can be called that."""
+"""The user id of a space's settings. No user can have it."""
 
 
 def wants_memory(settings: Mapping[str, SettingValue]) -> bool:
-    """Tell whether a user has not switched summaries and learning off."""
+    """Tell whether automatic summaries and memories are on for a user."""
     return settings.get(ENABLED) is not False
 
 

@@ -1,4 +1,4 @@
-"""Summaries: texts that stand for messages, or for other summaries."""
+"""Summaries of messages or of other summaries."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 
 SummaryKind: TypeAlias = Literal["tree", "rolling", "day", "week", "history"]
-"""`tree` archives what it stands for. The others are views that hide nothing."""
+"""A `tree` summary archives its sources. The others are views that archive nothing."""
 
 Reach: TypeAlias = Literal["chunks", "thread", "user", "sources"]
 """What lies below a summary: archives, a stretch of what the owner has in a thread or in all, or what sources have."""
 
 CONTINUED: Final = ("rolling", "history")
-"""Kinds of which each goes on from the one before."""
+"""Kinds of which each summary continues the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good a summary is, as far as that can be measured."""
+    """Measured quality of a summary."""
 
     compression: float
-    """Its length as a part of the length of what it was made of."""
+    """Its length divided by the length of its sources."""
     coverage: float | None
-    """How near, on average, the nearest sentence of the summary is to what was said, up to 1. None without embedder."""
+    """Average similarity of each source message to the nearest summary sentence, at most 1. None without embedder."""
     grounded: float
-    """Which part of its names, numbers and dates occurs in what it was made of."""
+    """Share of its names, numbers and dates that occur in its sources."""
     invented: tuple[str, ...] = ()
-    """Those that do not."""
+    """Names, numbers and dates that do not occur in its sources."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryDraft:
-    """A summary to be stored, and exactly what it stands for: messages (level 1) or summaries (above)."""
+    """A summary to be stored, and its sources: messages (level 1) or summaries (higher levels)."""
 
     scope: Scope
     text: str
@@ -47,7 +47,7 @@ class SummaryDraft:
     """Ids."""
     kind: str = "tree"
     model: str | None = None
-    """What wrote it; None when it was made without a model."""
+    """The model that wrote it; None without a model."""
     prompt: str = ""
     """The version of the prompt that produced it."""
     quality: Quality | None = None
@@ -55,22 +55,22 @@ class SummaryDraft:
     """In microseconds; None for now."""
 
     def __post_init__(self) -> None:
-        """Refuse a summary that says nothing or stands for nothing."""
+        """Raise InvalidInput for an empty summary, or one without sources."""
         summary_text(self.text)
         if bool(self.messages) == bool(self.summaries):
-            raise InvalidInput("a summary stands for messages or for summaries: give one of the two")
+            raise InvalidInput("a summary needs either messages or summaries as its sources")
         _distinct(self.messages or self.summaries)
 
 
 @dataclass(frozen=True, slots=True)
 class ViewDraft:
-    """A summary of a stretch of what a user has, which archives nothing."""
+    """A summary of a range of a user's messages, which archives nothing."""
 
     scope: Scope
     kind: Literal["rolling", "day", "week", "history"]
     text: str
     first: int
-    """The first message that it covers and the summary before it does not."""
+    """The first message that the previous summary does not cover."""
     last: int
     messages: int
     """How many there are from the first to the last: checked when it is stored. Of `sources`, what they have."""
@@ -79,9 +79,9 @@ class ViewDraft:
     until: int = checks.LATEST + 1
     """Only what was said from `since` to before `until`, in microseconds."""
     previous: int | None = None
-    """The summary that it goes on from (kinds that continue), or is a newer version of. None: there is none yet."""
+    """The summary that it continues, or that it replaces as a newer version. None: there is none yet."""
     summaries: tuple[int, ...] = ()
-    """Other summaries that it was made of; they stay as they are."""
+    """Other summaries that it was made from; they stay active."""
     day: date | None = None
     model: str | None = None
     prompt: str = ""
@@ -90,7 +90,7 @@ class ViewDraft:
     created_at: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a summary that says nothing or covers nothing."""
+        """Raise InvalidInput for an empty summary, or one that covers nothing."""
         summary_text(self.text)
         checks.at_least(self.first, 1, "the first message")
         checks.at_least(self.messages, 1, "the number of messages")
@@ -100,13 +100,13 @@ class ViewDraft:
 
     @property
     def continues(self) -> bool:
-        """Whether it covers what the summary before it does, too."""
+        """Whether it also covers the messages of the previous summary."""
         return self.kind in CONTINUED and self.previous is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A stored summary. `first` and `last` are the outermost messages below it."""
+    """A stored summary. `first` and `last` are the first and last messages it covers."""
 
     id: int
     space: str
@@ -116,39 +116,39 @@ class Summary:
     level: int
     text: str
     chunks: tuple[int, ...]
-    """The archives that it stands for, at every level."""
+    """The ids of the archives that it covers, at every level."""
     sources: tuple[int, ...] = field(repr=False)
-    """The summaries that it was made of."""
+    """The ids of the summaries that it was made from."""
     first: int
     last: int
     messages: int
-    """How many messages lie below it."""
+    """Number of messages it covers."""
     model: str | None
-    """What wrote it; None when it was made without a model."""
+    """The model that wrote it; None without a model."""
     prompt: str
     created_at: datetime
     active: bool
     rolled_back: bool
     began_at: datetime
-    """When the first of its messages was said …"""
+    """Time of its first message."""
     ended_at: datetime
-    """… and the last."""
+    """Time of its last message."""
     reach: Reach = "chunks"
     fresh: int = 0
-    """The first message that the summary it goes on from does not cover."""
+    """The first message that the previous summary does not cover."""
     day: date | None = None
     version: int = 1
     replaces: int | None = None
-    """The version before this one."""
+    """The id of the previous version."""
     replaced: bool = False
     edited_by: str | None = None
-    """Who wrote it, where that was a person."""
+    """The person who edited it; None if nobody did."""
     details: Mapping[str, Any] | None = field(default=None, repr=False)
     quality: Quality | None = field(default=None, repr=False)
 
     @property
     def valid(self) -> bool:
-        """Whether it covers something and says something."""
+        """Whether it has a text and covers messages."""
         return self.messages > 0 and bool(self.text.strip())
 
     @property
@@ -159,7 +159,7 @@ class Summary:
 
 
 def summary_text(value: object) -> str:
-    """Return the text of a summary, or say why it cannot be one."""
+    """Return the text of a summary. Raises InvalidInput if it is empty."""
     text = checks.storable(value, "the summary")
     if not text.strip():
         raise InvalidInput("the summary is empty")

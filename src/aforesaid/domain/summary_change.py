@@ -1,4 +1,4 @@
-"""Changes to summaries, and to what is still to be summarised."""
+"""Changes to summaries and to the agenda of pending summaries."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Revise:
     actor: str = "aforesaid"
 
     def __post_init__(self) -> None:
-        """Refuse a text that says nothing."""
+        """Raise InvalidInput for an empty text."""
         summary_text(self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Note what the messages after `after`, up to `up_to`, mean for the agenda of a policy.
+    """Update the agenda of a policy for the messages after `after`, up to `up_to`.
 
     Raises SourcesChanged when somebody else has processed them already.
     """
@@ -64,13 +64,13 @@ class Settle:
 
     subject: Subject
     last_seq: int
-    """The last message that was known when it was looked at."""
+    """The last message at the time of the check."""
     due_at: int | None
-    """When to look again."""
+    """Time of the next check."""
     done_at: int | None = None
-    """When it was done, if it was."""
+    """When it was summarised; None if it was not."""
     error: str | None = None
-    """Why it could not be done."""
+    """The error; None if there was none."""
 
 
 SummaryChange: TypeAlias = AddView | Revise | Walk | Settle

@@ -14,6 +14,7 @@ from datetime import date, datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain.checks import microseconds
+from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Draft, Message, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
@@ -24,11 +25,11 @@ from aforesaid.errors import SourcesChanged
 
 
 class SessionRow(NamedTuple):
-    """A session. Its times and counts follow from its messages; this says what does not."""
+    """A session. Its times and counts are computed from its messages; this row has the rest."""
 
     session: Session
     automatic: bool
-    """Whether the log found it by itself."""
+    """Whether the session was detected automatically."""
 
 
 class SummaryRow(NamedTuple):
@@ -39,19 +40,19 @@ class SummaryRow(NamedTuple):
 
 
 class MemoryRow(NamedTuple):
-    """A memory, and what it was before each of its changes, oldest first."""
+    """A memory with its earlier versions, oldest first."""
 
     memory: MemoryRecord
     versions: tuple[MemoryVersion, ...] = ()
 
     @property
     def first_text(self) -> str:
-        """What it said when it was stored. Together with that moment it tells which memory it is."""
+        """The text of the first version. With its creation time, it identifies the memory."""
         return self.versions[0].before.text if self.versions else self.memory.text
 
 
 class SuccessorRow(NamedTuple):
-    """Which memory took the place of another, sent once both are there. Never part of a dump."""
+    """Which memory superseded another, sent once both are stored. Never part of a dump."""
 
     space: str
     memory: int
@@ -61,7 +62,7 @@ class SuccessorRow(NamedTuple):
 
 
 class ForgottenRow(NamedTuple):
-    """What a user asked to forget."""
+    """A user's request to forget."""
 
     space: str
     user: str
@@ -78,16 +79,16 @@ class SettingRow(NamedTuple):
 
 
 class UserRow(NamedTuple):
-    """A user, and how far their messages were looked through."""
+    """A user, and the progress of memory extraction."""
 
     space: str
     user: str
     created_at: datetime
     last_chunk: int
     extracted: int
-    """The last message that was looked through for something to remember; 0 for none."""
+    """The last message that memories were extracted from; 0 for none."""
     looked_through: int
-    """How many messages of theirs there are up to it."""
+    """Number of their messages up to it."""
 
 
 class DayRow(NamedTuple):
@@ -110,7 +111,7 @@ class SpendingRow(NamedTuple):
 
 
 class VectorOf(NamedTuple):
-    """What an embedder made of a message."""
+    """The vector of a message."""
 
     embedder: str
     space: str
@@ -158,7 +159,7 @@ class Restore(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What became of a row: its number here (0 where rows of its kind have none), and whether it is new."""
+    """The result for a row: its number in this store (0 for kinds without numbers), and whether it is new."""
 
     number: int
     fresh: bool
@@ -166,17 +167,23 @@ class Restored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How much of a user was erased, and what of others went with it because it held the user's words."""
+    """How much a purge deleted: a user's own data, and other users' summaries and memories made from it."""
 
     messages: int
     summaries: int
     memories: int
     of_others: int = 0
-    """How many of these summaries and memories were other users'. Their summaries are made again."""
+    """Number of these summaries and memories that were other users'. Their summaries are made again."""
+
+    @property
+    def counts(self) -> str:
+        """The counts as the audit log shows them: `1 message, 2 summaries, 0 memories`."""
+        counts = {"message": self.messages, "summary": self.summaries, "memory": self.memories}
+        return ", ".join(counted(number, noun) for noun, number in counts.items())
 
 
 def draft_of(message: Message) -> Draft:
-    """Return what a message was before it was stored, as far as a message knows."""
+    """Return the draft of a stored message, as far as the message contains it."""
     return Draft(
         Scope(message.space, message.user, message.thread),
         message.role,
@@ -192,7 +199,7 @@ def draft_of(message: Message) -> Draft:
 
 
 def as_expected(change: Restore, result: Restored) -> Restored:
-    """Return the result, or refuse it because it has another number than was said."""
+    """Return the result. Raises SourcesChanged if it has a different number than the change expects."""
     if change.number is not None and change.number != result.number:
         raise SourcesChanged(f"a row was expected to get the number {change.number}, and has {result.number} here")
     return result

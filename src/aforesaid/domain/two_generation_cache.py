@@ -1,4 +1,4 @@
-"""Keeping what was used lately."""
+"""A bounded cache of recently used values."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class TwoGenerationCache(Generic[Key, Value]):
         self._old: dict[Key, Value] = {}
 
     def get(self, key: Key) -> Value | None:
-        """Return what is kept, or None."""
+        """Return the cached value, or None."""
         known = self._new.get(key)
         if known is None and (known := self._old.get(key)) is not None:
             self.put(key, known)
         return known
 
     def put(self, key: Key, value: Value) -> None:
-        """Keep something. When there is much of it, what has not been asked for goes."""
+        """Cache a value. When the cache is full, the values that were not used recently are dropped."""
         self._new[key] = value
         if len(self._new) > self._most:
             self._old, self._new = self._new, {}
 
     def clear(self) -> None:
-        """Drop all of it."""
+        """Remove all values."""
         self._old, self._new = {}, {}

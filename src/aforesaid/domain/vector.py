@@ -1,4 +1,4 @@
-"""Vectors, as the store keeps and compares them."""
+"""Vectors as stores keep and compare them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Unembedded(NamedTuple):
-    """A message that an embedder has not seen yet, and the vector of an equal text if there is one."""
+    """A message that is not embedded yet, and the vector of an equal text if there is one."""
 
     seq: int
     text: str
     known: bytes | None
     space: str = ""
-    """Its space, where each space is numbered for itself."""
+    """Its space, in stores that number each space separately."""
 
 
 class VectorRow(NamedTuple):
-    """The vector of a message: half-precision numbers in a row."""
+    """The vector of a message, as half-precision floats."""
 
     seq: int
     text: str
@@ -35,9 +35,9 @@ class Similar:
     """The messages of a scope that are most similar to a vector."""
 
     seqs: NDArray[np.int64]
-    """At least as many of the most similar ones as were asked for, best first, then those asked for by name."""
+    """At least the requested number of messages, most similar first, then those requested by id."""
     scores: NDArray[np.float32]
-    """Their cosines."""
+    """Their cosine similarities."""
     mean: float
     deviation: float
-    """How similar messages of this scope are on the whole."""
+    """The average similarity of the scope's messages to the query."""

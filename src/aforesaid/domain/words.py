@@ -1,4 +1,4 @@
-"""The closed vocabularies of the domain."""
+"""Literal types: the fixed values of roles, categories, states and kinds."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ MemoryState = Literal["active", "superseded", "deactivated", "quarantined", "exp
 """Active; superseded by a newer one; deactivated by a person; quarantined for approval; expired."""
 
 Trust = Literal["stated", "said", "reported"]
-"""Told to be remembered; learned from what the person said; learned from what somebody else said."""
+"""`stated`: asked to be remembered. `said`: extracted from the user's messages. `reported`: from other people's."""
 
 Timely = Literal["expiry", "reminder", "unseen"]
-"""What the time of a memory can have come for; `unseen`: it was not said or changed since."""
+"""Why a memory is due: it expires, it reminds, or (`unseen`) it was not stated or changed for a long time."""
 
 SessionState = Literal["active", "idle", "closed"]
 
 ComponentStatus = Literal["active", "failing", "initializing"]
 
 AlertKind = Literal["failure", "capacity", "slowness", "errors", "backlog"]
-"""A part fails; room runs out; answers are late; calls fail; what is derived from the log lags behind it."""
+"""A component fails; disk space runs out; calls are slow; calls fail; background work lags behind."""
 
 HitKind = Literal["message", "summary", "memory", "session"]
 """What a search can find."""
 
 SettingValue: TypeAlias = str | int | float | bool | None
-"""What a setting of a user can be set to."""
+"""The type of a setting's value."""

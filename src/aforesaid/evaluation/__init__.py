@@ -1,4 +1,4 @@
-"""Measuring recall on labelled conversations: public data sets, or your own in one of their forms."""
+"""Measure recall on labelled conversations: public data sets, or your own in one of their formats."""
 
 from aforesaid.evaluation.conversation import Dataset
 from aforesaid.evaluation.datasets import load_datasets

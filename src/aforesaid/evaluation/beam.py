@@ -16,18 +16,18 @@ from aforesaid.evaluation.json_files import Node, read_json
 _CHAT: Final = "chat.json"
 _QUESTIONS: Final = "probing_questions.json"
 _MARKER: Final = re.compile(r"\s*->->.*\Z", re.DOTALL)
-"""How the authors number the questions of the user, at the end of a turn."""
+"""The marker at the end of a user's turn with which the authors number questions."""
 _START: Final = datetime(2024, 1, 1, tzinfo=UTC)
-"""For turns before the first anchor."""
+"""The time of turns before the first time anchor."""
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is a chat of BEAM. Its authors keep shortened copies beside it, under other names."""
+    """Tell whether this is a BEAM chat. Shortened copies in the same folder have other names and do not count."""
     return root.file.name == _CHAT and root.starts_with(batch_number=int, turns=list)
 
 
 def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
-    """Read a chat and the questions that lie beside it."""
+    """Read a chat, and its questions from the same folder."""
     builder = ConversationBuilder(root.file.parent.name, tallies)
     at = _START
     for batch in root.items():
@@ -53,8 +53,8 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
 
 
 def _questions_of(chat: Path) -> Path:
-    # Upstream has a folder around the questions.
+    # The published data set has the questions in a subfolder.
     for path in (chat.parent / _QUESTIONS, chat.parent / "probing_questions" / _QUESTIONS):
         if path.is_file():
             return path
-    raise InvalidInput(f"{chat} has no questions: there is no {_QUESTIONS} beside it")
+    raise InvalidInput(f"{chat} has no questions: {_QUESTIONS} is missing in its folder")

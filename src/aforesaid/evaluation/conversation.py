@@ -1,4 +1,4 @@
-"""The values of an evaluation: conversations, the questions about them, and where the answers are."""
+"""The data of an evaluation: conversations, questions about them, and the turns with the answers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Final
 from aforesaid.domain.words import Role
 
 PAUSE: Final = timedelta(seconds=10)
-"""Data sets date a session, not its turns. Turns follow one another after this pause, so that their order is a time."""
+"""The time between two turns of a session. Data sets date sessions only, and stored messages need a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Something that was said. Its id is unique in the conversation."""
+    """One turn of a conversation. Its id is unique in the conversation."""
 
     id: str
     session: str
     role: Role
     speaker: str | None
-    """Who said it, where several people talk. None: the user or the assistant themselves."""
+    """The speaker's name, in conversations of several people. None: the user or the assistant."""
     text: str
     at: datetime
 
@@ -35,15 +35,15 @@ class Question:
     category: str
     asked_at: datetime
     turns: tuple[str, ...]
-    """In the order of the conversation. Empty where only sessions are labelled."""
+    """Ids of the turns with the answer, in conversation order. Empty if only sessions are labelled."""
     sessions: tuple[str, ...]
     apart: bool = False
-    """Measured, and not part of the headline figures."""
+    """Whether the question is reported separately and left out of the headline figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One user's memory: everything said, in the order in which it was said, and what is asked about it."""
+    """The messages of one user's memory in order, and the questions about them."""
 
     id: str
     turns: tuple[Turn, ...]
@@ -52,7 +52,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of something there were."""
+    """A named count."""
 
     what: str
     number: int
@@ -60,7 +60,7 @@ class Count:
 
 @dataclass(slots=True)
 class Tallies:
-    """What a loader left out or mended on its way through the files of a data set."""
+    """Counts of what a loader skipped or repaired in the files of a data set."""
 
     left_out: Counter[str] = field(default_factory=Counter)
     mended: Counter[str] = field(default_factory=Counter)
@@ -68,7 +68,7 @@ class Tallies:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Labelled conversations of one format that lie together."""
+    """The labelled conversations of one data set."""
 
     format: str
     path: Path
@@ -78,5 +78,5 @@ class Dataset:
 
 
 def counts(tally: Counter[str]) -> tuple[Count, ...]:
-    """Return what was counted, in the order of its name."""
+    """Return the counts, sorted by name."""
     return tuple(Count(what, number) for what, number in sorted(tally.items()) if number)

@@ -1,4 +1,4 @@
-"""Putting a conversation together, whatever format it came in: what every loader does, done once."""
+"""Build a conversation turn by turn: the part that the loaders of all formats share."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _DAY = timedelta(days=1)
 
 
 class ConversationBuilder:
-    """A conversation that is being read: all turns first, then the questions about them."""
+    """Builds a conversation. Add all turns first, then the questions about them."""
 
     def __init__(self, conversation: str, tallies: Tallies) -> None:
-        """Start with nothing said. What is left out on the way is counted in `tallies`."""
+        """Start an empty conversation. Skipped turns and evidence are counted in `tallies`."""
         self._id = conversation
         self._tallies = tallies
         self._turns: dict[str, Turn] = {}
@@ -33,7 +33,7 @@ class ConversationBuilder:
         role: Role = "user",
         speaker: str | None = None,
     ) -> None:
-        """Add a turn. One without text says nothing that could be found, and is left out."""
+        """Add a turn; skip it if it has no text. Raises if its id is already used."""
         if not text.strip():
             self._tallies.left_out["turns without text"] += 1
             return
@@ -72,7 +72,7 @@ class ConversationBuilder:
             self._questions.append(Question(text, category, asked_at, turns, found, apart))
 
     def conversation(self) -> Conversation:
-        """Return what was read."""
+        """Return the finished conversation."""
         return Conversation(self._id, tuple(self._turns.values()), tuple(self._questions))
 
     def _last(self) -> datetime:

@@ -1,4 +1,4 @@
-"""Finding labelled conversations: each format is known by the shape of its content, never by the name of a folder."""
+"""Load labelled conversations. Formats are recognised by their content, never by the name of a file or folder."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aforesaid.evaluation.json_files import Node, read_first_value, read_text
 
 
 class Format(NamedTuple):
-    """A form in which labelled conversations are published."""
+    """A published format of labelled conversations."""
 
     name: str
     fits: Callable[[Node], bool]
     load: Callable[[Node, Tallies], Iterable[Conversation]]
     whole: Callable[[Path], Path]
-    """The file or folder that holds the whole data set of which this file is a part."""
+    """Returns the file or folder of the whole data set that a file belongs to."""
 
 
 FORMATS: Final = (
@@ -42,7 +42,7 @@ class _Collected(NamedTuple):
 
 
 def load_datasets(path: Path) -> list[Dataset]:
-    """Load every data set in a file or below a folder, in the order of their paths."""
+    """Load every data set in a file or folder, sorted by path. Raises if there is none."""
     collected: dict[tuple[Path, str], _Collected] = {}
     files = _files(path.absolute())
     for file in files:
@@ -70,21 +70,21 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise InvalidInput(f"there is nothing at {path}; name a file or a folder with labelled conversations")
+        raise InvalidInput(f"{path} does not exist; pass a file or folder with labelled conversations")
     found = [file for file in path.rglob("*.json") if file.is_file()]
     found += [file for file in path.rglob(f"*{_TEXT}") if file.is_file() and transcript.begins(file)]
     return sorted(found, key=_as_people_sort)
 
 
 def _read(file: Path) -> tuple[Node, InvalidInput | None]:
-    """Read a transcript as text and anything else as JSON."""
+    """Read a transcript as text, every other file as JSON."""
     if file.suffix == _TEXT:
         return Node(read_text(file), file), None
     return read_first_value(file)
 
 
 def _as_people_sort(path: Path) -> list[tuple[int, str]]:
-    """Put 2 before 10."""
+    """Return a sort key that puts 2 before 10."""
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in re.split(r"([0-9]+)", str(path))]
 
 

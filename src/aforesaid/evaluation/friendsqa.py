@@ -12,21 +12,21 @@ from aforesaid.evaluation.conversation_builder import ConversationBuilder
 from aforesaid.evaluation.json_files import Node
 
 _UTTERANCES: Final = "utterances:"
-"""With a colon, as published."""
+"""The key of the utterances; the published files have the colon in it."""
 _START: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _BETWEEN_SCENES: Final = timedelta(hours=1)
-"""Nothing is dated here. Scenes follow one another, far enough apart that they are sessions by their silence too."""
+"""The time between two scenes. The data set has no dates; an hour is long enough to separate sessions."""
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is FriendsQA; SQuAD, whose form it borrows, has no utterances."""
+    """Tell whether this is FriendsQA. SQuAD has the same structure, but no utterances."""
     if not isinstance(root.raw, dict) or (data := root.find("data")) is None or not data.starts_with(paragraphs=list):
         return False
     return next(data.items()).field("paragraphs").starts_with(**{_UTTERANCES: list, "qas": list})
 
 
 def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
-    """Read every episode, its scenes in the order of their titles."""
+    """Read every episode, with its scenes sorted by title."""
     scenes = sorted(
         (
             (title if number == 0 else f"{title}.{number}", scene)
@@ -64,11 +64,11 @@ def _read_scene(title: str, scene: Node, start: datetime, builder: ConversationB
 
 
 def _episode(title: str) -> str:
-    """Read the episode out of `s01_e23_c06`."""
+    """Return the episode of a title such as `s01_e23_c06`."""
     return title.rpartition("_")[0] or title
 
 
 def _category(title: str, question: Node) -> str:
-    """Read the word that asks out of `s01_e23_c06_What_Paraphrased`."""
+    """Return the question word of an id such as `s01_e23_c06_What_Paraphrased`."""
     rest = question.text_of("id").removeprefix(f"{title}_")
     return rest.partition("_")[0].lower() or "other"

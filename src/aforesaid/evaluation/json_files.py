@@ -1,4 +1,4 @@
-"""Reading labelled files: every value knows its place, so that an error says which file is damaged, and where."""
+"""Read JSON data sets. Every value knows its position, so that an error names the file and the field."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class Node:
         return None if value is None or value == "" else Node(value, self.file, (*self.steps, name))
 
     def items(self) -> Iterator[Node]:
-        """Go through a list."""
+        """Yield the items of a list."""
         if not isinstance(self.raw, list):
             raise self.damaged(f"is not a list but {_kind(self.raw)}")
         return (Node(item, self.file, (*self.steps, number)) for number, item in enumerate(self.raw))
 
     def fields(self) -> Iterator[tuple[str, Node]]:
-        """Go through an object."""
+        """Yield the fields of an object."""
         if not isinstance(self.raw, dict):
             raise self.damaged(f"is not an object but {_kind(self.raw)}")
         return ((name, Node(value, self.file, (*self.steps, name))) for name, value in self.raw.items())
 
     def text(self) -> str:
-        """Return a text that a store can hold."""
+        """Return a string that a store can hold."""
         try:
             return checks.storable(self.raw, "it")
         except InvalidInput as error:
@@ -75,7 +75,7 @@ class Node:
             raise self.damaged(f"is not a role: {error}") from None
 
     def moment(self, *forms: str, example: str, ignoring: str = r"\A\Z") -> datetime:
-        """Return a moment written in one of these forms. `ignoring` is a pattern of text between its parts."""
+        """Return a time written in one of these formats. Text that matches the pattern `ignoring` is skipped."""
         written = re.sub(ignoring, "", self.text()).strip()
         for form in forms:
             try:
@@ -85,7 +85,7 @@ class Node:
         raise self.damaged(f"is not a time like {example!r}: {self.raw!r}")
 
     def leaves(self) -> Iterator[Node]:
-        """Go through everything that is neither a list nor an object, however deep it lies."""
+        """Yield every value that is neither a list nor an object, at any depth."""
         if isinstance(self.raw, dict):
             for _, node in self.fields():
                 yield from node.leaves()
@@ -101,7 +101,7 @@ class Node:
         return isinstance(first, dict) and all(isinstance(first.get(name), kind) for name, kind in fields.items())
 
     def damaged(self, how: str) -> InvalidInput:
-        """Return the error that says where the file is not what it should be."""
+        """Return an error that names the file and the position of the damage."""
         steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps).lstrip(".")
         return InvalidInput(f"{self.file} is damaged: {steps or 'its content'} {how}")
 
@@ -115,7 +115,7 @@ def read_json(path: Path) -> Node:
 
 
 def read_first_value(path: Path) -> tuple[Node, InvalidInput | None]:
-    """Read a JSON file. When more follows its first value, also return the error that this is."""
+    """Read the first value of a JSON file. If more data follows, also return an error that says so."""
     text = read_text(path)
     start = len(text) - len(text.lstrip())
     try:
@@ -131,7 +131,7 @@ def read_first_value(path: Path) -> tuple[Node, InvalidInput | None]:
 
 
 def read_text(path: Path) -> str:
-    """Read a file of UTF-8."""
+    """Read a UTF-8 file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

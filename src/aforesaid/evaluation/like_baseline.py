@@ -1,4 +1,4 @@
-"""The search to compare with: words counted by LIKE '%word%', as memories without a search engine do it."""
+"""The baseline for recall: rank messages by the number of keywords they contain, as SQL `LIKE '%word%'` does."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def keywords(question: str) -> list[str]:
-    """Return the words of a question, each once, without those that every sentence has."""
+    """Return the distinct words of a question, without stop words."""
     return [word for word in dict.fromkeys(_WORD.findall(question.lower())) if not _STOP_WORD.fullmatch(word)]
 
 
 def like(question: str, turns: Sequence[Turn], limit: int) -> list[str]:
-    """Return the ids of the turns that hold most of the keywords; of equal ones, the more recent first."""
+    """Return the ids of the turns with the most keywords, best first; ties go to the more recent turn."""
     wanted = keywords(question)
     matches: list[tuple[int, int]] = []
     for place, turn in enumerate(turns):

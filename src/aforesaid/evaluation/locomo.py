@@ -12,7 +12,7 @@ from aforesaid.evaluation.json_files import Node
 
 _CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _APART: Final = 5
-"""Adversarial questions have no answer in the conversation; their evidence only looks like one."""
+"""The category of adversarial questions, reported separately: they have no answer in the conversation."""
 _SESSION: Final = re.compile(r"session_([0-9]+)")
 _EVIDENCE: Final = re.compile(r"D:?([0-9]+):([0-9]+)")
 _WHEN: Final = "%I:%M %p on %d %B, %Y"
@@ -62,7 +62,7 @@ def _read_question(question: Node, builder: ConversationBuilder, tallies: Tallie
         found = [f"D{int(session)}:{int(turn)}" for session, turn in _EVIDENCE.findall(written)]
         if found and found != [written]:
             tallies.mended["malformed evidence ids, repaired"] += 1
-        # What cannot be read counts as a turn that does not exist, like any other wrong id.
+        # An unreadable id counts as a turn that does not exist, like any other wrong id.
         evidence += found or [written]
     category = question.field("category")
     name = _CATEGORIES.get(category.raw) if isinstance(category.raw, int) else None

@@ -25,7 +25,7 @@ def load(root: Node, tallies: Tallies) -> Iterator[Conversation]:
     for entry in root.items():
         name = entry.field("question_id").name()
         if name.endswith(_ABSTENTION):
-            # As in the published evaluation: what is asked was never said, so there is nothing to find.
+            # As in the published evaluation: the conversation does not contain the answer, so there is nothing to find.
             tallies.left_out["questions that must be left unanswered (abstention)"] += 1
             continue
         builder = ConversationBuilder(name, tallies)
@@ -46,7 +46,7 @@ def _read_turns(entry: Node, builder: ConversationBuilder) -> list[str]:
     said: Counter[str] = Counter()
     for start, session, turns in _sessions(entry):
         for turn in turns.items():
-            # A haystack can hold a session twice; its turns are then numbered on.
+            # A haystack can contain a session twice; the numbering of its turns continues.
             identity = f"{session}:{said[session]}"
             at = start + said[session] * PAUSE
             said[session] += 1
@@ -63,7 +63,7 @@ def _sessions(entry: Node) -> list[tuple[datetime, str, Node]]:
     if not len(names) == len(dates) == len(sessions):
         raise entry.damaged(f"has {len(sessions)} sessions, {len(names)} ids and {len(dates)} dates of them")
     together = [(_moment(date), name.name(), turns) for date, name, turns in zip(dates, names, sessions, strict=True)]
-    # One of the published files is not in the order of time, in which a memory would have seen it.
+    # One of the published files is not sorted by time, the order in which a memory would receive it.
     return sorted(together, key=lambda session: session[0])
 
 

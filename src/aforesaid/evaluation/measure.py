@@ -1,4 +1,4 @@
-"""Putting a data set into a memory of its own, and asking its questions."""
+"""Store a data set in a temporary memory and search for its questions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ ARMS: Final[tuple[Arms, ...]] = ("keyword", "dense", "all")
 
 SPACE: Final = "eval"
 _DEPTH: Final = 50
-"""How many hits are asked for: enough for 20 turns and 20 sessions."""
+"""Number of hits requested per question: enough for the first 20 turns and 20 sessions."""
 _AT_ONCE: Final = 64
-"""Conversations that are stored side by side; commits are shared between them."""
+"""Number of conversations stored concurrently, so that they share commits."""
 _PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": False}
-"""Data sets hold a few turns that are longer than what people type, and each counts. Only messages are looked for."""
+"""Data sets contain a few very long turns. Only messages are searched, so nothing is summarised."""
 
 _Ask = Callable[[Conversation, Question], Awaitable[list[str]]]
 
@@ -39,7 +39,7 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
     The memory is a temporary file that is gone afterwards. Each conversation is a user of it.
     """
     questions = sum(len(conversation.questions) for conversation in dataset.conversations)
-    # Nothing is embedded for nobody: that takes far longer than all the rest.
+    # Embed only if a ranking needs it: embedding takes far longer than everything else.
     embedder = None if {"dense", "all"}.intersection(rankings) else "none"
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
         async with connect(Path(folder) / "memory.db", profile=_PROFILE, embedder=embedder) as memory:
@@ -57,7 +57,7 @@ async def measure(dataset: Dataset, rankings: Sequence[Ranking], progress: Progr
 
 
 async def fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
-    """Put a data set into a memory, each conversation as a user, and do all that is due."""
+    """Store a data set in a memory, each conversation as one user, and do all background work."""
     total = sum(len(conversation.turns) for conversation in dataset.conversations)
     stored = 0
     places = anyio.CapacityLimiter(_AT_ONCE)
@@ -76,10 +76,10 @@ async def fill(memory: Memory, dataset: Dataset, progress: Progress) -> None:
             for conversation in dataset.conversations:
                 tasks.start_soon(store, conversation)
     except ExceptionGroup as group:
-        raise group.exceptions[0] from None  # what made the others stop
+        raise group.exceptions[0] from None  # the error that stopped the others
     report = await memory.upkeep(progress)
     if report.error is not None:
-        raise ModelError(f"without all of its vectors, recall cannot be measured: {report.error}")
+        raise ModelError(f"recall cannot be measured, because embedding failed: {report.error}")
 
 
 async def _embedder(memory: Memory) -> str:
@@ -105,7 +105,7 @@ async def _ask_baseline(conversation: Conversation, question: Question) -> list[
 async def _answer(dataset: Dataset, ask: _Ask, advance: Callable[[int], None]) -> list[QuestionResult]:
     pairs = [(conversation, question) for conversation in dataset.conversations for question in conversation.questions]
     if pairs:
-        # What is loaded once and kept, such as an embedder, is not part of anybody's waiting time.
+        # The first search loads the embedder, which is not part of the latency of a search.
         await ask(*pairs[0])
     answers = []
     for number, (conversation, question) in enumerate(pairs, 1):

@@ -12,7 +12,7 @@ from statistics import fmean
 
 
 def recall_at(k: int, ranking: Sequence[str], relevant: Collection[str]) -> float:
-    """Return which share of the relevant items is among the first `k`."""
+    """Return the share of the relevant items that are among the first `k`."""
     return len(set(ranking[:k]) & set(relevant)) / len(set(relevant))
 
 
@@ -32,19 +32,19 @@ def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str]) -> float:
 
 
 def ndcg_at(k: int, ranking: Sequence[str], relevant: Collection[str]) -> float:
-    """Return the discounted gain of the first `k`, as a share of the best possible; an item is relevant or not."""
+    """Return the normalised discounted cumulative gain of the first `k`, with binary relevance."""
     gain = sum(1 / log2(rank + 1) for rank, item in enumerate(ranking[:k], 1) if item in relevant)
     best = sum(1 / log2(rank + 1) for rank in range(1, min(k, len(set(relevant))) + 1))
     return min(1.0, gain / best)
 
 
 def by_session(ranking: Iterable[str], session_of: Mapping[str, str]) -> list[str]:
-    """Rank sessions as their best turn is ranked."""
+    """Rank sessions by their best-ranked turn."""
     return list(dict.fromkeys(session_of[turn] for turn in ranking))
 
 
 def percentile(share: float, values: Iterable[float]) -> float | None:
-    """Return the smallest value that is not below this share of all values. None when there are none."""
+    """Return a percentile by the nearest-rank method. None if there are no values."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -82,7 +82,7 @@ def score(ranking: Sequence[str], relevant: Collection[str]) -> Score:
 
 
 def average(scores: Sequence[Score]) -> Score | None:
-    """Average over questions, each counting the same. None when there are none."""
+    """Return the unweighted average over questions. None if there are none."""
     if not scores:
         return None
     return Score(*(fmean(column) for column in zip(*map(astuple, scores), strict=True)))

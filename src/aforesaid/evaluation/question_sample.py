@@ -1,4 +1,4 @@
-"""A few of a data set's questions, for a quick look."""
+"""Choose some questions of a data set, for a quick evaluation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def sample(dataset: Dataset, limit: int) -> Dataset:
         kept.setdefault(conversation.id, (conversation, []))[1].append(question)
     conversations = tuple(replace(whole, questions=tuple(questions)) for whole, questions in kept.values())
     asked = sum(len(conversation.questions) for conversation in dataset.conversations)
-    left_out = Count("questions that a quick look does not ask", asked - size)
+    left_out = Count("questions outside the sample", asked - size)
     return replace(
         dataset,
         conversations=conversations,

@@ -1,4 +1,4 @@
-"""What an evaluation found, and how single questions are summed up in it."""
+"""Reports of an evaluation, and how the results of single questions are combined."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.evaluation.metrics import Score, average, by_session, percentile,
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What one question got: its figures (None where nothing is labelled at that level), and how long it took."""
+    """The result of one question: its figures (None if that level is not labelled) and its latency."""
 
     question: Question
     by_turn: Score | None
@@ -21,7 +21,7 @@ class QuestionResult:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Averages over questions. The two denominators differ where a question has labelled sessions and no turns."""
+    """Averages over questions. The denominators differ if some questions have labelled sessions but no turns."""
 
     questions_by_turn: int
     by_turn: Score | None
@@ -35,13 +35,13 @@ class CategoryFigures:
 
     category: str
     apart: bool
-    """Whether it is left out of the headline."""
+    """Whether the category is left out of the headline figures."""
     figures: Figures
 
 
 @dataclass(frozen=True, slots=True)
 class RankingReport:
-    """How one way to rank did."""
+    """The figures of one ranking."""
 
     ranking: str
     overall: Figures
@@ -52,14 +52,14 @@ class RankingReport:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """How every ranking did on one data set, and what is in the denominator."""
+    """The figures of every ranking on one data set, and the number of questions they are based on."""
 
     format: str
     path: str
     conversations: int
     turns: int
     questions: int
-    """Asked; those in the headline and those apart."""
+    """Questions asked, including those reported separately."""
     in_headline: int
     apart: int
     left_out: tuple[Count, ...]
@@ -69,7 +69,7 @@ class DatasetReport:
 
 
 def mark(question: Question, ranking: Sequence[str], conversation: Conversation, milliseconds: float) -> QuestionResult:
-    """Compare a ranking of turns with the labels of a question."""
+    """Return the result of a question: compare the ranked turns with its labels."""
     sessions = {turn.id: turn.session for turn in conversation.turns}
     return QuestionResult(
         question,
@@ -80,7 +80,7 @@ def mark(question: Question, ranking: Sequence[str], conversation: Conversation,
 
 
 def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult]) -> RankingReport:
-    """Sum up all answers of one ranking."""
+    """Combine the results of all questions for one ranking."""
     categories = sorted({(answer.question.apart, answer.question.category) for answer in answers})
     return RankingReport(
         ranking,
@@ -99,7 +99,7 @@ def sum_up_ranking(ranking: str, answers: Sequence[QuestionResult]) -> RankingRe
 
 
 def sum_up_dataset(dataset: Dataset, embedder: str, rankings: Sequence[RankingReport]) -> DatasetReport:
-    """Say what was measured on, beside the figures."""
+    """Combine the rankings of a data set into a report that also describes the data set."""
     questions = [question for conversation in dataset.conversations for question in conversation.questions]
     apart = sum(question.apart for question in questions)
     return DatasetReport(

@@ -1,4 +1,4 @@
-"""How quick a memory is on this machine, beside what its disk can do."""
+"""Measure the speed of a memory on this machine, next to the speed of its disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aforesaid.store import Progress
 from aforesaid.store.sqlite.connection import kind_of_file_system
 
 TOGETHER: Final = 16
-"""Callers that add at once."""
+"""Number of concurrent callers that add messages."""
 BUDGET: Final = 8_000
 _SEED: Final = 7
 _SYNCS: Final = 200
@@ -32,12 +32,12 @@ _ASKED: Final = 200
 _OPENED: Final = 5
 _USER: Final = "ann"
 _QUIET: Final = Settings(background=False)
-"""Nothing of what is configured counts, so that no model is asked; upkeep is measured by itself."""
+"""Default settings, so that no model is called. Background work is off, because it is measured separately."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long a call takes."""
+    """The latency of a call."""
 
     p50_ms: float
     p99_ms: float
@@ -45,7 +45,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class SpeedReport:
-    """What was measured, and where."""
+    """The figures, and the machine they were measured on."""
 
     python: str
     sqlite: str
@@ -53,27 +53,27 @@ class SpeedReport:
     cores: int | None
     folder: str
     file_system: str
-    """`unknown` where the system does not tell."""
+    """`unknown` if the system does not say."""
     messages: int
     sync: Latency
-    """Writing a page over another one of a bare file, and syncing it: no durable store is quicker."""
+    """Overwrite one page of a plain file and sync it: the lower bound for every durable store."""
     add: Latency
-    """A durable add of one caller, who waits for it."""
+    """A durable add by a single caller."""
     adds_together_per_second: float
-    """Durable adds of TOGETHER callers."""
+    """Durable adds per second by TOGETHER concurrent callers."""
     upkeep_per_second: float
-    """Messages that are embedded, summarised and looked through, without a model."""
+    """Messages per second that are embedded, summarised and searched for memories, without a model."""
     open_ms: float
-    """Opening the memory and reading the newest message."""
+    """Milliseconds to open the memory and read the newest message."""
     first_search_ms: float
-    """The first search after opening: the encoder is loaded for it."""
+    """Milliseconds of the first search after opening, which loads the encoder."""
     search: Latency
     context: Latency
     """A context of BUDGET tokens."""
     bytes_per_message: float
-    """In the file, with the index, the vectors and everything made of the message."""
+    """Bytes on disk per message, including index, vectors and summaries."""
     sound: bool
-    """Whether everything that was acknowledged is there, and agrees with its hashes."""
+    """Whether every acknowledged message is stored and matches its hash."""
 
 
 async def measure_speed(messages: int, folder: Path | None, progress: Progress) -> SpeedReport:
@@ -136,7 +136,7 @@ def _role(number: int) -> Role:
 
 
 def _sync(path: Path) -> list[float]:
-    """Return how long each page takes to the disk, in milliseconds. The file does not grow, which would cost more."""
+    """Return the time to write and sync each page, in milliseconds. The file does not grow, which would take longer."""
     sync = getattr(os, "fdatasync", os.fsync)
     taken = []
     with path.open("wb", buffering=0) as file:

@@ -1,4 +1,4 @@
-"""Made-up text that looks like chat to an index: a few words everywhere, most of them rare."""
+"""Generated chat with a realistic word distribution, for benchmarks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SYLLABLES: Final = [first + second for first, second in product("bdklmnrst", "a
 
 
 class SyntheticChat:
-    """An endless conversation over a fixed vocabulary, the same for the same seed."""
+    """Generates turns and questions from a fixed vocabulary. The same seed gives the same texts."""
 
     def __init__(self, seed: int, vocabulary: int = 20_000) -> None:
-        """Make up the vocabulary."""
+        """Generate the vocabulary."""
         self._random = random.Random(seed)  # noqa: S311 - no secret
         self.words = [self._word(number) for number in range(vocabulary)]
         # Zipf's law: the n-th most frequent word is about 1/n as frequent as the first.
@@ -26,7 +26,7 @@ class SyntheticChat:
         return " ".join(self._random.choices(self.words, cum_weights=self._weights, k=length))
 
     def texts(self, count: int) -> Iterator[str]:
-        """Return so many turns."""
+        """Return `count` turns."""
         return (self.text() for _ in range(count))
 
     def question(self) -> str:

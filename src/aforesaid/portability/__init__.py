@@ -1,4 +1,4 @@
-"""Taking data out, and taking it in: dumps, exports, what other applications wrote."""
+"""Export, import and migrate data: dumps, exports, and the formats of other applications."""
 
 from aforesaid.portability.detect_format import READERS
 from aforesaid.portability.exporting import Exported

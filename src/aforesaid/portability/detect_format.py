@@ -1,4 +1,4 @@
-"""Finding out what a file is."""
+"""Detect the format of a file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ READERS: Final[dict[str, Reader]] = {
     "openai": openai.read,
     "mem0": mem0.read,
 }
-"""Every format that can be taken in, by its name."""
+"""The readers of all import formats, by name."""
 
-# Keys that only one of them has, in the order in which they are looked for.
+# Keys that identify a format, in the order in which they are checked.
 _OF_OBJECTS: Final = (
     ({"aforesaid", "version"}, "aforesaid"),
     ({"version", "made_at", "vectors"}, "aforesaid"),  # written under an earlier name of the project
@@ -49,7 +49,7 @@ _IN_ARCHIVES: Final = (
 
 
 def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
-    """Return the name and the reader of a format: the one that is asked for, or the one that the file has."""
+    """Return the name and reader of the requested format, or of the detected one. Raises InvalidInput."""
     if wanted != "auto":
         if wanted not in READERS:
             raise InvalidInput(f"unknown format {wanted!r}; use auto or one of {', '.join(READERS)}")
@@ -79,7 +79,7 @@ def _sniffed(source: Source) -> str | None:
 
 
 def _of_head(head: bytes) -> str | None:
-    """Tell a format by how a file begins."""
+    """Detect a format from the beginning of a file."""
     text = head.decode("utf-8-sig", errors="ignore").lstrip()
     keys = _first_keys(text)
     for wanted, format_ in _OF_OBJECTS:
@@ -89,14 +89,14 @@ def _of_head(head: bytes) -> str | None:
 
 
 def _first_keys(text: str) -> set[str]:
-    """Return the keys of the object that a file begins with, or of the first object in its list."""
+    """Return the keys of the first object of a file, or of the first object in its list."""
     if text.startswith("["):
         text = text[1:].lstrip()
     keys: set[str] = set()
     if not text.startswith("{"):
         return keys
     stream = JsonStream(io.BytesIO(text.encode(errors="ignore")))
-    with suppress(InvalidInput):  # only the beginning of the file is here
+    with suppress(InvalidInput):  # the data is only the beginning of the file
         for key in stream.members():
             keys.add(key)
             if key in ("messages", "chats", "results", "memories"):

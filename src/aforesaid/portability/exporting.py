@@ -1,4 +1,4 @@
-"""Writing everything down in one file of JSON lines."""
+"""Export everything to one JSON Lines file."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written."""
+    """The result of an export."""
 
     path: Path
     rows: dict[str, int]
-    """How many rows of each kind."""
+    """Number of rows by kind."""
     bytes: int
-    """Before they were compressed."""
+    """Size before compression."""
 
 
 class LineWriter:
-    """Writes JSON lines, counts them, and sums them up so that a cut or changed file is noticed."""
+    """Writes JSON Lines with a count and a checksum, so that truncated or changed files are detected."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
@@ -45,7 +45,7 @@ class LineWriter:
         self.bytes = 0
 
     def begin(self, *, vectors: bool) -> None:
-        """Write the first line: what this is."""
+        """Write the header line."""
         made_at = moment(now()).isoformat()
         self._lines([{"aforesaid": "export", "version": VERSION, "made_at": made_at, "vectors": vectors}])
 
@@ -55,7 +55,7 @@ class LineWriter:
         self.rows.update(NAMES[type(row)] for row in page)
 
     def end(self) -> None:
-        """Write the last line: how many rows there are, and the sum of all the lines before it."""
+        """Write the last line: the number of rows, and the checksum of all lines before it."""
         self._lines([{"kind": "end", "rows": dict(self.rows), "sum": self._sum.hexdigest()}])
 
     def _lines(self, entries: Sequence[dict[str, Any]]) -> None:
@@ -67,7 +67,7 @@ class LineWriter:
 
 
 async def export(store: Store, path: Path, *, vectors: bool = False, progress: Progress | None = None) -> Exported:
-    """Write everything that a store holds to a new file, as it is at one moment, while the store is in use."""
+    """Write a snapshot of a store to a new file. The store can be in use."""
     total = (await store.stats()).messages
     stack = ExitStack()
     try:

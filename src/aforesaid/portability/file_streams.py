@@ -1,4 +1,4 @@
-"""Where bytes come from and go to: files, compressed files, standard input and output."""
+"""Open input and output: files, compressed files, standard input and output."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ STREAM: Final = Path("-")
 
 @contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Write a new file that appears under its name only once it is complete and on the disk."""
+    """Open a new file for writing. It gets its name only after it is complete and synced to disk."""
     if path == STREAM:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = path.expanduser().absolute()
     if path.exists():
-        raise InvalidInput(f"{path} exists already; choose another name, nothing was overwritten")
+        raise InvalidInput(f"{path} exists; nothing was overwritten. Choose another name")
     unfinished = path.with_name(f"{path.name}.part-{uuid4().hex}")
     try:
         with telling(path):
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Only for whoever makes it: it holds what people said.
+                # Readable by its owner only, because it contains messages.
                 handle = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             except (FileNotFoundError, NotADirectoryError, FileExistsError) as error:
                 raise StoreUnavailable(
-                    f"{path} cannot be written ({error.strerror}); check the folder and its rights"
+                    f"{path} cannot be written ({error.strerror}); check that the folder exists and is writable"
                 ) from error
             with os.fdopen(handle, "wb") as plain:
                 if path.suffix == ".gz":
@@ -55,7 +55,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BinaryIO]:
-    """Read a file, unpacked if it is compressed."""
+    """Open a file for reading; decompress it if needed."""
     if path == STREAM:
         yield cast("BinaryIO", sys.stdin.buffer)
         return
@@ -71,7 +71,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def telling(path: Path) -> Iterator[None]:
-    """Turn errors of the file system into ours."""
+    """Convert file system errors to Aforesaid's errors."""
     try:
         yield
     except FileNotFoundError:
@@ -79,9 +79,9 @@ def telling(path: Path) -> Iterator[None]:
     except IsADirectoryError:
         raise InvalidInput(f"{path} is a folder") from None
     except EOFError:
-        raise InvalidInput(f"{path} is cut off: its end is missing") from None
+        raise InvalidInput(f"{path} is truncated") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise InvalidInput(f"{path} is damaged and cannot be unpacked: {error}") from None
+        raise InvalidInput(f"{path} is damaged and cannot be decompressed: {error}") from None
     except OSError as error:
         rule = rule_for(error, FILE_RULES)
         advice = f"; {rule.advice}" if rule.advice else ""

@@ -1,4 +1,4 @@
-"""What the readers of all formats give out."""
+"""The items that the readers of all formats yield."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ if TYPE_CHECKING:
 
 
 class ImportedMessage(NamedTuple):
-    """A message that another application kept."""
+    """A message from another application."""
 
     where: str
-    """Where it stands in the file."""
+    """Its position in the file."""
     thread: str
     role: Role
     text: str
     at: datetime | None
     id: str
-    """Always the same for the same message, so that it is stored once however often it is read."""
+    """A stable id, so that a message is stored once however often it is imported."""
     author: str | None = None
-    """Who said it; None for the user whose memory it is, or the assistant."""
+    """The author; None for the user whose memory it is, or the assistant."""
     name: str | None = None
     answers: str | None = None
-    """Whom the assistant answers, where it talks with many."""
+    """The user the assistant replies to, in chats with several people."""
 
 
 class ImportedRow(NamedTuple):
-    """A row of a dump, or something as good as one."""
+    """A row of a dump, with its position in the file."""
 
     where: str
     row: Row
 
 
 class Problem(NamedTuple):
-    """Something that cannot be taken in."""
+    """An entry that cannot be imported."""
 
     where: str
     why: str
 
 
 class Skipped(NamedTuple):
-    """Something that is no message, and is left out on purpose: that somebody joined, that a call was missed."""
+    """An entry that is not a message and is skipped on purpose, such as a "joined" notice or a missed call."""
 
     what: str
 
@@ -57,10 +57,10 @@ Item: TypeAlias = ImportedMessage | ImportedRow | Problem | Skipped
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read."""
+    """Options of a reader."""
 
     zone: tzinfo | None = None
-    """Where the clocks were that wrote times without a zone; None for this machine's."""
+    """The time zone of timestamps without one; None for this machine's."""
     user: str = "me"
     space: str = "default"
 

@@ -1,4 +1,4 @@
-"""A file, a folder or an archive to read from, without unpacking it to the disk and without trusting it."""
+"""Read a file, folder or zip archive: nothing is unpacked to disk, and the contents are not trusted."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from aforesaid.portability.file_streams import STREAM, reading, telling
 
 MOST_MEMBERS: Final = 200_000
 LARGEST_MEMBER: Final = 64 * 1024**3
-"""No file within an archive may be larger than that, unpacked."""
+"""Maximum size of a file in an archive after decompression, in bytes."""
 _RATIO: Final = 250
 _FROM: Final = 64 * 1024**2
-"""A file that is larger than this, and so many times larger than when packed, is a bomb. Talk packs 3 to 20 fold."""
+"""A file above `_FROM` bytes with a compression ratio above `_RATIO` is an archive bomb. Chats reach 3 to 20."""
 SNIFFED: Final = 256 * 1024
 
 
 class Source:
-    """Named files, of which some may be read. A single file is a source of one."""
+    """A set of named files. A single file is a set of one."""
 
     def __init__(self, path: Path) -> None:
-        """Look what is there."""
+        """Open the folder or archive and list its files. Raises InvalidInput."""
         self.path = path
         self.done = 0
-        """How many bytes were read."""
+        """Number of bytes read so far."""
         self._archive: zipfile.ZipFile | None = None
         self._head: tuple[bytes, BinaryIO] | None = None
         if path == STREAM:
@@ -49,17 +49,17 @@ class Source:
                 self.names, self.size = [path.name], path.stat().st_size
 
     def close(self) -> None:
-        """Let go of the archive."""
+        """Close the archive."""
         if self._archive is not None:
             self._archive.close()
 
     def named(self, *endings: str) -> list[str]:
-        """Return the files whose names end like this, whatever folder they are in."""
+        """Return the files whose names end with this suffix, in any folder."""
         return [name for name in self.names if name.lower().endswith(endings)]
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Read one of the files."""
+        """Open one of the files."""
         if self.path == STREAM:
             with reading(self.path) as stream:
                 yield cast("IO[bytes]", _Counted(self, self._rest(stream)))
@@ -71,7 +71,7 @@ class Source:
                 yield cast("IO[bytes]", _Counted(self, stream))
 
     def head(self, name: str) -> bytes:
-        """Return how a file begins, without taking it away from whoever reads it next."""
+        """Return the beginning of a file; a later `open` still reads it from the start."""
         if self.path == STREAM:
             with reading(self.path) as stream:
                 if self._head is None:
@@ -98,7 +98,7 @@ class Source:
 
 
 class _Joined(io.RawIOBase):
-    """What was read ahead, and then the rest."""
+    """A stream that continues after data that was read ahead."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class _Joined(io.RawIOBase):
 
 
 class _Counted:
-    """A stream that tells its source how far it was read, and refuses to be endless."""
+    """A stream that reports its progress, and fails above the size limit."""
 
     def __init__(self, source: Source, stream: BinaryIO) -> None:
         self._source = source
@@ -143,7 +143,7 @@ def _opened(path: Path) -> zipfile.ZipFile:
         raise InvalidInput(f"{path} is a damaged archive: {error}") from None
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:
-        raise InvalidInput(f"{path} has {len(members):,} files in it; at most {MOST_MEMBERS:,} are looked at")
+        raise InvalidInput(f"{path} has {len(members):,} files in it; at most {MOST_MEMBERS:,} are allowed")
     for member in members:
         packed = max(member.compress_size, 1)
         if member.file_size > LARGEST_MEMBER or (member.file_size > _FROM and member.file_size / packed > _RATIO):

@@ -1,4 +1,4 @@
-"""Reading what somebody else wrote: every field is checked, and what is wrong with it is said by its name."""
+"""Read JSON objects from other programs: every field is validated, and errors name the field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Fields:
     """The fields of one JSON object."""
 
     def __init__(self, values: object, what: str = "the entry") -> None:
-        """Take an object apart."""
+        """Wrap an object. Raises InvalidInput if it is none."""
         if not isinstance(values, dict):
             raise InvalidInput(f"{what} must be an object, not {_kind(values)}")
         self._values: Mapping[str, Any] = values
@@ -46,7 +46,7 @@ class Fields:
         return self._values[name]
 
     def text(self, name: str) -> str:
-        """Return a text that every store can hold."""
+        """Return a string that every store can hold."""
         return checks.storable(self.needed(name), name)
 
     def optional_text(self, name: str) -> str | None:
@@ -73,22 +73,22 @@ class Fields:
         return value
 
     def moment(self, name: str) -> datetime:
-        """Return a moment in ISO form with a time zone."""
+        """Return a time in ISO 8601 format with a time zone."""
         return as_moment(self.needed(name), name)
 
     def optional_moment(self, name: str) -> datetime | None:
-        """Return a moment, or None."""
+        """Return a time, or None."""
         return self.moment(name) if self.has(name) else None
 
     def day(self, name: str) -> date:
-        """Return a day in ISO form."""
+        """Return a date in ISO 8601 format."""
         try:
             return date.fromisoformat(self.text(name))
         except ValueError:
             raise InvalidInput(f"{name} is not a day: {self.raw(name)!r}") from None
 
     def word(self, name: str, known: Sequence[T]) -> T:
-        """Return one of the words of a vocabulary."""
+        """Return one of the allowed values."""
         value = self.needed(name)
         for word in known:
             if value == word:
@@ -113,7 +113,7 @@ class Fields:
         return value
 
     def blob(self, name: str) -> bytes:
-        """Return bytes that are written in hexadecimal digits."""
+        """Return bytes written as hexadecimal digits."""
         try:
             return bytes.fromhex(self.text(name))
         except ValueError:
@@ -129,14 +129,14 @@ class Fields:
 
 
 def somebody(user: str, space: str, thread: str) -> Scope:
-    """Return the scope of a message that comes from elsewhere, or say why it cannot be theirs."""
+    """Return the scope of an imported message. Raises InvalidInput for a reserved user id."""
     if user == EVERYBODY:
         raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
     return Scope.of(user, space, thread)
 
 
 def as_moment(value: object, name: str) -> datetime:
-    """Return a moment that is written in ISO form with a time zone."""
+    """Return a time in ISO 8601 format with a time zone. Raises InvalidInput."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be a time in ISO form, not {_kind(value)}")
     try:

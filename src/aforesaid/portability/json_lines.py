@@ -1,4 +1,4 @@
-"""Files of lines, read one by one, however long the file is."""
+"""Read JSON Lines files of any size, line by line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import IO, Any, Final
 from aforesaid.errors import InvalidInput
 
 LONGEST: Final = 64 * 1024 * 1024
-"""A longer line is not read into memory."""
+"""Maximum bytes of a line. Longer lines are not read into memory."""
 DEEPEST: Final = 200
-"""Whatever is nested more deeply was made to break programs."""
+"""Maximum nesting of JSON. Real data is flatter; deeper nesting can exhaust the stack."""
 
 
 def numbered_lines(stream: IO[bytes], longest: int = LONGEST) -> Iterator[tuple[int, bytes | None]]:
-    """Give out lines with their numbers; None for one that is too long."""
+    """Yield lines with their numbers; None for a line that is too long."""
     number = 0
     while line := stream.readline(longest):
         number += 1
@@ -28,7 +28,7 @@ def numbered_lines(stream: IO[bytes], longest: int = LONGEST) -> Iterator[tuple[
 
 
 def parsed(line: bytes | str | None) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Return what a line of JSON says."""
+    """Return the value of a JSON line. Raises InvalidInput."""
     if line is None:
         raise InvalidInput("the line is too long to be read")
     try:
@@ -41,12 +41,12 @@ def parsed(line: bytes | str | None) -> Any:  # noqa: ANN401 - whatever JSON hol
     except RecursionError:
         raise InvalidInput("it is nested too deeply") from None
     except ValueError as error:
-        # Also numbers with more digits than Python converts.
+        # This includes numbers with more digits than Python converts.
         raise InvalidInput(f"it is not JSON: {error}") from None
 
 
 def refuse_depth(text: str) -> None:
-    """Refuse text that opens more brackets than anything sensible does, one within the other."""
+    """Raise InvalidInput for JSON that is nested more deeply than DEEPEST."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth = 0

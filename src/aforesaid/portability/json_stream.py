@@ -1,7 +1,7 @@
-"""JSON of any size, read piece by piece.
+"""Read JSON of any size incrementally.
 
-Whoever reads walks into the objects and lists that they know, and takes whole values where these are small. What is
-damaged is passed over as far as its brackets reach, and told; what is too large or too deep is never built.
+The caller iterates over the objects and lists it knows, and reads small values whole. A
+damaged value is skipped up to its closing bracket and reported; values that are too large or too deep are never built.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aforesaid.portability.json_lines import DEEPEST, refuse_depth
 
 CHUNK: Final = 1024 * 1024
 LARGEST: Final = 64 * 1024 * 1024
-"""A single value may have so many characters."""
+"""Maximum number of characters of a single value."""
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _OUTSIDE: Final = re.compile(r'["\[\]{}]')
@@ -27,11 +27,11 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class Damaged(InvalidInput):
-    """A value that cannot be read. What comes after it can."""
+    """A value that cannot be read. Reading can continue after it."""
 
 
 class _Extent:
-    """Finds where a value ends, by its brackets and quotes, in text that comes in pieces."""
+    """Finds the end of a value by its brackets and quotes, in text that arrives in pieces."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -40,7 +40,7 @@ class _Extent:
         self._scalar: bool | None = None
 
     def end(self, text: str, at: int, *, last: bool) -> int | None:
-        """Return where the value ends in a piece; None when it goes on in the next one."""
+        """Return the end of the value in a piece; None if it continues in the next one."""
         if self._scalar is None and at < len(text):
             self._scalar = text[at] not in '"[{'
         if self._scalar:
@@ -67,10 +67,10 @@ class _Extent:
 
 
 class JsonStream:
-    """A stream of characters that is read as JSON."""
+    """A JSON parser over a stream of characters."""
 
     def __init__(self, stream: IO[bytes], largest: int = LARGEST) -> None:
-        """Read from `stream`. Bytes that are not UTF-8 are noticed in the texts that hold them."""
+        """Read from `stream`. Invalid UTF-8 is reported for the strings that contain it."""
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="surrogateescape")
         self._buffer = ""
@@ -81,11 +81,11 @@ class JsonStream:
 
     @property
     def position(self) -> int:
-        """How many characters were read."""
+        """Number of characters read."""
         return self._passed + self._place
 
     def peek(self) -> str:
-        """Return the next character that is no space; an empty text at the end."""
+        """Return the next non-space character; an empty string at the end."""
         while True:
             match = _SPACE.match(self._buffer, self._place)
             if match is not None:
@@ -96,7 +96,7 @@ class JsonStream:
                 return ""
 
     def members(self) -> Iterator[str]:
-        """Walk through an object: give out each key, and stand before its value, which may be left unread."""
+        """Iterate over an object: yield each key, positioned before its value, which may be left unread."""
         self._take("{")
         if self.peek() == "}":
             self._place += 1
@@ -111,7 +111,7 @@ class JsonStream:
                 return
 
     def elements(self) -> Iterator[int]:
-        """Walk through a list: give out the number of each element, and stand before it."""
+        """Iterate over a list: yield the index of each element, positioned before it."""
         self._take("[")
         if self.peek() == "]":
             self._place += 1
@@ -124,7 +124,7 @@ class JsonStream:
                 return
 
     def value(self) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Return the value that comes next. Raises Damaged, and stands after it, when it cannot be read."""
+        """Return the next value. Raises Damaged, positioned after the value, if it cannot be read."""
         self._expect_value()
         whole = self._at_hand()
         if whole is not None:
@@ -147,7 +147,7 @@ class JsonStream:
             raise Damaged(str(error) if isinstance(error, InvalidInput) else f"it is not JSON: {error}") from None
 
     def skip(self) -> None:
-        """Pass over a value without building it."""
+        """Skip a value without building it."""
         self._expect_value()
         extent = _Extent()
         end = extent.end(self._buffer, self._place, last=self._ended)
@@ -157,12 +157,12 @@ class JsonStream:
             self._move_to(end)
 
     def _at_hand(self) -> tuple[Any] | None:
-        """Read a value that is whole within what is at hand. This is the quick way, and nearly always possible."""
+        """Read a value that is completely in the buffer: the fast path, which nearly always applies."""
         try:
             found, end = _DECODER.raw_decode(self._buffer, self._place)
         except (ValueError, RecursionError):
             return None
-        # A number may go on beyond what is at hand.
+        # A number may continue after the end of the buffer.
         if end == len(self._buffer) and not self._ended:
             return None
         text = self._buffer[self._place : end]
@@ -172,7 +172,7 @@ class JsonStream:
         return (found,)
 
     def _drop(self, extent: _Extent) -> None:
-        """Pass over what is left of a value, without keeping it."""
+        """Skip the rest of a value."""
         while True:
             self._passed += len(self._buffer)
             self._buffer, self._place = "", 0
@@ -195,10 +195,10 @@ class JsonStream:
             raise InvalidInput(f"a value is missing at character {self.position:,}; the rest is not read")
 
     def _at_end(self, closing: str) -> bool:
-        """Pass over a comma, or over the end; return whether it was the end."""
+        """Consume a comma or the closing bracket; return whether it was the closing bracket."""
         found = self.peek()
         if not found or found not in (",", closing):
-            what = f"{found!r} stands where a comma should be" if found else "the file ends"
+            what = f"{found!r} found instead of a comma" if found else "the file ends"
             raise InvalidInput(f"{what} (character {self.position:,}); the rest is not read")
         self._place += 1
         return found == closing
@@ -222,7 +222,7 @@ class JsonStream:
             raise InvalidInput(f"the file ends in the middle of a value (character {self.position:,})")
 
     def _more(self) -> bool:
-        """Read on. Returns False when the end was known before."""
+        """Read more data. Returns False at the end of the stream."""
         if self._ended:
             return False
         block = self._stream.read(CHUNK)

@@ -1,4 +1,4 @@
-"""Moving from one store to another, and making sure that everything arrived."""
+"""Copy a store to another one, and verify the copy."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What was moved."""
+    """The result of a migration."""
 
     rows: dict[str, int]
-    """How many rows of each kind there were."""
+    """Number of rows by kind."""
     new: dict[str, int]
-    """How many of them were not in the target before."""
+    """Number of rows that were not in the target before, by kind."""
     compared: bool
-    """Whether the hash of every message, in order, was compared afterwards: only where the target had been empty."""
+    """Whether the hashes of all messages, in order, were compared afterwards: only if the target was empty."""
 
 
 class _Tally:
-    """Counts the rows of a dump, and sums up the hashes of the messages of each space in their order."""
+    """Counts the rows of a dump, and computes a checksum over the message hashes of each space in order."""
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
@@ -49,7 +49,7 @@ class _Tally:
 
 
 async def migrate(source: Store, target: Store, *, vectors: bool = True, progress: Progress | None = None) -> Migrated:
-    """Copy all of one store into another. Raises when something did not arrive as it was."""
+    """Copy everything from one store to another. Raises if the copy differs."""
     was_empty = (await target.stats()).messages == 0
     total = (await source.stats()).messages
     refused: list[str] = []
@@ -65,9 +65,9 @@ async def migrate(source: Store, target: Store, *, vectors: bool = True, progres
             progress("moving", sent.rows["message"], max(total, sent.rows["message"]))
     await intake.finish()
     if refused:
-        raise StoreDamaged(f"{len(refused)} rows could not be moved, the first because {refused[0]}")
+        raise StoreDamaged(f"{len(refused)} rows could not be copied; the first: {refused[0]}")
     if intake.seen != sent.rows:
-        raise StoreDamaged(f"{dict(sent.rows)} rows were sent, and {dict(intake.seen)} arrived")
+        raise StoreDamaged(f"{dict(sent.rows)} rows were sent, but {dict(intake.seen)} arrived")
     if was_empty:
         await _compare(sent, target.dump(), progress)
     return Migrated(dict(sent.rows), dict(+intake.fresh), was_empty)
@@ -81,7 +81,7 @@ async def _compare(sent: _Tally, dump: AsyncIterator[Sequence[Row]], progress: P
             progress("comparing", arrived.rows["message"], sent.rows["message"])
     for kind, count in sent.rows.items():
         if kind != "vector" and arrived.rows[kind] != count:
-            raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, and {arrived.rows[kind]:,} arrived")
+            raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, but {arrived.rows[kind]:,} arrived")
     if arrived.sums != sent.sums:
         wrong = [space for space, total in sent.sums.items() if arrived.sums.get(space) != total]
         raise StoreDamaged(f"the messages of the space {wrong[0]!r} did not arrive as they were sent")

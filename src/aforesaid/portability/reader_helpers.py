@@ -1,4 +1,4 @@
-"""What several readers need: stable ids, times, texts that are written in parts."""
+"""Helpers that several readers share: stable ids, times, texts in parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aforesaid.portability.json_stream import Damaged, JsonStream
 
 
 class Ids:
-    """Ids for messages that have none: the same message gets the same one, however often its file is read.
+    """Generates stable ids for messages without one: importing a file again gives the same ids.
 
     Of messages that are equal in everything, the first, the second and so on differ. They stand near one another, as
     they have the same time, so only the last few are kept in mind.
@@ -40,7 +40,7 @@ class Ids:
 
 
 def from_seconds(value: object, name: str) -> datetime:
-    """Return a moment that is written as seconds since 1970, as a number or as text."""
+    """Return a time from seconds since 1970, given as a number or a string."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InvalidInput(f"{name} must be seconds since 1970")
     try:
@@ -51,7 +51,7 @@ def from_seconds(value: object, name: str) -> datetime:
 
 
 def in_zone(value: datetime, zone: tzinfo | None, name: str) -> datetime:
-    """Return a moment of a clock in a zone; in this machine's without one."""
+    """Return a local time in a zone; None is this machine's zone."""
     if value.utcoffset() is None:
         try:
             value = value.replace(tzinfo=zone) if zone is not None else value.astimezone()
@@ -61,7 +61,7 @@ def in_zone(value: datetime, zone: tzinfo | None, name: str) -> datetime:
 
 
 def any_moment(value: object, name: str, zone: tzinfo | None) -> datetime | None:
-    """Return a moment, however it is written: ISO form with or without a zone, or seconds since 1970."""
+    """Return a time in any format: ISO 8601 with or without a zone, or seconds since 1970."""
     if value is None:
         return None
     if isinstance(value, str) and not value.replace(".", "", 1).isdigit():
@@ -73,7 +73,7 @@ def any_moment(value: object, name: str, zone: tzinfo | None) -> datetime | None
 
 
 def parts_text(content: object) -> str:
-    """Return the text of what is a text, a list of parts, or an object with a text."""
+    """Return the text of a string, a list of parts, or an object with a text."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -85,7 +85,7 @@ def parts_text(content: object) -> str:
 
 
 def objects(stream: JsonStream, where: str) -> Iterator[tuple[str, Fields | Problem]]:
-    """Walk through a list of objects; give out each with where it stands, or what is wrong with it."""
+    """Yield each object of a list with its position, or a problem."""
     for number in stream.elements():
         place = f"{where} {number}"
         try:
@@ -99,7 +99,7 @@ def objects(stream: JsonStream, where: str) -> Iterator[tuple[str, Fields | Prob
 
 
 def conversation(stream: JsonStream, where: str, read: Callable[[Fields, str, str | None], Item]) -> Iterator[Item]:
-    """Walk through a list of messages. `read` makes an item of each, where it stands and which person spoke last."""
+    """Yield the items of a list of messages. `read` converts each, given its position and the last human speaker."""
     last: str | None = None
     for place, found in objects(stream, where):
         if isinstance(found, Problem):
@@ -116,12 +116,12 @@ def conversation(stream: JsonStream, where: str, read: Callable[[Fields, str, st
 
 
 def opened(stream: IO[bytes]) -> JsonStream:
-    """Read a stream as JSON."""
+    """Return a JSON parser over a stream."""
     return JsonStream(stream)
 
 
 def told(items: Iterator[Item]) -> Iterator[Item]:
-    """Give out items to the end; what ends them too early is the last problem."""
+    """Yield items to the end; an error that ends them early becomes the last problem."""
     try:
         yield from items
     except InvalidInput as error:
@@ -129,7 +129,7 @@ def told(items: Iterator[Item]) -> Iterator[Item]:
 
 
 def name_of(fields: Fields, *names: str) -> str | None:
-    """Return the first of several fields that is a text with something in it."""
+    """Return the first of several fields that is a non-empty string."""
     for name in names:
         value: Any = fields.raw(name)
         if isinstance(value, str) and value.strip():

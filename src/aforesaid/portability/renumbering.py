@@ -1,4 +1,4 @@
-"""From the numbers that rows had to the numbers that they have here."""
+"""Map the numbers of rows in a dump to their numbers in the target store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal["message", "summary", "memory"]
 
 
 class NumberRuns:
-    """Old numbers and new ones, kept as stretches in which they differ by the same amount: a few for a million."""
+    """A map from old to new numbers, stored as ranges with a constant offset: a few ranges for a million rows."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []
@@ -35,7 +35,7 @@ class NumberRuns:
         self._offsets: list[int] = []
 
     def add(self, old: int, new: int) -> None:
-        """Learn the next number. Old ones grow."""
+        """Add a pair. Old numbers must increase."""
         if self._starts and old <= self._ends[-1]:
             return
         if self._starts and new - old == self._offsets[-1]:
@@ -46,29 +46,29 @@ class NumberRuns:
             self._offsets.append(new - old)
 
     def get(self, old: int) -> int | None:
-        """Return the new number, or None for one that was never seen."""
+        """Return the new number, or None if the old one is unknown."""
         place = bisect_right(self._starts, old) - 1
         if place < 0 or old > self._ends[place]:
             return None
         return old + self._offsets[place]
 
     def before(self, old: int) -> int:
-        """Return the new number of the last one up to an old one, or 0."""
+        """Return the new number of the last known old number up to this one, or 0."""
         place = bisect_right(self._starts, old) - 1
         return 0 if place < 0 else min(old, self._ends[place]) + self._offsets[place]
 
     def expected(self, old: int) -> int | None:
-        """Return the number that the next row will have if nothing is in the way; None when nobody can know yet."""
+        """Return the number that the next row will probably get; None if it cannot be predicted."""
         if not self._starts:
             return None
         return max(self._ends[-1] + self._offsets[-1] + 1, old)
 
     def mark(self) -> tuple[int, int]:
-        """Return what to go back to."""
+        """Return a savepoint for `back_to`."""
         return len(self._starts), self._ends[-1] if self._ends else 0
 
     def back_to(self, mark: tuple[int, int]) -> None:
-        """Forget what was learned since."""
+        """Remove what was added since a savepoint."""
         length, end = mark
         for each in (self._starts, self._ends, self._offsets):
             del each[length:]
@@ -77,19 +77,19 @@ class NumberRuns:
 
 
 class Renumbering:
-    """What is known of the numbers of one dump."""
+    """The number maps of one dump."""
 
     def __init__(self) -> None:
         self._runs: defaultdict[tuple[Kind, str], NumberRuns] = defaultdict(NumberRuns)
         self.successors: list[SuccessorRow] = []
-        """Which memories are still to be told what took their place, with the old number of that."""
+        """Memories whose successor is not stored yet, with the successor's old number."""
 
     def runs(self, kind: Kind, space: str) -> NumberRuns:
-        """Return the numbers of a kind; every space may have its own."""
+        """Return the number map of a kind; stores may number each space separately."""
         return self._runs[kind, space]
 
     def translated(self, row: Row) -> Row:
-        """Return a row with the numbers that it refers to here. Raises NotFound when it refers to what was not seen."""
+        """Return a row with its references renumbered. Raises NotFound for a reference to an unknown row."""
         match row:
             case Message():
                 return self._message(row)
@@ -113,7 +113,7 @@ class Renumbering:
 
     def _message(self, row: Message) -> Message:
         if row.replaces is not None:
-            # A version whose predecessor was left out is a message like any other.
+            # A new version whose predecessor was skipped becomes a regular message.
             row = replace(row, replaces=self.runs("message", row.space).get(row.replaces))
         if opening_message(row.session) == row.seq:
             return row
@@ -121,16 +121,16 @@ class Renumbering:
         return replace(row, session=self._session(row.space, row.session, expected - row.seq))
 
     def _session(self, space: str, name: str, offset: int = 0) -> str:
-        """Name a session after the message that opened it, where that is how it got its name."""
+        """Return the session's name; an automatic name gets the new number of its first message."""
         opened_by = opening_message(name)
         if opened_by is None:
             return name
-        # A session can have the name of a message that is still to come; its number can be foreseen.
+        # A session can be named after a later message, whose number can be predicted.
         return automatic_name(self.runs("message", space).get(opened_by) or opened_by + offset)
 
     def _summary(self, row: SummaryRow) -> SummaryRow:
         old, space = row.summary, row.summary.space
-        # Views go by the place in the log, where something may have been erased at the end of a stretch.
+        # Views refer to ranges of the log, whose first or last message may have been deleted.
         messages = self.runs("message", space)
         first = messages.get(old.first) or messages.before(old.first) + 1
         new = replace(
@@ -167,5 +167,5 @@ class Renumbering:
     def _need(self, kind: Kind, space: str, number: int) -> int:
         here = self.runs(kind, space).get(number)
         if here is None:
-            raise NotFound(f"it refers to {kind} {number}, which was not taken in")
+            raise NotFound(f"it refers to {kind} {number}, which was not imported")
         return here

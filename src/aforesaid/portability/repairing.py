@@ -1,4 +1,4 @@
-"""Repairing a store: what is whole goes into a new one, the damaged one is set aside, the rest is named."""
+"""Repair a store: copy intact data to a new store, rename the damaged one, and list what was lost."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from aforesaid.store import Progress, Store, hides_damage, locate, open_store, r
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What came of it."""
+    """The result of a repair."""
 
     needed: bool
-    """False when nothing was wrong, and nothing was changed."""
+    """False if nothing was damaged, and nothing was changed."""
     recovered: dict[str, int]
-    """How many rows of each kind are in the new store."""
+    """Number of recovered rows by kind."""
     lost: tuple[str, ...]
-    """What could not be recovered, one line each."""
+    """What could not be recovered, one line per problem."""
     set_aside: Path | None
-    """Where the damaged one is now."""
+    """The new path of the damaged store; None if nothing was changed."""
     verification: Verification
-    """What is there now, checked."""
+    """The verification of the store after the repair."""
 
 
 async def repair(location: str | os.PathLike[str] | None, progress: Progress | None = None) -> Repair:
-    """Check a store that nobody uses, and repair it if something is wrong. Nothing is overwritten."""
+    """Verify a store that no other process uses, and repair it if it is damaged. Nothing is overwritten."""
     kind, path = locate(location)
     if path is None:
         raise InvalidInput("a store in memory has no files that could be repaired")
     place = path.expanduser().absolute()
-    # Files may have been lost but for their journals.
+    # The main files may be lost while their journals still exist.
     if not place.parent.is_dir() or not any(place.parent.glob(f"{glob.escape(place.name)}*")):
         raise InvalidInput(f"there is no store at {path}")
-    # Opening it would take away what its log still has.
+    # Opening the store would remove data that its write-ahead log still has.
     broken_log = hides_damage(location)
     kept = _copy_as_it_is(place)
     found = None if broken_log else await _check(location, progress)
@@ -62,7 +62,7 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
             report = await made.verify(progress)
             if not report.ok:
                 wrong = "; ".join(f"{check.name}: {check.detail}" for check in report.checks if not check.ok)
-                raise StoreDamaged(f"what could be read of {path} does not fit together ({wrong}); nothing was changed")
+                raise StoreDamaged(f"the data recovered from {path} is inconsistent ({wrong}); nothing was changed")
             await made.backup(folder / "copy")
         finally:
             await made.close()
@@ -70,14 +70,14 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
     finally:
         shutil.rmtree(folder)
     if aside is not None:
-        # The copies that were made before anything was opened are what it was, byte for byte.
+        # The copies were made before the store was opened, so they equal it byte for byte.
         for path in aside.parent.glob(f"{glob.escape(aside.name)}*"):
             _remove(path)
     return Repair(needed=True, recovered=recovered, lost=tuple(lost), set_aside=kept[0], verification=report)
 
 
 def _copy_as_it_is(place: Path) -> list[Path]:
-    """Copy the files of a store to other names, and return those, the main one first."""
+    """Copy the files of a store to new names; return the new paths, the main file first."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
     beside = [path for suffix in ("-wal", ".journal-*") for path in place.parent.glob(glob.escape(place.name) + suffix)]
     copies: list[Path] = []
@@ -101,7 +101,7 @@ def _remove(path: Path) -> None:
 
 
 async def _check(location: str | os.PathLike[str] | None, progress: Progress | None) -> Verification | None:
-    """Return what a store says of itself; None when it cannot even be opened."""
+    """Return the verification of a store; None if it cannot be opened."""
     try:
         store = await open_store(location)
     except (StoreBusy, StoreClosed):

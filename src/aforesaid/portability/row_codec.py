@@ -36,7 +36,7 @@ _ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 def encode(row: Row) -> dict[str, Any]:
-    """Return a row as what JSON knows, its kind first."""
+    """Return a row as JSON values, its kind first."""
     kind = NAMES[type(row)]
     match row:
         case SessionRow(session, automatic):
@@ -56,7 +56,7 @@ def encode(row: Row) -> dict[str, Any]:
 
 
 def decode(entry: object) -> Row:
-    """Return the row that an object describes, or say what is wrong with it."""
+    """Return the row in a JSON object. Raises InvalidInput."""
     found = Fields(entry)
     kind = found.needed("kind")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
@@ -170,9 +170,9 @@ def _summary(found: Fields) -> SummaryRow:
         quality=_quality(found),
     )
     if summary.reach == "chunks" and summary.level == 1 and len(summary.chunks) != 1:
-        raise InvalidInput("a summary of messages stands for one archive")
+        raise InvalidInput("a summary of messages needs exactly one archive")
     if (summary.replaces is None) != (summary.version == 1):
-        raise InvalidInput("a version other than the first replaces the one before it")
+        raise InvalidInput("a version after the first needs the version that it replaces")
     return SummaryRow(summary, found.numbers("archived"))
 
 

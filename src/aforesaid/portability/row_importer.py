@@ -1,4 +1,4 @@
-"""Putting rows of a dump into a store, with the numbers that they get there."""
+"""Store the rows of a dump in a store, and renumber their references."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ NAMES: Final[dict[type, str]] = {
     AuditEntry: "audit",
     VectorOf: "vector",
 }
-"""What kinds of rows are called."""
+"""The names of the kinds of rows."""
 
 
 class RowImporter:
-    """Takes rows in the order of a dump. Duplicates are recognised; rows that cannot be stored are reported."""
+    """Stores rows in the order of a dump. Duplicates are recognised; rows that cannot be stored are reported."""
 
     def __init__(self, store: Store, damaged: Callable[[Row, str, AforesaidError], None]) -> None:
-        """Store into `store`. `damaged` is called with each row that cannot be stored, where it stood, and why."""
+        """Store rows in `store`. `damaged` is called with each refused row, its position, and the error."""
         self._store = store
         self._damaged = damaged
         self._numbers = Renumbering()
         self._batch: list[Row] = []
         self._wheres: dict[int, str] = {}
-        """Where the rows of the batch stood."""
+        """The positions of the batch's rows in the file."""
         self.seen: Counter[str] = Counter()
         self.fresh: Counter[str] = Counter()
         """How many rows of each kind were read, and how many of them were new here."""
 
     async def take(self, rows: Iterable[Row], where: str = "") -> None:
-        """Take rows in."""
+        """Store rows, in batches."""
         for row in rows:
             if self._batch and (len(self._batch) >= BATCH or type(row) is not type(self._batch[0])):
                 await self._flush()
@@ -72,7 +72,7 @@ class RowImporter:
             self._wheres[id(row)] = where
 
     async def finish(self) -> None:
-        """Store what is left, and who took whose place among memories."""
+        """Store the remaining rows, and which memories supersede which."""
         await self._flush()
 
     async def _flush(self) -> None:
@@ -87,7 +87,7 @@ class RowImporter:
             await self._tell_successors()
 
     def _foreseeable(self, batch: Sequence[Row]) -> int:
-        """Return how many rows can be stored together: later ones refer to earlier ones, by numbers to be known."""
+        """Return the number of rows for one change set: rows may refer to earlier ones only by known numbers."""
         for count, row in enumerate(batch):
             place = self._place(row)
             if place is not None and place[0].expected(place[1]) is None:
@@ -103,7 +103,7 @@ class RowImporter:
             if len(batch) == 1:
                 self._damaged(batch[0], self._wheres.get(id(batch[0]), ""), error)
                 return
-            # One of them is the reason, or a number was not the expected one. Nothing of the batch was stored.
+            # One row failed, or got an unexpected number. Nothing of the batch was stored.
             half = len(batch) // 2
             await self._store_or_tell(batch[:half])
             await self._store_or_tell(batch[half:])
@@ -141,7 +141,7 @@ class RowImporter:
         self.fresh[NAMES[type(row)]] += result.fresh
 
     def _place(self, row: Row) -> tuple[NumberRuns, int] | None:
-        """Return where the number of a row is kept, and the number."""
+        """Return the number map of a row's kind, and the row's old number."""
         kind: Kind
         match row:
             case Message():
@@ -155,7 +155,7 @@ class RowImporter:
         return self._numbers.runs(kind, space), number
 
     async def _tell_successors(self) -> None:
-        """Write down who took whose place, as far as both are there by now."""
+        """Store which memory supersedes which, for pairs that are both stored."""
         waiting, self._numbers.successors = self._numbers.successors, []
         changes = []
         for row in waiting:
@@ -170,7 +170,7 @@ class RowImporter:
 
 
 async def copy(source: AsyncIterator[Sequence[Row]], target: Store) -> RowImporter:
-    """Put all that a dump gives into a store. Raises when a row cannot be stored."""
+    """Store all rows of a dump in a store. Raises if a row cannot be stored."""
 
     def refuse(_: Row, __: str, error: AforesaidError) -> None:
         raise error

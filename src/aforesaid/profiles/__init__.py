@@ -1,4 +1,4 @@
-"""Profiles: named sets of policies, kept as data."""
+"""Profiles: named sets of policies, loaded from TOML files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT: Final = "default"
 BUILT_IN: Final = (DEFAULT, "archive", "community", "account", "companion", "session")
 
 Policy: TypeAlias = Literal["tree", "rolling", "calendar", "tiers", "none"]
-"""How a memory summarises by itself."""
+"""The policy of automatic summaries."""
 
 _MOST_MESSAGES: Final = 10_000
 _MOST_CHARACTERS: Final = 4_000
@@ -49,68 +49,68 @@ _LARGEST: Final = {
     "portrait_characters": _MOST_CHARACTERS,
 }
 _TEXTS: Final[Mapping[str, tuple[str, ...]]] = {"summaries": get_args(Policy)}
-"""What may stand where a word is wanted."""
+"""The allowed values of text keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What a memory does by itself. The keys of a profile file are the fields of this class."""
+    """The automatic behaviour of a memory. The keys of a profile file are the fields of this class."""
 
     session_minutes: int
-    """A session closes after so many minutes of silence."""
+    """Minutes of silence that close a session."""
     message_bytes: int
-    """The longest text of a message, in bytes of UTF-8."""
+    """Maximum size of a message's text, in bytes of UTF-8."""
     summaries: Policy
-    """How it summarises by itself."""
+    """The policy of automatic summaries."""
     summary_characters: int
-    """The longest text of a summary."""
+    """Maximum size of a summary's text."""
     topic_changes: bool
-    """Whether a change of topic is a reason to summarise."""
+    """Whether to summarise when the topic changes."""
     tree_turns: int
-    """tree: so many user turns make a summary."""
+    """tree: summarise after this many user turns."""
     tree_level: int
     """tree: so many summaries of a level may be active before they are folded, and so many are folded at a time."""
     tree_active: int
-    """tree: so many summaries may be active in all."""
+    """tree: maximum number of active summaries on all levels."""
     rolling_messages: int
-    """rolling: the first summary at so many messages …"""
+    """rolling: number of messages before the first summary …"""
     rolling_tokens: int
-    """… or so many estimated tokens."""
+    """… or number of estimated tokens."""
     rolling_keep: int
-    """rolling: the newest messages, which are never covered."""
+    """rolling: number of newest messages that are never summarised."""
     rolling_step: int
-    """rolling: a new summary after so many more messages."""
+    """rolling: number of new messages before the next summary."""
     day_characters: int
-    """calendar: about so many characters for a day of a person."""
+    """calendar: approximate characters per person and day."""
     week_characters: int
-    """calendar: about so many characters for the six days before today."""
+    """calendar: approximate characters for the six days before today."""
     summary_days: int
-    """calendar: today and the days before it that are remembered as a whole."""
+    """calendar: number of days, including today, that are summarised day by day."""
     today_minutes: int
-    """calendar: today is summarised at most so often."""
+    """calendar: minimum time between two summaries of today."""
     time_zone: str
-    """calendar: where a day begins and ends."""
+    """calendar: the time zone of days."""
     time_zones: Mapping[str, str]
-    """calendar: the same for single spaces."""
+    """calendar: time zones of single spaces."""
     short_term: int
-    """tiers: the newest messages, and how many new ones make a new history context."""
+    """tiers: number of newest messages, and of new messages before the history context is rebuilt."""
     mid_term: int
-    """tiers: the messages before them."""
+    """tiers: number of messages before the newest ones."""
     history_hours: int
-    """tiers: the history context is made anew after so long."""
+    """tiers: maximum age of the history context."""
     extract: bool
-    """Whether it learns from what is said: memories of single things."""
+    """Whether to extract memories from messages."""
     extract_exchanges: int
     """Maximum exchanges per call to a model, when there is a backlog."""
     portrait_characters: int
-    """About so many characters for a portrait."""
+    """Approximate characters of a portrait."""
     keep_days: Mapping[str, int]
-    """For each category of memories: it expires so many days after its event, or after it was said."""
+    """Days after which a memory of a category expires, counted from its event, or from when it was said."""
 
     persona: str
-    """The persona of a bot, part of the prompt; empty for none."""
+    """A bot's persona, part of the prompt; empty for none."""
     context: Recipe
-    """What a context holds."""
+    """The recipe of a context."""
 
     @property
     def session_silence(self) -> int:
@@ -123,7 +123,7 @@ class Profile:
 
 
 def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile:
-    """Return a profile by the name of a built-in one, the path of a TOML file, or its keys.
+    """Return a profile: a built-in one by name, a TOML file by path, or a mapping of keys. Raises InvalidInput.
 
     A file or a mapping starts from the built-in profile that its key `extends` names (`default` without it).
     """
@@ -149,7 +149,7 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
 
 
 def _built_in(name: str) -> Profile:
-    """Return a built-in profile. Its file names only what differs from the default."""
+    """Return a built-in profile. Its file contains only the differences from `default`."""
     folder = files("aforesaid.profiles")
     keys = tomllib.loads((folder / f"{DEFAULT}.toml").read_text(encoding="utf-8"))
     own = tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8"))
@@ -217,7 +217,7 @@ def _zone(value: object, what: str) -> str:
 
 
 def _zone_of(name: str) -> tzinfo:
-    # Known also where the system has no list of time zones.
+    # UTC works even if the system has no time zone database.
     return UTC if name == "UTC" else ZoneInfo(name)
 
 

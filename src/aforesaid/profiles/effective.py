@@ -1,4 +1,4 @@
-"""What was set while running: for a whole space, and for single users in it. It stands above the profile."""
+"""Stored settings of spaces and users, which override the profile."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _zone(value: object, what: str) -> SettingValue:
     try:
         ZoneInfo(checks.storable(value, what))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"there is no time zone {value!r}; name one like Europe/Berlin") from None
+        raise InvalidInput(f"unknown time zone {value!r}; use a name such as Europe/Berlin") from None
     return str(value)
 
 
@@ -93,12 +93,12 @@ _LONGEST_TEXT: Final = 100_000
 
 
 async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
-    """Return what holds for a user: what was set for the space, and above it what was set for the user."""
+    """Return the settings of a user: the space's settings, overridden by the user's own."""
     return await _stored(store, scope.space, EVERYBODY) | await _stored(store, scope.space, scope.user)
 
 
 class EffectiveSettings:
-    """The settings of all users, and the profile that they make of the one that was opened with."""
+    """Returns the effective settings and profile of each user, with a short cache."""
 
     def __init__(self, store: Store, profile: Profile) -> None:
         from cachetools import TTLCache  # noqa: PLC0415 - loaded with the first memory
@@ -110,18 +110,18 @@ class EffectiveSettings:
         )
 
     async def of(self, scope: Scope) -> dict[str, SettingValue]:
-        """Return what holds for a user, at most a second old."""
+        """Return the settings of a user, at most one second old."""
         everybody, one = self._kept.get((scope.space, EVERYBODY)), self._kept.get((scope.space, scope.user))
         if everybody is None or one is None:
             return _above(*await asyncio.gather(self.of_space(scope.space), self._one(scope.space, scope.user)))
         return _above(everybody, one)
 
     async def of_space(self, space: str) -> dict[str, SettingValue]:
-        """Return what was set for a whole space."""
+        """Return the settings of a space."""
         return await self._one(space, EVERYBODY)
 
     async def profile(self, scope: Scope) -> Profile:
-        """Return the profile as it stands for a user."""
+        """Return the effective profile of a user."""
         return tuned(self._profile, await self.of(scope))
 
     async def silence(self, space: str) -> int:
@@ -137,7 +137,7 @@ class EffectiveSettings:
         await self._put(scope, key, checked, actor)
 
     async def mark_cleared(self, scope: Scope, seq: int, actor: str) -> None:
-        """Remember that the user's recent window begins after a message."""
+        """Record that the user's short-term memory begins after a message."""
         await self._put(scope, CLEARED, seq, actor)
 
     async def _put(self, scope: Scope, key: str, value: SettingValue, actor: str) -> None:
@@ -161,7 +161,7 @@ async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue
 
 
 def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:
-    """Return a profile with what was set while running."""
+    """Return a profile with stored settings applied."""
     if not settings:
         return profile
     chosen = settings.get(_PROFILE)

@@ -1,4 +1,4 @@
-"""Configuration: typed values, and where they come from."""
+"""Configuration: typed values and the origin of each."""
 
 from aforesaid.settings.load import as_settings, load_settings
 from aforesaid.settings.values import (

@@ -1,4 +1,4 @@
-"""The bots, and the tokens that they show to their platforms."""
+"""Read the configuration of the bots, including their tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Table = TypeVar("Table", TelegramSettings, DiscordSettings)
 
 
 def read_bots(sources: LayeredValues) -> BotSettings:
-    """Return how each bot is set up."""
+    """Return the settings of all bots. Raises InvalidInput."""
     return BotSettings(
         name=sources.take("bots", "name", default=None),
         system=sources.take("bots", "system", default=None),
@@ -44,7 +44,7 @@ def _mumble(sources: LayeredValues) -> MumbleSettings:
 
 
 def _rest(sources: LayeredValues, table: type[Table | MumbleSettings], name: str, secret: str) -> dict[str, Any]:
-    """Return everything of a table but its secret."""
+    """Return the values of a table, without its secret."""
     plain = table()
     rest = [field.name for field in fields(table) if field.name != secret]
     return {key: sources.take("bots", name, key, default=getattr(plain, key)) for key in rest}
@@ -53,7 +53,7 @@ def _rest(sources: LayeredValues, table: type[Table | MumbleSettings], name: str
 def _secret(
     sources: LayeredValues, bot: str, key: str, read: Callable[[Path], tuple[Secret | None, str]]
 ) -> Secret | None:
-    """Return the token or password of a bot: itself, or from a file that holds nothing else."""
+    """Return the token or password of a bot: the value itself, or the content of a file."""
     sources.origins[f"bots.{bot}.{key}"] = DEFAULT
     itself, file = sources.given("bots", bot, key), sources.given("bots", bot, f"{key}_file")
     if itself is not None and file is not None and itself.rank == file.rank:
@@ -76,6 +76,6 @@ def _secret(
 
 
 def _path(sources: LayeredValues, given: GivenValue) -> Path:
-    """Return a path; a relative one in a file is relative to that file."""
+    """Return a path. A relative path in a configuration file is relative to that file."""
     base = sources.file.parent if sources.file is not None and given.rank == FILE_RANK else Path()
     return (base / Path(given.value).expanduser()).absolute()

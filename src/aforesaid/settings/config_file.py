@@ -1,4 +1,4 @@
-"""Which file is read."""
+"""Find the configuration file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLE: Final = "AFORESAID_CONFIG"
 
 
 def find_file(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Path | None:
-    """Return the file to read: the one that is named, one in the current folder, one in the platform's folder."""
+    """Return the configuration file: the named one, or one in the current folder or the platform's folder."""
     if path is not None:
         return _named(checks.file_path(path, "the configuration file"), "")
     if chosen := env.get(VARIABLE):
@@ -29,7 +29,7 @@ def find_file(path: str | os.PathLike[str] | None, env: Mapping[str, str]) -> Pa
 
 
 def usual_place(env: Mapping[str, str]) -> Path:
-    """Return where a person's own configuration belongs on this platform."""
+    """Return the platform's path of a user's configuration file."""
     if sys.platform == "win32":
         base = Path(env.get("APPDATA") or Path.home() / "AppData" / "Roaming")
     elif sys.platform == "darwin":
@@ -47,9 +47,9 @@ def _named(path: Path, by: str) -> Path:
 
 
 def _trusted(here: Path) -> Path:
-    """Refuse a file that somebody else laid into the current folder: it could send what is said to their server."""
+    """Reject a file of another user in the current folder: it could send messages to that user's server."""
     if not hasattr(os, "geteuid") or os.geteuid() == 0:
         return here
     if here.stat().st_uid not in (0, os.geteuid()):
-        raise InvalidInput(f"{here} belongs to another user; if you trust it, name it: {VARIABLE}={here}")
+        raise InvalidInput(f"{here} belongs to another user; if you trust it, set {VARIABLE}={here}")
     return here

@@ -1,4 +1,4 @@
-"""Showing what is configured, without showing what is secret."""
+"""List the effective configuration, with secrets masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shown: TypeAlias = "str | int | float | bool | list[str] | None"
 
 
 class EffectiveValue(NamedTuple):
-    """A value as it counts, and where it comes from."""
+    """An effective value and its origin."""
 
     key: str
     value: Shown
@@ -23,12 +23,12 @@ class EffectiveValue(NamedTuple):
 
 
 def effective(settings: Settings) -> list[EffectiveValue]:
-    """Return every value that counts, secrets masked."""
+    """Return every effective value, with secrets masked."""
     return [EffectiveValue(key, value, settings.origins.get(key, DEFAULT)) for key, value in _values(settings)]
 
 
 def chain_of(route: Route) -> list[str]:
-    """Return a chain as it is written in a file."""
+    """Return a chain in the notation of the configuration file."""
     return [*map(str, route.chain), *([WITHOUT] if route.without or not route.chain else [])]
 
 

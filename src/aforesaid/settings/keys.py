@@ -1,4 +1,4 @@
-"""Every key that can be configured."""
+"""All configuration keys and the types of their values."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Table: TypeAlias = "Mapping[str, ValueType | Table | Each]"
 
 _LARGEST: Final = 10**12
 _LEAST_BUDGET: Final = 256
-"""No context can have less."""
+"""Minimum tokens of a context."""
 _DAY: Final = 24 * 60 * 60
 _PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A table for each name that people choose."""
+    """A table per user-chosen name, such as a provider's."""
 
     table: Mapping[str, ValueType]
 
@@ -141,12 +141,12 @@ TREE: Final[Table] = {
 
 
 def dotted(key: Key) -> str:
-    """Write a key as in a file."""
+    """Return a key in dotted notation."""
     return ".".join(key)
 
 
 def entry(key: Key, where: str) -> ValueType | Table | Each:
-    """Return the value of a key, or raise with the key that was probably meant."""
+    """Return the value type of a key. Raises InvalidInput, which suggests the nearest key."""
     node: ValueType | Table | Each = TREE
     for depth, name in enumerate(key):
         if isinstance(node, Each):
@@ -162,7 +162,7 @@ def entry(key: Key, where: str) -> ValueType | Table | Each:
 
 
 def is_key(*path: str) -> bool:
-    """Tell whether there is such a key."""
+    """Tell whether a key exists."""
     node: object = TREE
     for name in path:
         if not isinstance(node, Mapping) or name not in node:
@@ -172,13 +172,13 @@ def is_key(*path: str) -> bool:
 
 
 def nearest(wrong: str, known: Sequence[str]) -> str:
-    """Return a hint at the name that was probably meant, or nothing."""
+    """Return a hint with the most similar name, or an empty string."""
     close = get_close_matches(wrong, known, n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def all_keys() -> Iterator[str]:
-    """Return every key as it is documented; NAME stands for the name of a provider."""
+    """Return every key in documented form; NAME is the name of a provider."""
 
     def walk(table: Table, above: Key) -> Iterator[str]:
         for name, node in table.items():
@@ -195,7 +195,7 @@ def all_keys() -> Iterator[str]:
 def _each(node: Each, name: str, key: Key, where: str) -> Table:
     if not _PROVIDER.fullmatch(name) or name == WITHOUT:
         raise InvalidInput(
-            f"{where}: {dotted(key)} is no name for a provider; use letters, digits, '-', '_' and '.', and not 'none'"
+            f"{where}: {dotted(key)} is not a valid provider name; use letters, digits, '-', '_', '.', and not 'none'"
         )
     return node.table
 

@@ -1,4 +1,4 @@
-"""Providers that everybody knows, and the variables in which people already keep their keys and addresses."""
+"""Well-known providers, and the environment variables in which other programs expect their keys and addresses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aforesaid.settings.value_types import ValueType
 
 @dataclass(frozen=True, slots=True)
 class KnownProvider:
-    """A provider whose name is enough."""
+    """A provider that needs no configuration but its name."""
 
     base_url: str
     address_variable: str | None
     key_variable: str | None
     example: str
-    """A model to begin with."""
+    """A suggested model."""
 
 
 KNOWN_PROVIDERS: Final[Mapping[str, KnownProvider]] = {
@@ -34,7 +34,7 @@ KNOWN_PROVIDERS: Final[Mapping[str, KnownProvider]] = {
 
 _OLLAMA_PORT: Final = 11434
 _ANYWHERE: Final = ("0.0.0.0", "::", "")  # noqa: S104 - nothing is bound here
-"""What a server listens on, and nobody can connect to."""
+"""Listening addresses that clients cannot connect to."""
 
 
 def from_known_variables(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
@@ -49,7 +49,7 @@ def from_known_variables(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
             key = ("providers", name, part)
             kind = entry(key, variable)
             if not isinstance(kind, ValueType):
-                raise InvalidInput(f"{variable} stands for no value")
+                raise InvalidInput(f"{variable} is empty")
             try:
                 value = kind.read(ollama_address(text) if name == "ollama" else text)
             except ValueError:
@@ -60,7 +60,7 @@ def from_known_variables(env: Mapping[str, str]) -> tuple[Layer, list[str]]:
 
 
 def ollama_address(host: str) -> str:
-    """Turn OLLAMA_HOST, in all the forms that Ollama takes, into the address of its OpenAI-compatible API."""
+    """Convert OLLAMA_HOST, in every form that Ollama accepts, to the URL of its OpenAI-compatible API."""
     has_scheme = "://" in host
     parts = urlsplit(host if has_scheme else f"http://{host}")
     name = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""What the file, the variables and the arguments say, each for itself."""
+"""Read each configuration layer: file, environment variables, arguments."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from aforesaid.settings.value_types import ValueType
 
 PREFIX: Final = "AFORESAID_"
 MODEL: Final = "AFORESAID_MODEL"
-"""The short name of what `models.default` is, for a start without a file."""
+"""A short variable for `models.default`."""
 
 _ALSO: Final = (VARIABLE, "AFORESAID_USER", "AFORESAID_KEY", "AFORESAID_KEY_FILE")
-"""Variables that are read elsewhere."""
+"""Variables that other modules read."""
 _ALIKE: Final = 0.75
 
 ARGUMENT: Final = "argument"
 
 
 class GivenValue(NamedTuple):
-    """A value that somebody set, and where."""
+    """A configured value and its origin."""
 
     value: Any
     origin: str
     rank: int
-    """The layer: what has the higher number wins."""
+    """The layer; a higher rank overrides a lower one."""
 
 
 Layer: TypeAlias = dict[Key, GivenValue]
@@ -42,7 +42,7 @@ ARGUMENT_RANK: Final = 3
 
 
 def from_file(path: Path) -> Layer:
-    """Read a file. Errors name the key."""
+    """Return the values of a file. Raises InvalidInput, which names the key."""
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
@@ -54,7 +54,7 @@ def from_file(path: Path) -> Layer:
 
 
 def from_arguments(overrides: Mapping[str, object]) -> Layer:
-    """Read what a caller passed: dotted keys and their values. None says nothing."""
+    """Return the values of a mapping of dotted keys. None values are ignored."""
     layer = {}
     for name, value in overrides.items():
         if value is None:
@@ -65,9 +65,9 @@ def from_arguments(overrides: Mapping[str, object]) -> Layer:
 
 
 def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tuple[Layer, list[str]]:
-    """Read the variables AFORESAID_…, with `__` between the names of tables and keys. Return doubts, too.
+    """Return the values of AFORESAID_… variables (`__` separates tables and keys), and warnings.
 
-    `providers` has the names of providers as other layers write them, by what is left of them in a variable.
+    `providers` maps the names of providers as written in variables to their names in other layers.
     """
     layer: Layer = {}
     doubts = []
@@ -80,7 +80,7 @@ def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tu
         else:
             key = _key_of(variable, providers)
             if len(key) == 1 and key[0] not in TREE:
-                # Others may use such names too: Kubernetes makes AFORESAID_PORT of a service that is called so.
+                # Other programs may set such names: Kubernetes sets AFORESAID_PORT for a service named aforesaid.
                 if close := get_close_matches(key[0], _short_names(), n=1, cutoff=_ALIKE):
                     doubts.append(f"{variable} is not used; did you mean {PREFIX}{close[0].upper()}?")
                 continue
@@ -91,7 +91,7 @@ def from_environment(env: Mapping[str, str], providers: Mapping[str, str]) -> tu
 
 
 def spelled_in_variables(name: str) -> str:
-    """Return what is left of a provider's name in a variable."""
+    """Return a provider's name in the spelling of environment variables."""
     return name.lower().replace("-", "_").replace(".", "_")
 
 
@@ -133,6 +133,6 @@ def _key_of(variable: str, providers: Mapping[str, str]) -> Key:
 
 
 def _short_names() -> list[str]:
-    """Return what can stand after the prefix where there are no tables."""
+    """Return the names of top-level keys that may follow the prefix."""
     names = [variable.removeprefix(PREFIX).lower() for variable in (MODEL, *_ALSO)]
     return names + [name for name, node in TREE.items() if isinstance(node, ValueType)]

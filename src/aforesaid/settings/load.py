@@ -1,4 +1,4 @@
-"""From what is said in many places to one set of values, each with its origin."""
+"""Combine all configuration layers into one `Settings`, with the origin of each value."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def load_settings(
     env: Mapping[str, str] | None = None,
     overrides: Mapping[str, object] | None = None,
 ) -> Settings:
-    """Return everything that is configured. What is said in two places is taken from the first of these.
+    """Return the configuration. A value set in several places is taken from the first of these layers.
 
     `overrides` (dotted keys, as `{"models.default": "ollama:llama3.2"}`), variables AFORESAID_…, the file, variables of
     other programs (OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST, GEMINI_API_KEY), defaults.
@@ -52,7 +52,7 @@ def load_settings(
 
 
 def as_settings(given: Settings | Mapping[str, object] | str | os.PathLike[str] | None) -> Settings:
-    """Return settings, whatever form they were passed in: ready, by their dotted names, as a file, or not at all."""
+    """Return settings from any accepted form: `Settings`, a mapping of dotted keys, a file, or None."""
     if isinstance(given, Settings):
         return given
     if isinstance(given, Mapping):
@@ -107,7 +107,7 @@ def _serving(sources: LayeredValues) -> Serving:
 
 
 def _seen_from_the_file(sources: LayeredValues, location: str, *key: str) -> str:
-    """Return a location; a relative path in a file is relative to that file, wherever the program runs."""
+    """Return a store location. A relative path in a configuration file is relative to that file."""
     given = sources.given(*key)
     if given is None or given.rank != FILE_RANK or sources.file is None:
         return location

@@ -1,4 +1,4 @@
-"""The servers, and the keys for them."""
+"""Read the configuration of providers, including their keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN: Final = Provider("", "")
 
 
 def read_providers(sources: LayeredValues, routes: Mapping[Operation, Route], speech: Speech) -> dict[str, Provider]:
-    """Return every provider that is set up, or that a model is asked of and whose name says enough."""
+    """Return every configured provider, and the known providers that a model refers to. Raises InvalidInput."""
     used = {choice.provider: _asked(sources, name) for name, route in routes.items() for choice in route.chain}
     writes = set(used)
     used |= {choice.provider: ("speech", "speak") for choice in speech.speak if choice.provider not in used}
@@ -32,7 +32,7 @@ def read_providers(sources: LayeredValues, routes: Mapping[Operation, Route], sp
         if name not in providers:
             raise InvalidInput(_no_such_provider(sources, key, name, [*providers, *KNOWN_PROVIDERS]))
         if providers[name].api == "piper" and (name in writes or key == ("speech", "hear")):
-            raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which can do nothing but speak")
+            raise InvalidInput(f"{sources.where(*key)}: {name!r} is a Piper server, which supports text to speech only")
         known = KNOWN_PROVIDERS.get(name)
         if known and known.key_variable and providers[name] == _keyless(providers[name], known.base_url):
             sources.warnings.append(f"{name} needs a key: set {known.key_variable}, or providers.{name}.api_key")
@@ -62,7 +62,7 @@ def _keyless(provider: Provider, base_url: str) -> Provider:
 
 
 def _asked(sources: LayeredValues, operation: Operation) -> Key:
-    """Return the key that names the models of an operation."""
+    """Return the configuration key with the models of an operation."""
     general = ("embedder",) if operation == "embed" else ("models", "default")
     own = ("models", operation, "chain")
     return own if sources.given(*own) else general
@@ -72,13 +72,13 @@ def _no_such_provider(sources: LayeredValues, key: Key, name: str, known: list[s
     where = sources.where(*key)
     hint = nearest(name, known) or ";"
     return (
-        f"{where}: there is no provider {name!r}{hint} {', '.join(KNOWN_PROVIDERS)} are known by name, any other needs "
-        f"[providers.{name}] with its base_url"
+        f"{where}: there is no provider {name!r}{hint} {', '.join(KNOWN_PROVIDERS)} are known by name; "
+        f"any other provider needs [providers.{name}] with its base_url"
     )
 
 
 def _key(sources: LayeredValues, name: str) -> Secret | None:
-    """Return the key of a provider, from wherever it is said to be."""
+    """Return the API key of a provider: a value, a variable, or a file."""
     sources.origins[f"providers.{name}.api_key"] = DEFAULT
     ways = {way: given for way in _WAYS if (given := sources.given("providers", name, way))}
     rank = max((given.rank for given in ways.values()), default=0)
@@ -106,7 +106,7 @@ def _key_itself(sources: LayeredValues, name: str, given: GivenValue) -> Secret 
 
 
 def _lend(sources: LayeredValues, name: str, variable: str) -> bool:
-    """Tell whether a key that lies in the environment may go to where a file sends this provider's requests.
+    """Tell whether a key from the environment may be sent to the address that a file sets for this provider.
 
     A file can come from anywhere, together with the folder that it is in. A key goes to the server that it was made
     for, or to one that a variable names, too. For any other the file has to ask for it by name.
@@ -146,7 +146,7 @@ def _key_of_file(sources: LayeredValues, name: str, given: GivenValue) -> Secret
 
 
 def warn_when_open(sources: LayeredValues, path: Path) -> None:
-    """Warn about a file with a secret that others can read."""
-    warning = f"{path} holds a key and can be read by others: chmod 600 {path}"
+    """Add a warning if other users can read a file with a secret."""
+    warning = f"{path} contains a key and is readable by other users; run: chmod 600 {path}"
     if open_to_others(path) and warning not in sources.warnings:
         sources.warnings.append(warning)

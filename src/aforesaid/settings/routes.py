@@ -1,4 +1,4 @@
-"""Which model does what."""
+"""Read the models and limits of each operation."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from aforesaid.settings.value_types import Chain
 from aforesaid.settings.values import OPERATIONS, Choice, Operation, Route
 
 DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
-    # An answer may be as long and as lively as the model makes it.
+    # No limit: the provider's defaults decide the length and temperature of a reply.
     "chat": Route(),
-    # Small models repeat themselves at 0.
+    # Small models repeat themselves at temperature 0.
     "summarize": Route(temperature=0.2, max_tokens=1024),
     # One call for everybody who spoke that day.
     "day": Route(temperature=0.0, max_tokens=8192, timeout=180.0),
     # Merging, remembering and forgetting follow their instructions to the letter.
     "merge": Route(temperature=0.0, max_tokens=2048),
     "extract": Route(temperature=0.3, max_tokens=2048),
-    # Somebody waits for the answer behind it, and rules can do it too.
+    # A short timeout: a user waits for the reply, and rules can do it as well.
     "route": Route(temperature=0.0, max_tokens=512, timeout=20.0),
     "embed": Route(timeout=30.0),
 }
-"""How each operation is done when nothing else is said, once a model is named."""
+"""The defaults of each operation, once a model is configured."""
 
 _WITHOUT_A_MODEL: Final = Chain((), without=True)
 
 
 def read_routes(sources: LayeredValues) -> dict[Operation, Route]:
-    """Return how each operation is done."""
+    """Return the route of each operation."""
     return {operation: _route(sources, operation) for operation in OPERATIONS}
 
 
@@ -71,13 +71,13 @@ def _route(sources: LayeredValues, operation: Operation) -> Route:
 
 def _chain(sources: LayeredValues, operation: Operation) -> Chain:
     own = sources.given("models", operation, "chain")
-    # A model that talks does not embed: that one has to be named.
+    # Chat models do not embed, so an embedding model must be named explicitly.
     given = own or (sources.given("models", "default") if operation != "embed" else None)
     sources.origins[f"models.{operation}.chain"] = given.origin if given else DEFAULT
     chain: Chain = given.value if given else _WITHOUT_A_MODEL
     if operation == "embed" and len(chain.choices) > 1:
         where = sources.where("models", operation, "chain")
-        raise InvalidInput(f"{where}: only one model can embed, for the vectors of two cannot be compared")
+        raise InvalidInput(f"{where}: only one model can embed, because vectors of different models are not comparable")
     return chain
 
 

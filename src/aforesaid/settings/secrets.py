@@ -1,4 +1,4 @@
-"""Keys: where they are kept, and how they are shown."""
+"""Read secrets from files, and mask them for display."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from aforesaid.settings.values import Secret
 
 _SHOWN: Final = 4
 _LONG_ENOUGH: Final = 16
-"""Of a shorter secret, four characters would tell too much."""
+"""Minimum length of a secret whose last four characters are shown."""
 
 _PASSWORD: Final = re.compile(r"(://[^/@\s:]*:)[^@\s]+@")
 
 
 def mask(secret: str) -> str:
-    """Show of a secret what is needed to tell it from another: its last four characters."""
+    """Return a masked secret that shows its last four characters."""
     return "…" + (secret[-_SHOWN:] if len(secret) >= _LONG_ENOUGH else "")
 
 
 def mask_url(address: str) -> str:
-    """Hide the password in an address, wherever it stands in a text."""
+    """Return a text with the passwords of URLs masked."""
     return _PASSWORD.sub(r"\1…@", address)
 
 
 def as_key(text: str) -> Secret | None:
-    """Return a text as a key, unless it cannot be one: keys travel in a header."""
+    """Return a key, or None if it is not valid in an HTTP header."""
     return Secret(text) if text and text.isascii() and text.isprintable() and " " not in text else None
 
 
 def read_key(path: Path) -> tuple[Secret | None, str]:
-    """Read a key from a file that holds nothing else. Return it, or None and why it cannot be had."""
+    """Read a key from a file that contains nothing else. Return it, or None and the reason."""
     try:
         key = as_key(path.read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError) as error:
         return None, f"it cannot be read ({error})"
-    return key, "" if key else "it does not hold a key and nothing else"
+    return key, "" if key else "it must contain a key and nothing else"
 
 
 def read_password(path: Path) -> tuple[Secret | None, str]:
-    """Read a password from a file that holds nothing else. Return it, or None and why it cannot be had."""
+    """Read a password from a file that contains nothing else. Return it, or None and the reason."""
     try:
         password = Secret(path.read_text(encoding="utf-8").rstrip("\r\n"))
     except (OSError, UnicodeDecodeError) as error:

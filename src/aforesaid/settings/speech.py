@@ -1,4 +1,4 @@
-"""Which services hear and speak."""
+"""Read the configuration of speech services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOBODY: Final = Chain((), without=True)
 
 
 def read_speech(sources: LayeredValues) -> Speech:
-    """Return the services for speech. `none` in a chain says what holds anyhow: without them it goes on in text."""
+    """Return the speech services. `none` in a chain has no effect: without a service, bots use text anyway."""
 
     def chain(operation: SpeechOperation) -> Chain:
         found: Chain = sources.take("speech", operation, default=_NOBODY)

@@ -1,4 +1,4 @@
-"""How the value of a key is read: what is allowed, from a file and from the text of an environment variable."""
+"""Types of configuration values: validation, and parsing of environment variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aforesaid.settings.secrets import as_key
 from aforesaid.settings.values import WITHOUT, Choice, Secret
 
 UNSET: Final = "default"
-"""Leaves a number to the provider."""
+"""The value that leaves a number to the provider's default."""
 
 _YES: Final = ("true", "1", "yes", "on")
 _NO: Final = ("false", "0", "no", "off")
@@ -21,58 +21,58 @@ _NO: Final = ("false", "0", "no", "off")
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What a key can hold."""
+    """The type of a configuration value."""
 
     allowed: str
-    """In words, such that "must be …" is a sentence."""
+    """A description that completes the sentence "must be …"."""
     read: Callable[[object], object]
-    """Return the value as it is used, or raise ValueError."""
+    """Validates a value and returns it, or raises ValueError."""
     parse: Callable[[str], object] = str
-    """Turn the text of a variable into what a file would hold."""
+    """Parses the text of an environment variable into a value."""
     secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Models in the order in which they are tried, and whether to go on without one after them."""
+    """Models in the order in which they are tried, and whether to continue without a model if all fail."""
 
     choices: tuple[Choice, ...]
     without: bool
 
 
 def text() -> ValueType:
-    """Allow any text that is not empty."""
+    """Return the type of non-empty strings."""
     return ValueType("a text", _text)
 
 
 def texts() -> ValueType:
-    """Allow several texts; a single one can be written without a list."""
+    """Return the type of lists of strings; a single string needs no list."""
     return ValueType("a text or a list of texts", _texts, lambda given: given.split(","))
 
 
 def networks() -> ValueType:
-    """Allow addresses and networks of machines; a single one can be written without a list."""
+    """Return the type of IP addresses and networks; a single one needs no list."""
     words = "an IP address, a network such as 10.0.0.0/8, or a list of them"
     return ValueType(words, _networks, lambda given: given.split(","))
 
 
 def secret() -> ValueType:
-    """Allow a key as providers hand it out."""
+    """Return the type of API keys."""
     return ValueType("a key: printable characters without spaces", _secret, secret=True)
 
 
 def password() -> ValueType:
-    """Allow whatever people choose."""
+    """Return the type of passwords."""
     return ValueType("a text", lambda value: Secret(_text(value)), secret=True)
 
 
 def url() -> ValueType:
-    """Allow the address of a server."""
+    """Return the type of server URLs."""
     return ValueType("an address such as http://localhost:11434/v1", _url)
 
 
 def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
-    """Allow a whole number in a range."""
+    """Return the type of integers in a range."""
     words = f"a whole number from {least:,} to {most:,}{_or_unset(unset)}"
 
     def read(value: object) -> object:
@@ -86,7 +86,7 @@ def whole(least: int, most: int, *, unset: bool = False) -> ValueType:
 
 
 def number(least: float, most: float, *, unset: bool = False) -> ValueType:
-    """Allow a number in a range."""
+    """Return the type of numbers in a range."""
     words = f"a number from {least:g} to {most:g}{_or_unset(unset)}"
 
     def read(value: object) -> object:
@@ -102,12 +102,12 @@ def number(least: float, most: float, *, unset: bool = False) -> ValueType:
 
 
 def boolean() -> ValueType:
-    """Allow yes and no."""
+    """Return the type of booleans."""
     return ValueType("true or false", _boolean, _parse_boolean)
 
 
 def one_of(*words: str) -> ValueType:
-    """Allow one of a few words."""
+    """Return the type of one of a few words."""
 
     def read(value: object) -> object:
         if value not in words:
@@ -118,7 +118,7 @@ def one_of(*words: str) -> ValueType:
 
 
 def chain() -> ValueType:
-    """Allow models to try one after the other; a single one can be written without a list."""
+    """Return the type of model chains; a single model needs no list."""
     return ValueType(
         f'"provider:model" or a list of them, where {WITHOUT!r} may stand last', _chain, lambda given: given.split(",")
     )
@@ -140,7 +140,7 @@ def _text(value: object) -> str:
 def _texts(value: object) -> tuple[str, ...]:
     items = [value] if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
-        raise ValueError(value)  # noqa: TRY004 - told to the reader as one of many ways to be wrong
+        raise ValueError(value)  # noqa: TRY004 - callers expect ValueError for every invalid value
     return tuple(_text(item) for item in items)
 
 
@@ -156,13 +156,13 @@ def _url(value: object) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or any(map(str.isspace, address)):
         raise ValueError(address)
-    _ = parts.port  # raises ValueError when it is none
+    _ = parts.port  # raises ValueError if it is invalid
     return address
 
 
 def _boolean(value: object) -> bool:
     if not isinstance(value, bool):
-        raise ValueError(value)  # noqa: TRY004 - told to the reader as one of many ways to be wrong
+        raise ValueError(value)  # noqa: TRY004 - callers expect ValueError for every invalid value
     return value
 
 

@@ -1,4 +1,4 @@
-"""What everything took, counted in this process. Nothing of it leaves the machine by itself."""
+"""Metrics of this process. Nothing is sent anywhere."""
 
 from aforesaid.telemetry.failure_kinds import CALLERS, kind_of
 from aforesaid.telemetry.metrics import (

@@ -1,4 +1,4 @@
-"""The kinds of failures, for counting them."""
+"""Classify exceptions, to count failures by kind."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _KINDS: Final[tuple[tuple[type[BaseException], str], ...]] = (
 )
 
 CALLERS: Final = frozenset({"invalid", "abandoned"})
-"""Kinds of failures that say something about the caller, and nothing about how the memory is doing."""
+"""Kinds of failures that the caller caused. They do not count as errors of the memory."""
 
 
 def kind_of(error: BaseException) -> str:
-    """Name the kind of a failure."""
+    """Return the kind of an exception; `other` if no rule applies."""
     return next((kind for cls, kind in _KINDS if isinstance(error, cls)), "other")

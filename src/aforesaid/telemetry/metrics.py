@@ -13,14 +13,14 @@ from aforesaid.telemetry.failure_kinds import CALLERS
 from aforesaid.telemetry.throttled_log import ThrottledLog
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-"""Upper ends of the classes of latency. The last class has none."""
+"""Upper bounds of the latency histogram's buckets, in seconds. The last bucket has no upper bound."""
 
 OWN: Final = ""
-"""Stands for the model where an operation is the memory's own, such as `add`."""
+"""The model of operations that use none, such as `add`."""
 PROXY_RECALL: Final = "proxy_recall"
-"""Operation: find what is remembered for a request of the proxy. A failed one was answered without memory."""
+"""Operation: find memories for a proxy request. If it fails, the request is answered without memory."""
 PROXY_STORE: Final = "proxy_store"
-"""Operation: store what is new in a request of the proxy, or its reply."""
+"""Operation: store the new messages of a proxy request, or its reply."""
 SEARCH_VECTOR: Final = "search_vector"
 """Operation: embed the question of a search. After a failed one the search went by words alone."""
 
@@ -28,39 +28,39 @@ _CLASSES: Final = len(SECONDS) + 1
 
 
 class OperationMetrics(NamedTuple):
-    """What one operation took, since the process started or since an earlier look."""
+    """Calls, failures and latencies of one operation, since the process started or since an earlier snapshot."""
 
     calls: int = 0
-    """Those that were made, whether or not they were answered."""
+    """Number of calls, answered or not."""
     failures: Mapping[str, int] = MappingProxyType({})
-    """By kind.
+    """Number of failures by kind.
 
-    Of models: `unavailable`, `refused`, `garbled`, `limit`. Of the memory's own operations also `store`, `changed` and
-    `invalid` (what the caller passed). Of all: `abandoned` (the caller gave up), `other`.
+    Models: `unavailable`, `refused`, `garbled`, `limit`. The memory's own operations: also `store`, `changed` and
+    `invalid` (invalid arguments). All: `abandoned` (the caller was cancelled), `other`.
     """
     seconds: float = 0.0
-    """Of all calls together."""
+    """Total of all calls."""
     latencies: tuple[int, ...] = (0,) * _CLASSES
-    """How many calls fall into each class: up to the first of SECONDS, up to the second, …, longer than the last."""
+    """Number of calls per bucket of SECONDS; the last bucket counts calls above the last bound."""
     prompt_tokens: int = 0
     reply_tokens: int = 0
     cache_hits: int = 0
-    """Answers that were known already."""
+    """Cache hits."""
 
     @property
     def failed(self) -> int:
-        """The failures that are not the caller's own."""
+        """Number of failures that the caller did not cause."""
         return sum(count for kind, count in self.failures.items() if kind not in CALLERS)
 
     @property
     def error_rate(self) -> float:
-        """Which part of the calls failed, up to 1; those that fail because of the caller count on neither side."""
+        """Share of failed calls, 0 to 1. Calls that failed because of the caller are ignored."""
         counted = self.calls - sum(self.failures.values()) + self.failed
         return self.failed / counted if counted else 0.0
 
     @property
     def mean(self) -> float:
-        """The seconds that a call took on average."""
+        """Mean latency, in seconds."""
         return self.seconds / self.calls if self.calls else 0.0
 
     def within(self, part: float) -> float:
@@ -78,11 +78,11 @@ class OperationMetrics(NamedTuple):
         return float("inf")
 
     def slower_than(self, seconds: float) -> int:
-        """Return how many calls were surely slower: those in the classes that begin there or later."""
+        """Return the number of calls in the buckets at or above this latency: a lower bound."""
         return sum(self.latencies[bisect_left(SECONDS, seconds) + 1 :])
 
     def since(self, before: OperationMetrics) -> OperationMetrics:
-        """Return what came after an earlier look."""
+        """Return the difference to an earlier snapshot."""
         failures = {kind: count - before.failures.get(kind, 0) for kind, count in self.failures.items()}
         return OperationMetrics(
             self.calls - before.calls,
@@ -99,7 +99,7 @@ NOTHING: Final = OperationMetrics()
 
 
 class Key(NamedTuple):
-    """What is counted together."""
+    """An operation and its model: the key of a counter."""
 
     operation: str
     model: str
@@ -123,8 +123,8 @@ class Metrics:
         self._lock = Lock()
         self._counts: dict[tuple[str, str], _Counts] = {}
         self.slow_seconds = float("inf")
-        """Operations that take longer than this are logged."""
-        self.quiet = ThrottledLog()
+        """Seconds; slower operations are logged."""
+        self.warnings = ThrottledLog()
 
     def called(
         self,
@@ -136,7 +136,7 @@ class Metrics:
         reply_tokens: int = 0,
         failure: str | None = None,
     ) -> None:
-        """Count a call; `failure` is the kind of its failure."""
+        """Count a call. `failure` is the kind of its failure, None if it succeeded."""
         place = bisect_left(SECONDS, seconds)
         with self._lock:
             counts = self._of(operation, model)
@@ -149,12 +149,12 @@ class Metrics:
                 counts.failures[failure] = counts.failures.get(failure, 0) + 1
 
     def cache_hit(self, operation: str, model: str = OWN, count: int = 1) -> None:
-        """Count answers that were known already."""
+        """Count cache hits."""
         with self._lock:
             self._of(operation, model).cache_hits += count
 
     def snapshot(self) -> dict[Key, OperationMetrics]:
-        """Return all counts as they are now."""
+        """Return a snapshot of all counters."""
         with self._lock:
             return {
                 Key(*key): OperationMetrics(
@@ -179,6 +179,6 @@ class Metrics:
 def between(
     before: Mapping[Key, OperationMetrics], after: Mapping[Key, OperationMetrics]
 ) -> dict[Key, OperationMetrics]:
-    """Return what happened between two looks, where something did."""
+    """Return the differences between two snapshots, without operations that were not called."""
     found = {key: measured.since(before.get(key, NOTHING)) for key, measured in after.items()}
     return {key: measured for key, measured in found.items() if measured.calls or measured.cache_hits}

@@ -1,4 +1,4 @@
-"""Writing down how sessions come and go, for whoever wants to read it."""
+"""Log when sessions open and close."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class SessionLog:
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], str] = {}
-        """The session of each thread that was last seen."""
+        """The last known session of each thread."""
 
-    def note(self, receipt: Receipt) -> None:
-        """Look at a message that was just stored. Costs nothing while nobody reads this log."""
+    def record(self, receipt: Receipt) -> None:
+        """Log a change of session, given a message that was just stored. Does nothing if the log is disabled."""
         if not _log.isEnabledFor(logging.INFO):
             return
         stored = receipt.results[0]
@@ -39,7 +39,7 @@ class SessionLog:
             self._last.clear()
         self._last[place] = stored.session
         if stored.session != automatic_name(stored.seq):
-            _log.info("session %s of %s goes on in thread %s", stored.session, scope.user, scope.thread)
+            _log.info("session %s of %s continues in thread %s", stored.session, scope.user, scope.thread)
             return
         if before is not None:
             _log.info("session %s in thread %s is closed", before, scope.thread)

@@ -1,4 +1,4 @@
-"""Writing the same thing down once in a while, however often it happens."""
+"""Log repeated warnings at most once per interval."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from threading import Lock
 from typing import Final
 
 SECONDS_BETWEEN: Final = 10.0
-"""A dead disk fails every call; a log that repeats it helps nobody, and fills what is left of the disk."""
+"""Minimum seconds between two warnings of a kind. A dead disk fails every call, and the log must not fill the disk."""
 
 
 class ThrottledLog:
-    """Lets the first of a kind through, and after a while the next, which says how many were left out."""
+    """Logs the first warning of a kind at once, and later ones once per interval with the number of skipped ones."""
 
     def __init__(self, seconds: float = SECONDS_BETWEEN, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._clock = clock
         self._lock = Lock()
         self._told: dict[str, tuple[float, int]] = {}
-        """When it was last told, and how many were left out since, by kind."""
+        """By kind: the time of the last warning, and the number of warnings skipped since."""
 
-    def tell(self, log: logging.Logger, kind: str, text: str) -> None:
-        """Write a warning down, unless one of this kind was written down a moment ago."""
+    def warn(self, log: logging.Logger, kind: str, text: str) -> None:
+        """Log a warning, unless one of this kind was logged within the last interval."""
         now = self._clock()
         with self._lock:
             last, left_out = self._told.get(kind, (float("-inf"), 0))
@@ -31,4 +31,4 @@ class ThrottledLog:
                 self._told[kind] = last, left_out + 1
                 return
             self._told[kind] = now, 0
-        log.warning("%s%s", text, f" (and {left_out:,} times more before)" if left_out else "")
+        log.warning("%s%s", text, f" ({left_out:,} similar warnings were skipped)" if left_out else "")

@@ -1,4 +1,4 @@
-"""Timing the memory's own operations: how long they take, and how they end."""
+"""Measure the memory's operations: latency and result."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from aforesaid.telemetry.metrics import OWN, Metrics
 
 _errors: Final = logging.getLogger("aforesaid.errors")
 _performance: Final = logging.getLogger("aforesaid.performance")
-# Who reads logs has set them up. Where nobody has, Python would print this into the middle of somebody's output.
+# Without a configured handler, Python would print warnings to standard error, in the middle of other output.
 _performance.addHandler(logging.NullHandler())
 
 _LONG: Final = frozenset({"upkeep", "verify", "repair", "backup", "export", "load", "purge", "summarize"})
-"""What reads or works through all there is: it takes as long as there is work, and nobody need be told."""
+"""Operations whose duration depends on the amount of data. They are never logged as slow."""
 
 
 class Measuring(Protocol):
-    """Whatever has operations that are timed."""
+    """An object whose methods are measured."""
 
     _metrics: Metrics
 
@@ -37,7 +37,7 @@ def timed(
     [Callable[Concatenate[Self, Given], Awaitable[Got]]],
     Callable[Concatenate[Self, Given], Coroutine[Any, Any, Got]],
 ]:
-    """Count every call of a method, and how it ended, under the name of an operation."""
+    """Return a decorator that counts every call of a method and its result, under the name of an operation."""
 
     def decorate(
         method: Callable[Concatenate[Self, Given], Awaitable[Got]],
@@ -59,7 +59,7 @@ def timed(
 
 
 def done(metrics: Metrics, operation: str, seconds: float) -> None:
-    """Count an operation that ended well."""
+    """Count a successful operation."""
     metrics.called(operation, OWN, seconds)
     if seconds >= metrics.slow_seconds and operation not in _LONG:
         _performance.warning("%s took %.2f s", operation, seconds)
@@ -68,8 +68,8 @@ def done(metrics: Metrics, operation: str, seconds: float) -> None:
 
 
 def failed(metrics: Metrics, operation: str, seconds: float, error: BaseException) -> None:
-    """Count an operation that failed, and write it down where that is not the caller's doing."""
+    """Count a failed operation, and log the failure unless the caller caused it."""
     kind = kind_of(error)
     metrics.called(operation, OWN, seconds, failure=kind)
     if kind not in CALLERS:
-        metrics.quiet.tell(_errors, f"{operation} {kind}", f"{operation} failed: {type(error).__name__}: {error}")
+        metrics.warnings.warn(_errors, f"{operation} {kind}", f"{operation} failed: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Just enough HTTP for a server that only tests talk to."""
+"""A minimal HTTP server connection, for tests only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What is sent back: in one part with its length, or in many parts as they come."""
+    """A response: one part with a length, or many parts that are streamed."""
 
     parts: tuple[bytes, ...]
     status: int = 200
@@ -35,35 +35,35 @@ class HttpResponse:
         return "\r\n".join([*lines, "", ""]).encode()
 
     def wrapped(self, part: bytes) -> bytes:
-        """Return a part as it goes over the wire."""
+        """Return a part in its encoding on the connection."""
         return b"%x\r\n%s\r\n" % (len(part), part) if self.streamed else part
 
     def wired(self) -> bytes:
-        """Return all of it."""
+        """Return the whole response as bytes."""
         end = b"0\r\n\r\n" if self.streamed else b""
         return self.head() + b"".join(self.wrapped(part) for part in self.parts) + end
 
 
 def answer_json(value: object, status: int = 200) -> HttpResponse:
-    """Answer with a JSON value."""
+    """Return a response with a JSON value."""
     return HttpResponse((json.dumps(value).encode(),), status)
 
 
 def failure(status: int, message: str, code: str, parameter: str | None = None) -> HttpResponse:
-    """Answer with an error in OpenAI's form."""
+    """Return an error response in OpenAI's format."""
     error = {"message": message, "type": "invalid_request_error", "param": parameter, "code": code}
     return answer_json({"error": error}, status)
 
 
 class HttpConnection:
-    """One connection, seen from the server."""
+    """The server's end of one connection."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
     async def read_request(self) -> tuple[str, str, dict[str, str], dict[str, str], dict[str, Any]] | None:
-        """Return method, path, query, headers and body of the next request; None when the client is gone."""
+        """Return method, path, query, headers and body of the next request; None if the client disconnected."""
         try:
             head = await self._reader.readuntil(b"\r\n\r\n")
             line, *fields = head.decode("latin-1").splitlines()
@@ -82,7 +82,7 @@ class HttpConnection:
         await self._writer.drain()
 
     async def send(self, answer: HttpResponse) -> None:
-        """Send an answer, a streamed one part by part."""
+        """Send a response; a streamed one part by part."""
         await self.write(answer.head())
         for part in answer.parts:
             await self.write(answer.wrapped(part))
@@ -90,18 +90,18 @@ class HttpConnection:
             await self.write(b"0\r\n\r\n")
 
     async def hung_up(self) -> None:
-        """Wait until the client hangs up."""
+        """Wait until the client disconnects."""
         while await self._reader.read(65536):
             pass
 
     def reset(self) -> None:
-        """Break the connection, so that the client sees a reset and not an end."""
+        """Reset the connection, so that the client sees a reset instead of a regular close."""
         own: socket.socket = self._writer.get_extra_info("socket")
         own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._writer.transport.abort()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._writer.close()
         with suppress(ConnectionError):
             await self._writer.wait_closed()

@@ -1,4 +1,4 @@
-"""The scripted model itself: a server in a thread of its own."""
+"""The scripted model: a server in its own thread."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class ScriptedModel:
     ) -> None:
         self.models = models
         self.api_key = api_key
-        """The key that clients must have; None for any."""
+        """The API key that clients must send; None accepts any."""
         self.requests: list[Request] = []
-        """All requests so far, also those that a fault struck."""
+        """All requests so far, including those that a fault applied to."""
         self._play = Play(script)
         self._fault: Fault | None = None
         self._times: int | None = None
@@ -44,7 +44,7 @@ class ScriptedModel:
 
     @property
     def base_url(self) -> str:
-        """Where clients find it. The port stays the same when it is stopped and started again."""
+        """The base URL for clients. The port stays the same after a restart."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     def provider(
@@ -54,7 +54,7 @@ class ScriptedModel:
         structured: Literal["auto", "schema", "instructed"] = "auto",
         concurrency: int = 4,
     ) -> Provider:
-        """Describe it as a provider."""
+        """Return the provider settings of this server."""
         key = None if self.api_key is None else Secret(self.api_key)
         return Provider(name, self.base_url, key, concurrency, structured)
 
@@ -65,7 +65,7 @@ class ScriptedModel:
         resilience: Resilience | None = None,
         fallback: ScriptedModel | None = None,
     ) -> Settings:
-        """Return settings in which this model does everything, and another one what this one cannot do."""
+        """Return settings that use this model for every operation, optionally with a fallback model."""
         others = {} if fallback is None else {"fallback": fallback.provider("fallback")}
         chain = [Choice("scripted", self.models[0])]
         if fallback is not None:
@@ -82,22 +82,22 @@ class ScriptedModel:
         )
 
     def say(self, script: Script) -> None:
-        """Go on with another script."""
+        """Replace the script."""
         with self._lock:
             self._play = Play(script)
 
     def fail(self, fault: Fault, *, times: int | None = None) -> None:
-        """Let a fault strike from now on: so many times, or until `heal`."""
+        """Apply a fault from now on: `times` times, or until `heal`."""
         with self._lock:
             self._fault, self._times = fault, times
 
     def heal(self) -> None:
-        """Answer as usual again."""
+        """Remove the fault."""
         with self._lock:
             self._fault = None
 
     def start(self) -> None:
-        """Begin to listen, on the same port as before if there was one. Starting twice is fine."""
+        """Start listening, on the same port as before a `stop`. A second call does nothing."""
         if self._thread is not None:
             return
         ready = threading.Event()
@@ -118,7 +118,7 @@ class ScriptedModel:
             raise errors[0]
 
     def stop(self) -> None:
-        """Hang up on everybody and stop to listen. Stopping twice is fine."""
+        """Close all connections and stop listening. A second call does nothing."""
         if self._thread is None or self._loop is None or self._stopped is None:
             return
         self._loop.call_soon_threadsafe(self._stopped.set)
@@ -174,7 +174,7 @@ class ScriptedModel:
             await wire.close()
 
     def _answer(self, request: Request) -> tuple[HttpResponse, Fault | None]:
-        """Return the answer, and the fault that strikes it. A fault of `fail` leaves the script where it is."""
+        """Return the response and the fault to apply. A fault from `fail` does not advance the script."""
         with self._lock:
             if self._fault is not None and self._fault.strikes(request) and self._times != 0:
                 self._times = None if self._times is None else self._times - 1

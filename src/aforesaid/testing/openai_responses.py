@@ -1,4 +1,4 @@
-"""The ordinary answers of a scripted model, in the form of OpenAI's API."""
+"""The regular responses of a scripted model, in the format of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CREATED: Final = 1_767_225_600
 _DIMENSIONS: Final = 32
 _RATE: Final = 16_000
 _SPOKEN: Final = b"said"
-"""The name of the part of a sound file that holds its text."""
+"""Id of the WAV chunk that contains the spoken text."""
 
 
 def tokens(text: str) -> int:
@@ -29,7 +29,7 @@ def tokens(text: str) -> int:
 
 
 def chat(request: Request, writes: Writes) -> HttpResponse:
-    """Answer a chat, in one piece or as a stream of words."""
+    """Return the response to a chat request, whole or streamed word by word."""
     prompt = sum(tokens(str(message.get("content", ""))) for message in request.messages)
     reply = tokens(writes.text)
     usage = {"prompt_tokens": prompt, "completion_tokens": reply, "total_tokens": prompt + reply}
@@ -75,7 +75,7 @@ def _frame(request: Request, kind: str) -> dict[str, Any]:
 
 
 def embeddings(request: Request) -> HttpResponse:
-    """Answer with vectors: texts that share words are similar."""
+    """Return embeddings. Texts that share words have similar vectors."""
     given = request.body.get("input", ())
     texts = [given] if isinstance(given, str) else list(given)
     packed = request.body.get("encoding_format") == "base64"
@@ -89,7 +89,7 @@ def embeddings(request: Request) -> HttpResponse:
 
 
 def vector(text: str) -> list[float]:
-    """Return the vector of a text, of length one: each word adds a direction of its own."""
+    """Return the unit vector of a text: the sum of one random direction per word."""
     total = [0.0] * _DIMENSIONS
     for word in re.findall(r"\w+", text.casefold()) or [""]:
         digest = blake2b(word.encode(), digest_size=_DIMENSIONS).digest()
@@ -103,13 +103,13 @@ def _packed(values: list[float]) -> str:
 
 
 def models(names: tuple[str, ...]) -> HttpResponse:
-    """Answer with the names of models."""
+    """Return the list of models."""
     data = [{"id": name, "object": "model", "created": _CREATED, "owned_by": "scripted"} for name in names]
     return answer_json({"object": "list", "data": data})
 
 
 def speech(request: Request) -> HttpResponse:
-    """Answer with silence, a tenth of a second for each word, in a sound file that carries its text along."""
+    """Return a WAV file with 0.1 s of silence per word; one of its chunks contains the text."""
     said = str(request.body.get("input", ""))
     silence = b"\0\0" * (_RATE // 10 * max(len(said.split()), 1))
     if request.body.get("response_format") == "pcm":
@@ -128,7 +128,7 @@ def speech(request: Request) -> HttpResponse:
 
 
 def transcription(request: Request) -> HttpResponse:
-    """Answer with the text that a sound file of `speech` carries, else with how long the file is."""
+    """Return the text in a WAV file made by `speech`; for other files, their length."""
     file = request.body.get("file", b"")
     sound = file if isinstance(file, bytes) else file.encode()
     at = sound.rfind(_SPOKEN)

@@ -1,4 +1,4 @@
-"""What a scripted model is asked, and what it writes."""
+"""Requests to a scripted model, and the scripts of its replies."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from aforesaid.testing.faults import Fault
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request, as it came over the wire."""
+    """A request as the server received it."""
 
     method: str
     path: str
-    """Without its query, such as `/v1/chat/completions`."""
+    """The path without the query, such as `/v1/chat/completions`."""
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    """Their names in small letters."""
+    """Headers by lower-case name."""
     body: Mapping[str, Any]
     """The JSON object, or the fields of a form; a file in a form is bytes."""
 
@@ -30,12 +30,12 @@ class Request:
 
     @property
     def asked(self) -> str:
-        """What the last message says."""
+        """The text of the last message."""
         return str(self.messages[-1].get("content", "")) if self.messages else ""
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON schema that the reply has to fit, if there is one."""
+        """The JSON schema of the reply, or None."""
         form = self.body.get("response_format")
         if not isinstance(form, dict) or form.get("type") != "json_schema":
             return None
@@ -45,38 +45,38 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Writes:
-    """A reply in detail. Where only the text matters, a string will do."""
+    """A reply with details. If only the text matters, use a string."""
 
     text: str
     finish: Literal["stop", "length", "content_filter"] | None = "stop"
-    """Why it ends; None leaves it open, as if the connection broke."""
+    """The finish reason; None for a reply that ends without one, like a broken connection."""
     usage: bool = True
-    """Whether it says how many tokens were used."""
+    """Whether the reply includes token usage."""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Tools that it calls, by their names, with their arguments."""
+    """Tool calls: names and arguments."""
 
 
 Said: TypeAlias = "str | Mapping[str, Any] | Writes | Fault"
-"""A text, a value that is written as JSON, a reply in detail, or a fault."""
+"""A reply: a text, a value to write as JSON, a detailed reply, or a fault."""
 
 Script: TypeAlias = "Iterable[Said] | Callable[[Request], Said]"
-"""What to write: one after the other, or depending on what is asked."""
+"""Replies in order, or a function of the request."""
 
 
 class ScriptEnded(Exception):
-    """There were more requests than replies."""
+    """The script has no replies left."""
 
 
 @dataclass(slots=True)
 class Play:
-    """A script on its way."""
+    """A script and the current position in it."""
 
     script: Script
     used: int = 0
     _rest: Iterator[Said] | None = field(default=None, init=False)
 
     def next(self, request: Request) -> Said:
-        """Return what comes next."""
+        """Return the next reply. Raises ScriptEnded after the last one."""
         if callable(self.script):
             return self.script(request)
         if self._rest is None:
@@ -99,7 +99,7 @@ _PLAIN: Final[Mapping[str, Any]] = {"string": "text", "integer": 1, "number": 1.
 
 
 def example(schema: Mapping[str, Any], root: Mapping[str, Any] | None = None) -> Any:  # noqa: ANN401 - any JSON
-    """Return a small value that fits a JSON schema, always the same one. Limits are kept where they are simple."""
+    """Return a small value that fits a JSON schema, always the same one. Only simple limits are respected."""
     root = root or schema
     if "$ref" in schema:
         return example(root["$defs"][schema["$ref"].rpartition("/")[2]], root)

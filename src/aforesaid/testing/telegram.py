@@ -1,6 +1,6 @@
 """A Bot API server on this machine, for tests of Telegram bots. It needs aiohttp, which comes with aiogram.
 
-It keeps to the rules of the real one that bots trip over: updates come again until they are confirmed, texts have a
+It follows the rules of the real server that bots trip over: updates are repeated until confirmed, texts have a
 limit, tokens are checked, people block bots, and a bot that sends too fast has to wait.
 """
 
@@ -27,14 +27,14 @@ _BOT_ID: Final = 42
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with an account."""
+    """A Telegram account."""
 
     id: int
     name: str
     username: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as Telegram writes it."""
+        """Return the account in Telegram's JSON format."""
         known = {"id": self.id, "is_bot": False, "first_name": self.name}
         return known if self.username is None else {**known, "username": self.username}
 
@@ -47,7 +47,7 @@ class Sent:
     chat: int
     text: str
     buttons: tuple[str, ...] = ()
-    """What pressing each would hand in."""
+    """The callback data of each button."""
     entities: tuple[Mapping[str, Any], ...] = ()
     replies_to: int | None = None
     file: bytes | None = None
@@ -55,13 +55,13 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An answer instead of the usual one."""
+    """An error response instead of the regular one."""
 
     status: int
     description: str
     retry_after: int | None = None
     migrate_to: int | None = None
-    """The number of the supergroup that a group became."""
+    """The id of the supergroup that a group was migrated to."""
 
 
 @dataclass(slots=True)
@@ -80,11 +80,11 @@ class FakeTelegram:
         self.calls: list[str] = []
         """The names of all methods that were called."""
         self.commands: list[dict[str, str]] = []
-        """The menu that the bot has set."""
+        """The command menu that the bot set."""
         self.typing: list[int] = []
-        """The chats in which the bot was seen writing."""
+        """The chats in which the bot showed "typing"."""
         self.clock: Callable[[], float] = time
-        """What time it is for those who write."""
+        """Returns the time of incoming messages."""
         self._numbers = count(1)
         self._updates: deque[dict[str, Any]] = deque()
         self._next_update = count(1000)
@@ -99,7 +99,7 @@ class FakeTelegram:
 
     @property
     def base_url(self) -> str:
-        """Where bots find it. It stays the same when it is stopped and started again."""
+        """The base URL for bots. It stays the same after a restart."""
         return f"http://127.0.0.1:{self._port}"
 
     async def __aenter__(self) -> Self:
@@ -112,7 +112,7 @@ class FakeTelegram:
         await self.stop()
 
     async def start(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_route("*", "/bot{token}/{method}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -123,7 +123,7 @@ class FakeTelegram:
         self._pushing = asyncio.create_task(self._push())
 
     async def stop(self) -> None:
-        """Go off the network. What the bot has not confirmed is kept."""
+        """Stop listening. Unconfirmed updates are kept."""
         await end(self._pushing)
         self._pushing = None
         if self._runner is not None:
@@ -139,7 +139,7 @@ class FakeTelegram:
         replies_to: Sent | None = None,
         **more: Any,  # noqa: ANN401 - any field of a message
     ) -> int:
-        """Let somebody write, to the bot alone or in a group. Return the number of the message."""
+        """Send a message to the bot, in a private chat or a group. Return the message id."""
         number = next(self._numbers)
         message = self._message(number, person, group)
         if text is not None:
@@ -150,33 +150,33 @@ class FakeTelegram:
         return number
 
     def edit(self, person: Person, number: int, text: str, *, group: int | None = None) -> None:
-        """Let somebody change what they wrote."""
+        """Edit a message that was sent to the bot."""
         message = {**self._message(number, person, group), "text": text, "edit_date": int(self.clock())}
         self._add({"edited_message": message})
 
     def press(self, person: Person, sent: Sent, button: str) -> None:
-        """Let somebody press a button below a message of the bot."""
+        """Press a button below one of the bot's messages."""
         query = {"id": str(next(self._numbers)), "from": person.as_json(), "chat_instance": "1", "data": button}
         self._add({"callback_query": {**query, "message": self._of_the_bot(sent)}})
 
     def fail(self, method: str, fault: Fault, *, times: int = 1_000_000) -> None:
-        """Answer calls of a method with a failure, so many times."""
+        """Fail calls of a method, `times` times."""
         self._faults[method.casefold()] = _Fails(fault, times)
 
     def heal(self) -> None:
-        """Answer as usual again."""
+        """Remove all failures."""
         self._faults.clear()
 
     def block(self, person: Person) -> None:
-        """Let somebody block the bot."""
+        """Block the bot as this account."""
         self._blocked.add(person.id)
 
     def replay(self) -> None:
-        """Hand in the last update again, as if it had never been confirmed."""
+        """Deliver the last update again, as if it had not been confirmed."""
         self._add({**self._last, "update_id": next(self._next_update)})
 
     async def wait_for(self, true: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition is true."""
         while not true():
             self._changed.clear()
             with suppress(TimeoutError):
@@ -184,12 +184,12 @@ class FakeTelegram:
                     await self._changed.wait()
 
     async def next_sent(self, after: int) -> Sent:
-        """Wait until the bot has sent more than so many messages, and return the first of them."""
+        """Wait until the bot has sent more than `after` messages; return the first new one."""
         await self.wait_for(lambda: len(self.sent) > after)
         return self.sent[after]
 
     async def confirmed(self) -> None:
-        """Wait until the bot has taken in everything."""
+        """Wait until the bot has confirmed every update."""
         await self.wait_for(lambda: not self._updates)
 
     def _message(self, number: int, person: Person, group: int | None) -> dict[str, Any]:
@@ -256,7 +256,7 @@ class FakeTelegram:
         return list(self._updates)[:100]
 
     async def _push(self) -> None:
-        """Bring updates to the webhook, one after the other, and again until they are taken."""
+        """Post updates to the webhook in order; repeat each one until it is accepted."""
         async with ClientSession() as session:
             while True:
                 if self._webhook is None or not self._updates:

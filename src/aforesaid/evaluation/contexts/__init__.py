@@ -1,4 +1,4 @@
-"""Measuring contexts: how often what answers a question is inside, at what budget."""
+"""Measure contexts: how often a context contains the evidence for its question, by token budget."""
 
 from aforesaid.evaluation.contexts.measure import BUDGETS, Contained, ContextReport, measure_contexts
 

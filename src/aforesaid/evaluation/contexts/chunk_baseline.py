@@ -1,4 +1,4 @@
-"""What people do without a memory: cut the chat into chunks, and send those that look most like the question."""
+"""A baseline for contexts: split the chat into chunks and send those most similar to the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TURNS: Final = 8
 
 
 class Chunks:
-    """A conversation in chunks of some turns, with their vectors."""
+    """A conversation, split into chunks of turns with their vectors."""
 
     def __init__(self, chunks: Sequence[Sequence[Turn]], sizes: Sequence[int], vectors: Vectors) -> None:
         self._chunks = chunks
@@ -25,7 +25,7 @@ class Chunks:
 
     @classmethod
     async def of(cls, conversation: Conversation, embedder: Embedder, counter: TokenCounter) -> Chunks:
-        """Cut a conversation."""
+        """Split a conversation into chunks and embed them."""
         turns = conversation.turns
         chunks = [turns[start : start + _TURNS] for start in range(0, len(turns), _TURNS)]
         texts = ["\n".join(f"{turn.speaker or turn.role}: {turn.text}" for turn in chunk) for chunk in chunks]

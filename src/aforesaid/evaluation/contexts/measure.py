@@ -1,4 +1,4 @@
-"""Asking every question for a context, and looking whether the evidence is in it."""
+"""Build a context for every question and check whether it contains the evidence."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ Ask = Callable[[Conversation, Question, int], Awaitable[set[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Contained:
-    """How one way of making contexts did at one budget."""
+    """The result of one method of building contexts at one budget."""
 
     way: str
     budget: int
     all: float
-    """The share of questions whose evidence is all inside, in percent."""
+    """Percentage of questions whose evidence is completely in the context."""
     share: float
-    """The share of the evidence that is inside, in percent, averaged over questions."""
+    """Percentage of a question's evidence that is in the context, averaged over questions."""
     milliseconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class ContextReport:
-    """How all of them did on a data set."""
+    """The results of all methods on one data set."""
 
     format: str
     path: str
     questions: int
     tokens: str
-    """How tokens were counted."""
+    """The name of the token counter."""
     ways: tuple[Contained, ...]
 
 
 async def measure_contexts(dataset: Dataset, profiles: Sequence[str], progress: Progress) -> ContextReport:
-    """Ask every question with every profile at every budget, beside the newest messages and chunks alone."""
+    """Measure every profile at every budget, and two baselines: the newest messages, and the most similar chunks."""
     embedder, found = LocalEmbedder(), []
     asked = [
         (conversation, question)
@@ -98,7 +98,7 @@ async def _with_profile(
 async def _shown(memory: Memory, conversation: Conversation, question: Question, budget: int) -> set[str]:
     user = memory.user(conversation.id, space=SPACE)
     context = await user.context(question.text, budget, at=question.asked_at)
-    # Messages carry the ids of the data set. One that was cut may lack the answer.
+    # Messages have the ids of the data set. A truncated message may lack the answer, so it does not count.
     return {item.key.removeprefix("message ") for item in context.items if item.shows and not item.cut}
 
 
@@ -119,7 +119,7 @@ async def _ask(
 
 
 class _Shared:
-    """An embedder that outlives the memory that uses it."""
+    """An embedder that stays open when a memory that uses it is closed."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -127,4 +127,4 @@ class _Shared:
         self.embed = embedder.embed
 
     async def close(self) -> None:
-        """Stay."""
+        """Do nothing: the embedder is shared."""

@@ -1,4 +1,4 @@
-"""Measuring what is learned without a model, on conversations of which it is known what there is to learn."""
+"""Measure the memories that rules extract without a model, on conversations with labelled facts."""
 
 from aforesaid.evaluation.memories.cases import Case, CaseSet, Label
 from aforesaid.evaluation.memories.datasets import load_cases

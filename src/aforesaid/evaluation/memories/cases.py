@@ -1,4 +1,4 @@
-"""Conversations, and what there is to learn from them."""
+"""Conversations with labels: the facts that should be extracted from them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from aforesaid.evaluation.conversation import Question, Turn
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Something that should be learned."""
+    """A fact that should be extracted."""
 
     turn: str
-    """The turn that says it."""
+    """The id of the turn that states it."""
     text: str
-    """As people put it; empty where only the turn is known."""
+    """The fact in the words of an annotator; empty if only the turn is labelled."""
     category: Category | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One user's memory."""
+    """A conversation with its labels, stored as one user's memory."""
 
     id: str
     turns: tuple[Turn, ...]
@@ -32,7 +32,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseSet:
-    """Labelled conversations of one format that lie together."""
+    """The labelled conversations of one data set."""
 
     format: str
     path: Path

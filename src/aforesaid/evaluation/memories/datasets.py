@@ -1,4 +1,4 @@
-"""Finding conversations of which it is known what there is to learn: LoCoMo, MemDaily, texts with typed memories."""
+"""Load conversations with labelled facts: LoCoMo, MemDaily, texts with typed memories."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _TYPES: Final[dict[str, Category]] = {
     "schedule": "schedule",
 }
 _SAID: Final = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
-"""Typed texts have no date: they are all said on this Thursday."""
+"""The time of typed texts, which have no date. A Thursday."""
 
 
 def load_cases(path: Path) -> list[CaseSet]:
-    """Load every data set in a file or below a folder, in the order of their paths."""
+    """Load every data set in a file or folder, sorted by path. Raises if there is none."""
     if not path.exists():
-        raise InvalidInput(f"there is nothing at {path}; name a file or a folder with labelled conversations")
+        raise InvalidInput(f"{path} does not exist; pass a file or folder with labelled conversations")
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*.json*") if file.is_file())
     found: dict[tuple[str, Path], list[Case]] = {}
     for file in files:
@@ -64,7 +64,7 @@ def _conversations(file: Path) -> Iterator[tuple[str, Path, Case]]:
 
 
 def _observations(sample: Node, conversation: Conversation) -> Iterator[Label]:
-    """Read what people observed in a sample of LoCoMo. What names no turn that there is, is left out."""
+    """Read the observations of a LoCoMo sample. Observations about missing turns are skipped."""
     there = {turn.id for turn in conversation.turns}
     observed = sample.find("observation")
     for _, session in () if observed is None else observed.fields():
@@ -78,7 +78,7 @@ def _observations(sample: Node, conversation: Conversation) -> Iterator[Label]:
 
 
 def _typed(file: Path) -> Iterator[tuple[str, Path, Case]]:
-    """Read texts of one language, with the memories that they hold: `dataset.de.jsonl` and `labels.jsonl`."""
+    """Read texts of one language and their labelled memories: `dataset.de.jsonl` and `labels.jsonl`."""
     language = re.fullmatch(r"dataset(?:\.([\w-]+))?\.jsonl", file.name)
     if language is None:
         return

@@ -1,4 +1,4 @@
-"""Letting a memory learn from labelled conversations, and comparing what it learned with the labels."""
+"""Extract memories from labelled conversations and compare them with the labels."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from aforesaid.store import Progress
 
 _SPACE: Final = "eval"
 _PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": True, "keep_days": {}}
-"""Nothing is summarised, and nothing expires: what was said long ago counts as well."""
+"""No summaries, and memories do not expire: old conversations count as well."""
 _COVERED: Final = 0.5
-"""A memory that has such a part of a label's words says what the label says."""
+"""A memory matches a label if it contains at least this share of the label's words."""
 _HITS: Final = 10
 _AT_ONCE: Final = 64
 _SEED: Final = 7
@@ -32,7 +32,7 @@ _SEED: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A memory, and the words that it was learned from: for people to judge."""
+    """A memory and its source message, printed for a person to judge."""
 
     memory: str
     category: str
@@ -41,7 +41,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """How much of what there is to learn was learned."""
+    """How many of the labelled facts were extracted."""
 
     format: str
     path: str
@@ -50,16 +50,16 @@ class MemoryReport:
     memories: int
     quarantined: int
     found: float | None
-    """Share of the labels whose turn gave a memory."""
+    """Share of the labels whose turn is the source of a memory."""
     covered: float | None
-    """Share of the labels whose turn gave a memory in their words. None where labels have other words than texts."""
+    """Share of the labels matched by a memory from their turn. None if the labels paraphrase the texts."""
     typed: float | None
-    """Share of the labels whose text gave a memory of their category. None where labels have none."""
+    """Share of the labels whose turn is the source of a memory of their category. None without categories."""
     precise: float | None
     """Share of the memories whose turn has a label (of their category, where labels have one): at least so many are
     right; labels do not name everything."""
     recalled: float | None
-    """Share of the turns that answer a question among the sources of the first ten memories that a search finds."""
+    """Share of the evidence turns that are sources of the first ten memories found by a search."""
     questions: int
     categories: tuple[Count, ...]
     samples: tuple[Sample, ...] = field(repr=False)
@@ -68,10 +68,10 @@ class MemoryReport:
 async def measure_memories(
     cases: CaseSet, progress: Progress, *, samples: int = 0, recall: bool = True
 ) -> MemoryReport:
-    """Let a temporary memory learn by rules from all conversations of a data set, and compare."""
+    """Extract memories by rules from a data set in a temporary memory, and compare them with the labels."""
     asking = recall and any(case.questions for case in cases.cases)
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        # Without settings: what a model would find is another question.
+        # Default settings: this measures the rules, without a model.
         opening = connect(
             Path(folder) / "memory.db", profile=_PROFILE, embedder=None if asking else "none", settings={}
         )
@@ -87,7 +87,7 @@ def _user(memory: Memory, case: Case) -> UserMemory:
 
 
 async def _fill(memory: Memory, cases: Sequence[Case], progress: Progress) -> dict[int, str]:
-    """Store and learn everything. Return which turn each message is."""
+    """Store everything and extract memories. Return the turn id of each message."""
     total = sum(len(case.turns) for case in cases)
     stored: dict[int, str] = {}
     places = anyio.CapacityLimiter(_AT_ONCE)
@@ -106,7 +106,7 @@ async def _fill(memory: Memory, cases: Sequence[Case], progress: Progress) -> di
             tasks.start_soon(store, case)
     report = await memory.upkeep(progress)
     if report.error is not None:
-        raise ModelError(f"what is not learned and embedded to the end cannot be measured: {report.error}")
+        raise ModelError(f"memories cannot be measured, because background work failed: {report.error}")
     return stored
 
 
@@ -163,7 +163,7 @@ def _sum_up(
 
 
 def _by_turn(memories: Sequence[MemoryRecord], places: dict[int, str]) -> dict[str, list[MemoryRecord]]:
-    """Return the memories by the turns that they were learned from."""
+    """Return the memories by their source turn."""
     found: dict[str, list[MemoryRecord]] = {}
     for memory in memories:
         for source in memory.sources:

@@ -1,4 +1,4 @@
-"""Measuring summaries that were made without a model, on chats whose summaries or facts are known."""
+"""Measure summaries made without a model, on chats with reference summaries or labelled facts."""
 
 from aforesaid.evaluation.summaries.chats import ChatSet
 from aforesaid.evaluation.summaries.datasets import load_chats

@@ -1,4 +1,4 @@
-"""The values of this evaluation: chats, and what a good summary of them says."""
+"""The data of this evaluation: chats with reference summaries or facts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MOST: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A conversation, summaries of it that people wrote, and facts that a summary of it should hold."""
+    """A conversation, its reference summaries, and the facts that a summary should contain."""
 
     turns: tuple[Spoken, ...]
     summaries: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
 
     def room(self, words: int | None = None) -> int:
-        """Return how many words a summary may have, whoever makes it.
+        """Return the maximum number of words of a summary, the same for every method.
 
         It never depends on the summaries that people wrote: a quarter of the chat, at least 20 words and at most 120;
         always 120 where facts are counted.
@@ -38,7 +38,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class ChatSet:
-    """Chats of one data set that lie together."""
+    """The chats of one data set."""
 
     format: str
     path: Path

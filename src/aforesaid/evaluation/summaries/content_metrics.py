@@ -1,4 +1,4 @@
-"""What a summary holds: known facts, and small talk. Neither looks at how summaries are made."""
+"""Count labelled facts and small talk in summaries, independent of how the summaries were made."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aforesaid.models.offline import split_sentences
 from aforesaid.store.languages import language_of, stems, stop_words
 from aforesaid.store.terms import terms, words_of
 
-# What people say to be polite, to greet and to applaud, beside the stop words.
+# Words of greetings, politeness and agreement, in addition to the stop words.
 _POLITE: Final = """
     hi hey hello bye goodbye thanks thank thx welcome congrats congratulations wow yeah yes yep nope ok okay sure
     great awesome amazing cool nice good glad happy love lovely sound sounds really totally absolutely definitely
@@ -63,6 +63,6 @@ def _names(chat: Chat) -> set[str]:
 
 
 def _said(line: str, speakers: Iterable[str]) -> str:
-    """Return a line of a summary without the name and the day in front."""
+    """Return a line of a summary without its leading name and date."""
     label, colon, rest = line.partition(": ")
     return rest if colon and any(label.startswith(speaker) for speaker in speakers) else line

@@ -1,4 +1,4 @@
-"""Finding chats whose summaries are known: each format is known by the shape of its content."""
+"""Load chats with reference summaries or facts. Formats are recognised by their content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Collected(NamedTuple):
 
 
 def load_chats(path: Path) -> list[ChatSet]:
-    """Load every data set in a file or below a folder, in the order of their paths."""
+    """Load every data set in a file or folder, sorted by path. Raises if there is none."""
     collected: dict[tuple[Path, str], _Collected] = {}
     for file in _files(path.absolute()):
         for row in _rows(file):
@@ -52,12 +52,12 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     if not path.is_dir():
-        raise InvalidInput(f"there is nothing at {path}; name a file or a folder with chats and their summaries")
+        raise InvalidInput(f"{path} does not exist; pass a file or folder with chats and their summaries")
     return sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS and file.is_file())
 
 
 def _rows(file: Path) -> Iterable[Node]:
-    """Read what may be a chat: the items of a JSON list, the lines of JSON lines, the rows of a table."""
+    """Return possible chats: the items of a JSON list, the lines of a JSON Lines file, the rows of a CSV file."""
     if file.suffix == ".jsonl":
         return _lines(file)
     if file.suffix == ".csv":
@@ -82,4 +82,4 @@ def _table(file: Path) -> Iterable[Node]:
         for number, row in enumerate(csv.DictReader(io.StringIO(read_text(file), newline=""), strict=True), 1):
             yield Node({key: value for key, value in row.items() if key is not None}, file, (f"row {number}",))
     except csv.Error as error:
-        raise InvalidInput(f"{file} is damaged: it is not a table of comma-separated values: {error}") from None
+        raise InvalidInput(f"{file} is damaged: it is not valid CSV: {error}") from None

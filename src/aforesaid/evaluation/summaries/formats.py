@@ -1,4 +1,4 @@
-"""The forms in which chats are published with their summaries: DialogSum, SAMSum, QMSum and LoCoMo."""
+"""Read published chats with summaries: DialogSum, SAMSum, QMSum and LoCoMo."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aforesaid.models.offline import Spoken
 _TURN: Final = re.compile(r"\s*([^:\n]{1,60}):\s*(.*)")
 _PERSON: Final = "#Person1#"
 _MARK: Final = re.compile(r"\{\w+\}\s*")
-"""Marks of a transcript, such as {vocalsound}; not words."""
+"""Annotations of a transcript, such as {vocalsound}, which are not words."""
 _SESSION: Final = re.compile(r"session_([0-9]+)")
 _WHEN: Final = "%I:%M %p on %d %B, %Y"
 
 
 def read(row: Node) -> Iterator[tuple[str, Chat]]:
-    """Read what one row of a file holds: nothing, where it is none of these."""
+    """Return the chats in one row of a file; none if the row has another format."""
     if not isinstance(row.raw, dict):
         return
     if isinstance(row.raw.get("dialogue"), str):
@@ -87,6 +87,6 @@ def _sessions(row: Node) -> Iterator[tuple[str, Chat]]:
 
 
 def _turn(node: Node, at: datetime) -> Spoken:
-    """Read a turn. A picture counts as its caption."""
+    """Read a turn. A picture is replaced by its caption."""
     text, caption = node.text_of("text"), node.text_of("blip_caption")
     return Spoken(node.field("speaker").name(), f"{text} [{caption}]".strip() if caption else text, at)

@@ -1,4 +1,4 @@
-"""Summarising every chat of a data set in every way, and comparing what comes out with what is known."""
+"""Summarise every chat of a data set with every method, and compare the results with the labels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aforesaid.store import Progress
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How one way to summarise did: averages over chats, shares of all facts and of all sentences."""
+    """The figures of one method: averages over chats, shares of all facts and of all sentences."""
 
     method: str
     rouge_1: float | None
@@ -26,12 +26,12 @@ class Figures:
     facts_covered: float | None
     small_talk: float | None
     words: float
-    """The length of its summaries."""
+    """Average length of its summaries, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryReport:
-    """How every way to summarise did on one data set."""
+    """The figures of every method on one data set."""
 
     format: str
     path: str
@@ -39,13 +39,13 @@ class SummaryReport:
     turns: int
     facts: int
     room: float
-    """How many words a summary was allowed, on average."""
+    """Average maximum length of a summary, in words."""
     left_out: tuple[Count, ...]
     methods: tuple[Figures, ...]
 
 
 def measure_summaries(chat_set: ChatSet, words: int | None, progress: Progress) -> SummaryReport:
-    """Summarise every chat in every way, in so many words, or in as many as each chat's length allows."""
+    """Summarise every chat with every method, in at most `words` words (None: depending on the chat's length)."""
     chats = chat_set.chats
     total = len(chats) * len(METHODS)
     figures = []
@@ -83,7 +83,7 @@ def _figures(name: str, chats: Sequence[Chat], made: Sequence[str]) -> Figures:
 
 
 def _rouge(text: str, references: Sequence[str]) -> Rouge:
-    """Average over the summaries that several people wrote."""
+    """Return the average over several reference summaries."""
     return Rouge(*map(fmean, zip(*(rouge(text, reference) for reference in references), strict=True)))
 
 

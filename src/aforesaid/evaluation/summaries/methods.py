@@ -1,4 +1,4 @@
-"""Ways to summarise a chat in so many words: the one that is measured, and simple ones to compare it with."""
+"""Methods that summarise a chat in a number of words: the one used without a model, and simple baselines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _first_three(turns: Sequence[Spoken], words: int) -> str:
 
 
 def _first(turns: Sequence[Spoken], words: int) -> str:
-    """Go on from the beginning until the room is used up, in the middle of a sentence if need be."""
+    """Return the first words of the chat up to the limit, even if that cuts a sentence."""
     lines: list[str] = []
     for turn in turns:
         left = words - count_words("\n".join(lines))
@@ -68,7 +68,7 @@ def _pieces(turns: Sequence[Spoken]) -> list[_Piece]:
 
 
 def _fill(ordered: Iterable[_Piece], words: int) -> str:
-    """Take the first pieces that fit, and put them in the order of the conversation."""
+    """Take pieces in this order while they fit, and return them in conversation order."""
     taken: list[_Piece] = []
     left = words
     for piece in ordered:

@@ -1,4 +1,4 @@
-"""ROUGE: how many words, pairs of words and words in order a summary shares with one that a person wrote."""
+"""ROUGE: the overlap of a summary with a reference, in words, word pairs and longest common subsequence."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def rouge(summary: str, reference: str) -> Rouge:
 
 
 def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the length of the longest run of words that both have in this order, with gaps."""
-    # A bit for each word of the other: 1 as long as it is not used. All of them are handled in one step per word.
+    """Return the length of the longest common subsequence of two lists of words."""
+    # Bit-parallel algorithm: one bit per word of the other list, 1 while that word is unused.
     places: dict[str, int] = {}
     for place, word in enumerate(other):
         places[word] = places.get(word, 0) | (1 << place)

@@ -1,1 +1,1 @@
-"""Readers of what people have: one module for each format, all of which give out the same items."""
+"""Readers of import formats: one module per format. All of them yield the same items."""

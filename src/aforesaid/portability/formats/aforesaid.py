@@ -1,4 +1,4 @@
-"""Aforesaid's own export: JSON lines."""
+"""Aforesaid's own export format: JSON Lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _END: Final = "end"
 
 
 def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Give out the rows of an export, and say where it was damaged."""
+    """Yield the rows of an export, and problems with their position."""
     with source.open(source.names[0]) as stream:
         yield from _rows(stream)
 
@@ -52,19 +52,21 @@ def _rows(stream: IO[bytes]) -> Iterator[Item]:
 
 
 def _check_header(entry: object) -> None:
-    # The first key is the name of the program, which was another one before.
+    # The first key is the name of the program; older exports have an earlier name.
     if not isinstance(entry, dict) or "export" not in entry.values():
         raise InvalidInput("this is not an export of Aforesaid")
     version = entry.get("version")
     if version != VERSION:
         raise InvalidInput(
-            f"this export has version {json.dumps(version)} of the format, and this program knows version {VERSION}: "
-            "install a version of Aforesaid that does"
+            f"this export has version {json.dumps(version)} of the format, but this program supports only "
+            f"version {VERSION}: install a newer Aforesaid"
         )
 
 
 def _check_end(entry: dict[str, object], found: Counter[str], total: str, where: str) -> Iterator[Item]:
     if entry.get("rows") != dict(found):
-        yield Problem(where, f"{json.dumps(entry.get('rows'))} rows were written, and {json.dumps(dict(found))} read")
+        yield Problem(
+            where, f"{json.dumps(entry.get('rows'))} rows were written, but {json.dumps(dict(found))} were read"
+        )
     elif entry.get("sum") != total:
-        yield Problem(where, "the lines are not those that were written: their sum is another one")
+        yield Problem(where, "the checksum does not match: the file was changed after the export")

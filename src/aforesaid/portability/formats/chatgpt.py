@@ -1,6 +1,6 @@
-"""What ChatGPT exports: `conversations.json`, alone or in the archive that it comes in.
+"""ChatGPT's export format: `conversations.json`, alone or in its zip archive.
 
-A talk is a tree: an edited question and a regenerated answer are branches. What was last shown is taken in, in order.
+A conversation is a tree: edited questions and regenerated answers are branches. The branch shown last is imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "to
 
 
 def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of all conversations."""
+    """Yield the messages of all conversations."""
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
     for name in files or source.names[:1]:
         with source.open(name) as stream:
@@ -57,7 +57,7 @@ def _messages(found: Fields, where: str) -> Iterator[Item]:
 
 
 def _shown(mapping: dict[str, Any], current: object) -> list[str]:
-    """Return the nodes from the root to what was last shown."""
+    """Return the nodes from the root to the message shown last."""
     if not isinstance(current, str) or current not in mapping:
         parents = {node.get("parent") for node in mapping.values() if isinstance(node, dict)}
         current = next((name for name in reversed(mapping) if name not in parents), None)

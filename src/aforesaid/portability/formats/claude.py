@@ -1,4 +1,4 @@
-"""What Claude exports: `conversations.json`, alone or in the archive that it comes in."""
+"""Claude's export format: `conversations.json`, alone or in its zip archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aforesaid.portability.reader_helpers import any_moment, name_of, objects, o
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of all conversations."""
+    """Yield the messages of all conversations."""
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
     for name in files or source.names[:1]:
         with source.open(name) as stream:

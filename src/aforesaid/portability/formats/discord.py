@@ -1,4 +1,4 @@
-"""What DiscordChatExporter writes as JSON: one channel for each file, or a folder or archive of them."""
+"""DiscordChatExporter's JSON format: one file per channel, or a folder or archive of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TALK = ("Default", "Reply", "0", "19")
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of all channels."""
+    """Yield the messages of all channels."""
     names = source.named(".json") or source.names[:1]
     for name in names:
         with source.open(name) as stream:

@@ -23,7 +23,7 @@ _TAGS = 20
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out memories. Those that name no user belong to the one who is asked for."""
+    """Yield memories. Those without a user are stored for the requested user."""
     for name in source.named(".json", ".jsonl") or source.names[:1]:
         with source.open(name) as stream:
             if _is_lines(source.head(name)):
@@ -33,7 +33,7 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
 
 
 def _numbered(items: Iterator[Item]) -> Iterator[Item]:
-    """Give memories numbers, since their own ids are none."""
+    """Give each memory a number, since its own id is not one."""
     number = 0
     for item in items:
         if isinstance(item, ImportedRow) and isinstance(item.row, MemoryRow):

@@ -1,4 +1,4 @@
-"""Messages as OpenAI's API takes them: JSON lines or a list, of single messages or of whole talks."""
+"""Messages in OpenAI's format: JSON Lines or a list, of single messages or whole conversations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROLES: tuple[Role, ...] = get_args(Role)
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out messages. One that names no talk belongs to the user's direct chat."""
+    """Yield messages. Those without a conversation belong to the user's direct chat."""
     ids = Ids("openai")
     for name in source.names[:1]:
         is_list = source.head(name).lstrip()[:1] == b"["

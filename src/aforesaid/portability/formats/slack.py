@@ -1,4 +1,4 @@
-"""What Slack exports: an archive or a folder, with a folder for each channel and a file for each day."""
+"""Slack's export format: an archive or folder with one folder per channel and one file per day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TALK: Final = (None, "", "bot_message", "me_message", "thread_broadcast", "file
 
 
 def read(source: Source, _: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of all channels, each day after day."""
+    """Yield the messages of all channels, in order of their days."""
     people = _people(source)
     for name in source.names:
         found = DAY.search(name)
@@ -29,7 +29,7 @@ def read(source: Source, _: ReadOptions) -> Iterator[Item]:
 
 
 def _people(source: Source) -> dict[str, str]:
-    """Return what the members are called, by their ids."""
+    """Return the names of the members by id."""
     names: dict[str, str] = {}
     for name in source.named("users.json"):
         with source.open(name) as stream:

@@ -1,4 +1,4 @@
-"""What Telegram Desktop exports as JSON: one chat, or all of them (`result.json`)."""
+"""Telegram Desktop's JSON export: one chat, or all of them (`result.json`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from aforesaid.portability.reader_helpers import from_seconds, in_zone, name_of,
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of all chats."""
+    """Yield the messages of all chats."""
     for name in [name for name in source.named(".json") if "result" in name] or source.names[:1]:
         with source.open(name) as stream:
             yield from told(_whole(opened(stream), reading))
 
 
 def _whole(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
-    """Walk through the file. What is said of a chat stands before its messages."""
+    """Read the file. The fields of a chat come before its messages."""
     head: dict[str, object] = {}
     for key in stream.members():
         if key in ("id", "name", "type"):
@@ -84,7 +84,7 @@ def _time(found: Fields, reading: ReadOptions) -> datetime:
 
 
 def _medium(found: Fields) -> str:
-    """Say what was sent instead of words."""
+    """Return a description of an attachment."""
     if found.has("sticker_emoji"):
         return f"[sticker {found.raw('sticker_emoji')}]"
     for field, word in (("photo", "photo"), ("contact_information", "contact"), ("location_information", "location")):

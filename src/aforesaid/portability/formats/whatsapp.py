@@ -1,4 +1,4 @@
-"""What WhatsApp exports: a text with a line for each message, written as it is usual where the phone comes from."""
+"""WhatsApp's export format: a text file with one line per message, in the date format of the phone's locale."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Message:
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
-    """Give out the messages of every chat."""
+    """Yield the messages of every chat."""
     for name in source.named(".txt") or source.names[:1]:
         chat = name.rpartition("/")[2].removesuffix(".txt").removeprefix("WhatsApp Chat with ").strip("_ ") or "chat"
         order = _order(_sample(io.BytesIO(source.head(name))))
@@ -50,7 +50,7 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
 
 
 def looks_like(head: str) -> bool:
-    """Tell whether a text begins like a chat."""
+    """Tell whether a text begins like a WhatsApp chat."""
     lines = [_clean(line) for line in head.splitlines()[:20] if line.strip()]
     return any(LINE.match(line) for line in lines[:5])
 
@@ -105,7 +105,7 @@ def _sample(stream: IO[bytes]) -> Iterator[re.Match[str]]:
 
 
 def _order(sample: Iterator[re.Match[str]]) -> Order:
-    """Find out in which order day, month and year stand: by what cannot be a month, else by what runs on in time."""
+    """Detect the order of day, month and year: by numbers that cannot be a month, else by increasing dates."""
     days: list[tuple[int, int, int]] = []
     noon = slashes = False
     for match in sample:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final
 
+from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import band
 
 _UNITS: Final = ((60, "second"), (60, "minute"), (24, "hour"), (7, "day"), (5, "week"), (12, "month"))
@@ -82,6 +83,7 @@ def bars(counts: Mapping[str, int] | Sequence[tuple[str, int]]) -> list[tuple[st
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "counted": counted,
     "thousands": thousands,
     "share": share,
     "size": size,

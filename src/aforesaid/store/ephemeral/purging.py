@@ -74,8 +74,7 @@ class _Purge:
         self._erase_names(others)
         of_others = sum((each.space, each.user) != self._who for each in gone)
         done = Purged(len(self._messages), len(self._summaries), len(self._memories), of_others)
-        subject = f"{done.messages} messages, {done.summaries} summaries, {done.memories} memories"
-        self._work.note(self._scope, actor, "purge", subject)
+        self._work.note(self._scope, actor, "purge", done.counts)
         return done
 
     def _made_with_them(self) -> Iterator[int]:

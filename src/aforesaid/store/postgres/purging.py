@@ -199,9 +199,9 @@ async def erase(unit: Unit, scope: Scope, actor: str) -> Purged:
         used = max(number for number in range(1, len(values) + 1) if f"${number}" in statement)
         unit.later(_typed(statement, used), *values[:used])
     unit.numbers[scope.space].purges += 1
-    counts = len(found), len(gone.summaries), len(gone.memories)
-    unit.audit(scope, actor, "purge", "{} messages, {} summaries, {} memories".format(*counts))
-    return Purged(*counts, gone.of_others)
+    purged = Purged(len(found), len(gone.summaries), len(gone.memories), gone.of_others)
+    unit.audit(scope, actor, "purge", purged.counts)
+    return purged
 
 
 async def _gather_notes(unit: Unit, scope: Scope, gone: _Gone) -> None:

@@ -258,10 +258,9 @@ def _erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
     for part in (_AFFECTED, _AGENDA, _GIVE_BACK, _ERASE, _COUNT):
         _run(connection, part, names)
     connection.execute("INSERT OR IGNORE INTO mark (name, value) VALUES (?, 'due')", (_WIPE,))
-    Unit(connection, Names(connection)).audit(
-        scope, actor, "purge", f"{messages} messages, {summaries} summaries, {memories} memories"
-    )
-    return Purged(messages, summaries, memories, others)
+    purged = Purged(messages, summaries, memories, others)
+    Unit(connection, Names(connection)).audit(scope, actor, "purge", purged.counts)
+    return purged
 
 
 def _refuse_strangers(connection: apsw.Connection, scope: Scope, who: int | None, messages: int) -> None:
