@@ -9,13 +9,20 @@ from typing import Any
 
 import aforesaid
 from aforesaid.memory import Connecting, Memory, UserMemory
+from aforesaid.models.embed import Embedder
 from aforesaid.settings import Settings
 from aforesaid.testing import Request, ScriptedModel
 
 THURSDAY = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 
 
-def connect(location: str = ":memory:", *, scripted: ScriptedModel | None = None, **keys: Any) -> Connecting:  # noqa: ANN401
+def connect(
+    location: str = ":memory:",
+    *,
+    scripted: ScriptedModel | None = None,
+    embedder: str | Embedder = "none",
+    **keys: Any,  # noqa: ANN401
+) -> Connecting:
     """Open a memory that summarises nothing, with or without a model."""
     settings: dict[str, object] = {}
     if scripted is not None:
@@ -25,7 +32,7 @@ def connect(location: str = ":memory:", *, scripted: ScriptedModel | None = None
             "resilience.attempts": 1,
         }
     return aforesaid.connect(
-        location, profile={"summaries": "none", **keys}, embedder="none", settings=settings or Settings()
+        location, profile={"summaries": "none", **keys}, embedder=embedder, settings=settings or Settings()
     )
 
 

@@ -98,19 +98,25 @@ def _statement_in(message: Message) -> str:
 
 def _from_rules(found: Found, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:
     speaker = by_id(people, message.author)
+    event = None if found.when is None else _event(found.when)
     return Candidate(
-        category=found.category,
+        category=_lasting(found.category, event, message.at),
         text=found.text,
         importance=found.importance,
         sources=(message,),
         speaker=speaker,
         subject=_subject(found, speaker, owner),
-        event=None if found.when is None else _event(found.when),
+        event=event,
         replaces=None,
         extractor=RULES,
         quote=found.quote,
         request=found.request,
     )
+
+
+def _lasting(category: Category, event: Event | None, said: datetime) -> Category:
+    """Return `fact` for an appointment that was over when it was spoken of: what happened does not expire."""
+    return "fact" if category == "schedule" and event is not None and event.end <= said else category
 
 
 def _subject(found: Found, speaker: Person, owner: Person) -> str | None:
@@ -137,14 +143,15 @@ def from_model(
     speaker = by_id(people, said[0].author)
     keyed = extracted.category in {"fact", "preference"}
     place = extracted.replaces
+    event = _read_when(extracted.when, extracted.content, said[-1].at.astimezone(zone), extracted.category)
     return Candidate(
-        category=extracted.category,
+        category=_lasting(extracted.category, event, said[-1].at),
         text=" ".join(extracted.content.split()),
         importance=extracted.importance,
         sources=sources,
         speaker=speaker,
         subject=subject_of(extracted.content, speaker, owner) if keyed else None,
-        event=_read_when(extracted.when, extracted.content, said[-1].at.astimezone(zone), extracted.category),
+        event=event,
         replaces=known[place - 1].id if place is not None and 1 <= place <= len(known) else None,
         extractor=extractor,
         quote="",

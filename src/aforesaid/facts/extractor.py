@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
@@ -16,6 +17,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
+from aforesaid.facts.grounding import meanings
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.settle import Situation, settle
 from aforesaid.facts.statement import statement
@@ -75,6 +77,8 @@ class Extractor:
         self._profile = profile
         self._chat = chat
         self._embedder = embedder
+        self._garbles = False
+        """Whether the model could not deal with anything the last time."""
 
     @property
     def asks_a_model(self) -> bool:
@@ -107,11 +111,12 @@ class Extractor:
         found = await self._find(scope, newest, known, people, owner) if newest else _Found([], 0)
         candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
         near = await self._near(scope, candidates)
+        meant = await meanings(candidates, people, self._embedder)
         while True:
             # Read again: while a model answered, a bot may have set the reminder that a message asks for.
             known = await self._store.memories(scope, active=None)
             stones = await self._store.forgotten(scope)
-            now = Situation(scope, owner, people, batch, known, stones, zone, self._profile.keep_days, near)
+            now = Situation(scope, owner, people, batch, known, stones, zone, self._profile.keep_days, near, meant)
             # In a thread: comparing many things takes long enough for others to wait.
             plan = await asyncio.to_thread(settle, candidates, now)
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
@@ -149,14 +154,51 @@ class Extractor:
         except NoModel:
             return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
         except ModelGarbled as error:
-            # One message that a model cannot deal with must not stop all that come after it.
-            if len(batch) > 1:
-                middle = len(batch) // 2
-                first = await self._find(scope, batch[:middle], known, people, owner)
-                second = await self._find(scope, batch[middle:], known, people, owner)
-                return _Found([*first.candidates, *second.candidates], first.unsaid + second.unsaid)
-            _log.warning("message %s is looked through by rules alone: %s", batch[0].id, error)
-            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+            _log.warning("messages of %s are looked through in parts, or by rules alone: %s", scope.user, error)
+            return await self._by_halves(scope, batch, known, people, owner)
+
+    async def _by_halves(
+        self,
+        scope: Scope,
+        batch: Sequence[Message],
+        known: Sequence[MemoryRecord],
+        people: Mapping[str, Person],
+        owner: Person,
+    ) -> _Found:
+        """Ask about the halves of a batch that a model could not deal with, so that one message does not stop others.
+
+        Where it cannot deal with either half, rules take over: then it is the model that fails, and asking it about
+        every message would only cost. Until it answers again, it is asked once for each batch.
+        """
+        zone = await zone_of(self._store, self._profile, scope)
+        by_rules_alone = partial(asyncio.to_thread, by_rules, batch, people, owner, zone)
+        if len(batch) == 1 or self._chat is None or self._garbles:
+            return _Found(await by_rules_alone(), 0)
+        middle = len(batch) // 2
+        halves = (batch[:middle], batch[middle:])
+        answers = [await self._ask_or_none(self._chat, scope, half, known, people, owner) for half in halves]
+        if not any(answers):
+            self._garbles = True
+            return _Found(await by_rules_alone(), 0)
+        found: list[_Found] = []
+        for half, answer in zip(halves, answers, strict=True):
+            found.append(answer or await self._by_halves(scope, half, known, people, owner))
+        return _Found([each for half in found for each in half.candidates], sum(half.unsaid for half in found))
+
+    async def _ask_or_none(
+        self,
+        chat: Chat,
+        scope: Scope,
+        batch: Sequence[Message],
+        known: Sequence[MemoryRecord],
+        people: Mapping[str, Person],
+        owner: Person,
+    ) -> _Found | None:
+        try:
+            return await self._ask(chat, scope, batch, known, people, owner)
+        except ModelGarbled as error:
+            _log.info("%d messages are asked about in parts: %s", len(batch), error)
+            return None
 
     async def _ask(
         self,
@@ -186,6 +228,7 @@ class Extractor:
             Extraction,
             scope=scope,
         )
+        self._garbles = False
         extractor = f"{prompt.version} {answer.model}"
         made = [from_model(each, batch, shown, people, owner, zone, extractor) for each in answer.value.memories]
         candidates = [candidate for candidate in made if candidate is not None]

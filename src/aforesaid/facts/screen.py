@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import Tombstone
 from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import RULES, Candidate
+from aforesaid.facts.grounding import NEAR, SUPPORTED, is_about_somebody_else, own_words, shared_words
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
 from aforesaid.facts.suspicion import sensitive, suspicion, tampered
@@ -17,8 +18,6 @@ from aforesaid.models.offline.text.sentences import is_question
 from aforesaid.store.terms import fold, words_of
 
 _LEAST_WORDS: Final = 2
-_SUPPORTED: Final = 0.2
-"""At least such a part of a memory's words must have been said by a person."""
 _ECHO: Final = 0.6
 """Such a part of its words in what the assistant said, and the person's own words do not support it: an echo."""
 _YES: Final = re.compile(
@@ -42,18 +41,25 @@ def screen(
     owner: Person,
     people: Mapping[str, Person],
     stones: Sequence[Tombstone],
+    near: Mapping[str, float],
 ) -> Screened:
-    """Decide whether a candidate is kept at all, and whether it is believed."""
+    """Decide whether a candidate is kept at all, and whether it is believed.
+
+    `near` has how near candidates are to their sources in meaning, by their text, where that was compared.
+    """
     names = tuple(name for person in people.values() for name in person.names)
     if _junk(candidate):
         return Screened(dropped="junk")
+    judged = Screened()
     if candidate.extractor != RULES:
-        reason = _unfounded(candidate, batch, names)
-        if reason is not None:
-            return Screened(dropped=reason)
+        judged = _grounded(candidate, batch, names, near.get(candidate.text))
+        if judged.dropped is not None:
+            return judged
+        if is_about_somebody_else(candidate, people):
+            judged = Screened(quarantine="its sources may say it about somebody else")
     if forgotten(candidate, owner, stones):
         return Screened(dropped="forgotten")
-    return Screened(quarantine=_doubt(candidate, owner))
+    return Screened(quarantine=_doubt(candidate, owner) or judged.quarantine)
 
 
 def forgotten(candidate: Candidate, owner: Person, stones: Sequence[Tombstone]) -> bool:
@@ -78,20 +84,25 @@ def _junk(candidate: Candidate) -> bool:
     return not telling or (is_question(text) and candidate.category not in {"task", "reminder"})
 
 
-def _unfounded(candidate: Candidate, batch: Sequence[Message], names: Collection[str]) -> str | None:
-    """Return why something that a model wrote was not said by a person: it is the assistant's idea, or the model's."""
-    own = [message.text for message in candidate.sources if message.role == "user"]
-    supported = support(candidate.text, own, names)
-    if supported >= _SUPPORTED:
-        return None
+def _grounded(candidate: Candidate, batch: Sequence[Message], names: Collection[str], near: float | None) -> Screened:
+    """Judge whether a person said what a model wrote, or whether it is the assistant's idea or the model's."""
+    own = own_words(candidate)
+    supported = shared_words(candidate.text, own, names)
+    if supported >= SUPPORTED:
+        return Screened()
     assistant = [message.text for message in batch if message.role != "user"]
     echoed = support(candidate.text, assistant, names)
     if any(_YES.match(fold(text)) for text in own) and echoed > 0:
         # The person confirmed what the assistant had said.
-        return None
+        return Screened()
     if echoed >= _ECHO:
-        return "echo"
-    return "unsupported" if supported == 0 else None
+        return Screened(dropped="echo")
+    likely = supported > 0 if near is None else near >= NEAR or (near > 0 and supported > 0)
+    if likely:
+        return Screened()
+    if near is not None and near <= 0 and not supported:
+        return Screened(dropped="unsupported")
+    return Screened(quarantine="its sources do not say it in these words")
 
 
 def _doubt(candidate: Candidate, owner: Person) -> str | None:

@@ -39,6 +39,8 @@ class Situation:
     keep_days: Mapping[str, int]
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
     """Memories whose meaning is very near to a candidate's, by its text."""
+    meanings: Mapping[str, float] = field(default_factory=dict)
+    """How near candidates are to their sources in meaning, by their text, where words do not tell."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ def settle(candidates: Sequence[Candidate], now: Situation) -> Plan:
 def _with_message(plan: Plan, candidates: Sequence[Candidate], now: Situation) -> Plan | None:
     """Add what one message says to a plan. None where it contradicts what the plan itself is about to store."""
     for candidate in candidates:
-        screened = screen(candidate, now.batch, now.owner, now.people, now.stones)
+        screened = screen(candidate, now.batch, now.owner, now.people, now.stones, now.meanings)
         if screened.dropped is not None:
             plan.dropped[screened.dropped] += 1
             continue

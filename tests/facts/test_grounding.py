@@ -1,0 +1,115 @@
+"""A memory that a model wrote is judged by meaning, and must be about the person whom it names."""
+
+from __future__ import annotations
+
+import pytest
+
+from aforesaid.models.embed import LocalEmbedder
+from facts.talking import connect, extraction, model, say
+
+
+class SharedEmbedder(LocalEmbedder):
+    """An embedder that stays open for all tests: loading it takes a while."""
+
+    async def close(self) -> None:
+        pass
+
+
+ONE = SharedEmbedder()
+
+
+@pytest.mark.defect("F1")
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("My dad passed away two days ago.", "Ann's father died on 2023-01-25."),
+        ("We are expecting a baby in June!", "Ann is pregnant."),
+        ("I don't eat meat or fish, never did.", "Ann is vegetarian."),
+        ("They fired me yesterday.", "Ann lost her job."),
+        ("He proposed and I said yes! The wedding is in May.", "Ann is getting married."),
+        ("Wir bekommen im Juni ein Baby!", "Ann ist schwanger."),
+        ("Ich esse weder Fleisch noch Fisch.", "Ann ernährt sich vegetarisch."),
+        ("Ich esse weder Fleisch noch Fisch.", "Ann is vegetarian."),
+        ("On attend un bébé pour juin !", "Ann est enceinte."),
+        ("Mon papa nous a quittés hier.", "Le père d'Ann est décédé."),
+        ("¡Esperamos un bebé para junio!", "Ann está embarazada."),
+        ("No como carne ni pescado.", "Ann es vegetariana."),
+        ("六月に赤ちゃんが生まれます！", "Annは妊娠している。"),
+    ],
+)
+async def test_a_memory_that_means_what_was_said_is_kept_although_it_shares_no_word(said: str, memory: str) -> None:
+    assert await outcome(said, memory) == "active"
+
+
+@pytest.mark.defect("F1")
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("I had a long day at work.", "Ann owns a yacht in Monaco."),
+        ("We are expecting a baby in June!", "Ann plays the violin."),
+        ("My dad passed away two days ago.", "Ann lives in Paris."),
+        ("They fired me yesterday.", "Ann is a lawyer."),
+        ("Wir bekommen im Juni ein Baby!", "Ann besitzt ein Boot."),
+        ("On attend un bébé pour juin !", "Ann joue du piano."),
+        ("No como carne ni pescado.", "Ann vive en Madrid."),
+        ("六月に赤ちゃんが生まれます！", "Annは東京に住んでいる。"),
+    ],
+)
+async def test_an_invention_is_not_believed(said: str, memory: str) -> None:
+    assert await outcome(said, memory) in {"dropped", "quarantined"}
+
+
+@pytest.mark.defect("F1")
+async def test_what_is_doubtful_waits_for_approval_instead_of_vanishing() -> None:
+    assert await outcome("They fired me yesterday.", "Ann is a lawyer.") == "quarantined"
+    # Without an embedder nothing can be compared by meaning.
+    assert await outcome("We are expecting a baby in June!", "Ann is pregnant.", local=False) == "quarantined"
+
+
+@pytest.mark.defect("F1")
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("My sister moved to Rome last week.", "Ann moved to Rome."),
+        ("My boss is allergic to nuts.", "Ann is allergic to nuts."),
+        ("Meine Schwester ist nach Rom gezogen.", "Ann ist nach Rom gezogen."),
+        ("Mi hermano vive en Madrid.", "Ann vive en Madrid."),
+    ],
+)
+async def test_what_was_said_of_a_relative_is_not_believed_of_the_speaker(said: str, memory: str) -> None:
+    assert await outcome(said, memory) == "quarantined"
+
+
+@pytest.mark.defect("F1")
+@pytest.mark.parametrize(
+    ("said", "memory"),
+    [
+        ("My sister moved to Rome last week.", "Ann's sister moved to Rome."),
+        ("My sister gave me a cat called Momo.", "Ann has a cat called Momo."),
+        ("My birthday is on the 3rd of May.", "Ann has her birthday on the 3rd of May."),
+    ],
+)
+async def test_what_was_said_of_both_or_filed_rightly_is_believed(said: str, memory: str) -> None:
+    assert await outcome(said, memory) == "active"
+
+
+@pytest.mark.defect("F1")
+async def test_what_somebody_else_said_of_themselves_is_not_believed_of_the_owner() -> None:
+    scripted = model({"extract": lambda _: extraction({"content": "Ann moved to Rome.", "sources": [1]})})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann", thread="general")
+        await ann.add("user", "I moved to Rome.", author="bob", name="Bob")
+        await ann.add("assistant", "Nice, Bob!")
+        await memory.upkeep()
+        assert [each.text for each in await ann.memories()] == []
+
+
+async def outcome(said: str, written: str, *, local: bool = True) -> str:
+    """Return what becomes of a memory that a model wrote from what Ann said."""
+    scripted = model({"extract": lambda _: extraction({"content": written, "sources": [1]})})
+    async with scripted, connect(scripted=scripted, embedder=ONE if local else "none") as memory:
+        user = memory.user("ann")
+        await say(user, said, reply="I see.", name="Ann")
+        await memory.upkeep()
+        found = await user.memories(active=None)
+        return found[0].state if found else "dropped"
