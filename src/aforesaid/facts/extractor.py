@@ -171,15 +171,15 @@ class Extractor:
         every message would only cost. Until it answers again, it is asked once for each batch.
         """
         zone = await zone_of(self._store, self._profile, scope)
-        by_rules_alone = partial(asyncio.to_thread, by_rules, batch, people, owner, zone)
+        by_rules_alone = partial(by_rules, batch, people, owner, zone)
         if len(batch) == 1 or self._chat is None or self._garbles:
-            return _Found(await by_rules_alone(), 0)
+            return _Found(await asyncio.to_thread(by_rules_alone), 0)
         middle = len(batch) // 2
         halves = (batch[:middle], batch[middle:])
         answers = [await self._ask_or_none(self._chat, scope, half, known, people, owner) for half in halves]
         if not any(answers):
             self._garbles = True
-            return _Found(await by_rules_alone(), 0)
+            return _Found(await asyncio.to_thread(by_rules_alone), 0)
         found: list[_Found] = []
         for half, answer in zip(halves, answers, strict=True):
             found.append(answer or await self._by_halves(scope, half, known, people, owner))
