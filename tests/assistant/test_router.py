@@ -381,3 +381,17 @@ async def test_questions_of_any_form_are_answered_by_meaning(tmp_path: Path, que
             assert "gets married on 12 June" in said.splitlines()[0]
             assert "soup" not in said
             assert question not in said
+
+
+@pytest.mark.defect("B10")
+@pytest.mark.req("G8", "G11")
+async def test_a_search_for_something_never_said_shows_nothing(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann = memory.user("ann")
+        for text in ("My sister gets married on 12 June.", "I bought a new bicycle.", "The soup was too salty."):
+            await ann.add("user", text)
+        await memory.upkeep()
+        assert (await ask(ann, "/search zeppelin")).text == "Nothing found."
+        # A question that nothing answers is not answered with what happens to be stored.
+        said = "".join([piece async for piece in Assistant(memory).reply(ann, "What is the capital of France?")])
+        assert said.startswith("I remember nothing about that.")

@@ -24,8 +24,8 @@ _ANSWERS: Final = 3
 """Things that are shown as the answer to a question."""
 _CANDIDATES: Final = 20
 """Hits of a search that are looked at for them."""
-_LEAST_STRENGTH: Final = 0.2
-"""What fits less is no answer. With the encoder that is shipped, unrelated sentences have a similarity up to 0.17."""
+_LEAST_SIMILARITY: Final = 0.3
+"""The least similarity, on recall's calibrated scale from 0 to 1, of an answer that has no word of the question."""
 _CLOSE_TO_BEST: Final = 0.7
 """What fits less well than this share of the best answer is left out."""
 _WORTH_OF_A_WORD: Final = 0.25
@@ -89,8 +89,9 @@ async def _remembered(turn: Turn) -> str:
         and not _repeats(hit, remembered)
         and (line := _told(hit, turn))
     }
-    best = max(map(_strength, answers), default=0.0)
-    fitting = [hit for hit in answers if _strength(hit) >= max(_LEAST_STRENGTH, _CLOSE_TO_BEST * best)]
+    close = [hit for hit in answers if hit.terms or (hit.similarity or 0.0) >= _LEAST_SIMILARITY]
+    best = max(map(_strength, close), default=0.0)
+    fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = list(dict.fromkeys(answers[hit] for hit in sorted(fitting, key=_strength, reverse=True)))
     if not told:
         return "I remember nothing about that."
