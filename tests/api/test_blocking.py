@@ -238,7 +238,7 @@ def test_a_program_that_forgets_to_close_still_ends_and_loses_nothing(tmp_path: 
 def test_the_blocking_face_shows_its_methods(memory: SyncMemory) -> None:
     ann = memory.user("ann")
     assert {"add", "history", "search", "scope"} <= set(dir(ann))
-    assert "Store a message for good" in (inspect.getdoc(ann.add) or "")
+    assert "Store a message." in (inspect.getdoc(ann.add) or "")
     assert ann.scope.user == "ann"
     with pytest.raises(AttributeError):
         ann.nonsense  # type: ignore[attr-defined]  # noqa: B018

@@ -87,7 +87,7 @@ def test_threads_sessions_and_paging(run: Run) -> None:
         (["migrate", "nowhere.db", "there.db"], 2, "pass the store to copy as FROM"),
         (["search", "x", "--store", "a/b/typo.db"], 2, "there is no store at a/b/typo.db"),
         (["add", "x", "--at", "0001-01-01T00:00"], 2, "outside the"),
-        (["add", "x", "--store", "/proc/no/such/place.db"], 1, "cannot be opened"),
+        (["add", "x", "--store", "/proc/no/such/place.db"], 1, "check the folder and its rights"),
         (["nonsense"], 2, "nonsense"),
     ],
 )
@@ -279,7 +279,8 @@ def test_a_folder_in_place_of_a_file_is_called_a_folder(run: Run, tmp_path: Path
 
 def test_a_message_that_waits_is_said_to_wait(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFORESAID_FALLBACK", f"files:{tmp_path / 'waiting'}")
-    result = run("add", "hello", "--store", str(tmp_path), "--json")
+    nobody_there = "postgresql://nobody@127.0.0.1:9/nothing?connect_timeout=2"
+    result = run("add", "hello", "--store", nobody_there, "--json")
     assert "kept in files and stored once it works again" in result.stderr
     assert as_json(result)["durable"] is True
 

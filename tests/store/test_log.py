@@ -158,7 +158,7 @@ async def test_a_message_is_found_by_its_id_in_its_own_thread_first(store: Store
     await store.apply([adding(ANN_IN_GENERAL, "here", id="7")])
     unnamed = (await add(store, ANN, "without an id"))[0]
     assert (await store.message(ANN_IN_GENERAL, "7")).text == "here"
-    assert (await store.message(ANN, "7")).text == "there"
+    assert (await store.message(ANN, "7")).text == "here", "the newest, where the scope names no thread"
     assert await store.message(ANN, unnamed.id) == unnamed
     for unknown in ("8", "#999", "#1x"):
         with pytest.raises(NotFound):

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.note import NoteMatch
 from aforesaid.recall.background import Background, similarity
-from aforesaid.recall.score import ScoreScale
+from aforesaid.recall.score import NoteEvidence, ScoreScale
 
 _COVERED: Final = ("coverage", "session_coverage")
 _NEAR: Final = ("dense", "session_dense")
@@ -44,6 +44,16 @@ def score_notes(
             parts += [(name, weights.get(name, 0.0) * standard * telling.get(name, 1.0)) for name in _NEAR]
         scored.append(ScoredNote(note, tuple(parts), None if standard is None else similarity(standard)))
     return scored
+
+
+def evidence(scored: list[ScoredNote], background: Background) -> NoteEvidence:
+    """Return what the notes say about the question as a whole."""
+    if not scored:
+        return NoteEvidence()
+    near = [background.standard(each.note.similarity) for each in scored if each.note.similarity is not None]
+    return NoteEvidence(
+        max(each.total for each in scored), max(each.note.coverage for each in scored), max(near, default=0.0)
+    )
 
 
 def note_hits(scored: list[ScoredNote], scale: ScoreScale) -> list[Hit]:

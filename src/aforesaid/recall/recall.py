@@ -16,10 +16,10 @@ from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
 from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
-from aforesaid.recall.notes import ScoredNote, note_hits, score_notes
+from aforesaid.recall.notes import ScoredNote, evidence, note_hits, score_notes
 from aforesaid.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
 from aforesaid.recall.request import SearchRequest
-from aforesaid.recall.score import SIMILARITY_SCALE, ScoreScale, keyword_score, score_scale
+from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store
 from aforesaid.telemetry import Metrics
 
@@ -69,11 +69,11 @@ class Recall:
         notes: list[ScoredNote] = []
         if found.notes and {"summary", "memory"}.intersection(request.kinds) and request.arms == "all":
             notes = await self._notes(scope, request, found, kind)
-        best_note = max((note.total for note in notes), default=-math.inf)
+        of_notes = evidence(notes, found.candidates.background)
         hits: list[Hit] = []
-        scale = score_scale(found.candidates, best_note)
+        scale = score_scale(found.candidates, -math.inf, of_notes)
         if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):
-            hits, scale = await self._messages(scope, request, found.candidates, kind, best_note)
+            hits, scale = await self._messages(scope, request, found.candidates, kind, of_notes)
         if notes:
             hits += note_hits(notes, scale)
             hits.sort(key=lambda hit: -hit.score)
@@ -85,7 +85,7 @@ class Recall:
         return (await self._gatherer.read(scope, request, found, range(len(found.rows)))).candidates
 
     async def _messages(
-        self, scope: Scope, request: SearchRequest, candidates: Candidates, kind: Kind, best_note: float
+        self, scope: Scope, request: SearchRequest, candidates: Candidates, kind: Kind, notes: NoteEvidence
     ) -> tuple[list[Hit], ScoreScale]:
         parts = (
             fuse(candidates, kind, textual=False)
@@ -103,7 +103,7 @@ class Recall:
         scale = SIMILARITY_SCALE
         if request.arms == "all":
             best_message = sum(float(values[ranked[0]]) for values in parts.values()) if ranked else -math.inf
-            scale = score_scale(candidates, max(best_message, best_note))
+            scale = score_scale(candidates, best_message, notes)
         if request.similarity is not None:
             near = candidates.background.similarities(candidates.dense[candidates.rows])
             ranked = [place for place in ranked if (near[place] or 0.0) >= request.similarity]

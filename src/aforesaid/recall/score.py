@@ -48,26 +48,38 @@ def keyword_score(bm25: float) -> float:
     return bm25 / (1 + bm25)
 
 
-def score_scale(candidates: Candidates, best: float) -> ScoreScale:
-    """Return the scale of a question. `best` is the highest weighted sum among its candidates."""
+class NoteEvidence(NamedTuple):
+    """What the summaries and memories found for a question say about it as a whole."""
+
+    total: float = -math.inf
+    """The highest weighted sum."""
+    coverage: float = 0.0
+    """The highest share of the question's words."""
+    nearest: float = 0.0
+    """The highest nearness in meaning."""
+
+
+def score_scale(candidates: Candidates, best: float, notes: NoteEvidence) -> ScoreScale:
+    """Return the scale of a question. `best` is the highest weighted sum among the messages."""
     fitted = calibration()["score"]
-    features = zip(QUESTION_FEATURES, question_features(candidates, best), strict=True)
+    features = zip(QUESTION_FEATURES, question_features(candidates, best, notes), strict=True)
     return ScoreScale(fitted["slope"], sum(fitted[name] * value for name, value in features))
 
 
-def question_features(candidates: Candidates, best: float) -> tuple[float, ...]:
-    """Return what all candidates of a question have in common.
+def question_features(candidates: Candidates, best: float, notes: NoteEvidence) -> tuple[float, ...]:
+    """Return what all candidates of a question have in common, messages and notes together.
 
     That is the nearness of the nearest, the coverage of the one with most words, the share of the question's words that
     are in the memory, the logarithm of its size, the highest sum, whether no word is in the memory, and 1.
     """
-    found = sum(len(posting.rows) > 0 for posting in candidates.postings)
+    found = sum(len(posting.rows) > 0 for posting in candidates.postings) / max(len(candidates.postings), 1)
+    found = max(found, notes.coverage)
     return (
-        _highest(candidates.dense[candidates.rows]),
-        _highest(candidates.coverage()[candidates.rows]),
-        found / max(len(candidates.postings), 1),
+        max(_highest(candidates.dense[candidates.rows]), notes.nearest),
+        max(_highest(candidates.coverage()[candidates.rows]), notes.coverage),
+        found,
         math.log(max(len(candidates.columns), _SMALL)),
-        min(max(best, 0.0), _STRONG),
+        min(max(best, notes.total, 0.0), _STRONG),
         float(not found),
         1.0,
     )
