@@ -28,7 +28,7 @@ def writing(path: Path) -> Iterator[IO[bytes]]:
         return
     path = path.expanduser().absolute()
     if path.exists():
-        raise InvalidInput(f"{path} exists; nothing was overwritten. Choose another name")
+        raise InvalidInput(f"{path} exists already; nothing was overwritten. Choose another name")
     unfinished = path.with_name(f"{path.name}.part-{uuid4().hex}")
     try:
         with telling(path):
