@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from itertools import count
 
 from aforesaid.assistant import Button, File
-from aforesaid.bots import Address, BotSession, Heard
+from aforesaid.bots import Address, BotSession, IncomingMessage
 
 NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 
@@ -87,9 +87,9 @@ def heard(
     quoted: str | None = None,
     attachments: tuple[str, ...] = (),
     at: datetime = NOON,
-) -> Heard:
+) -> IncomingMessage:
     """Make a message of somebody in a direct chat, or in a channel of the space `room:1`."""
-    return Heard(
+    return IncomingMessage(
         Address("room" if thread is None else "room:1", user, thread),
         id or f"m{next(_numbers)}",
         text,

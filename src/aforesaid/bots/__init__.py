@@ -1,7 +1,7 @@
 """Bots: what is the same on every platform, and a thin adapter for each."""
 
 from aforesaid.bots.bot_session import BotSession
-from aforesaid.bots.contract import Address, Deleted, Edited, Heard, Platform, Pressed
+from aforesaid.bots.contract import Address, Deleted, Edited, IncomingMessage, Platform, Pressed
 from aforesaid.bots.running import run
 
-__all__ = ["Address", "BotSession", "Deleted", "Edited", "Heard", "Platform", "Pressed", "run"]
+__all__ = ["Address", "BotSession", "Deleted", "Edited", "IncomingMessage", "Platform", "Pressed", "run"]

@@ -1,4 +1,4 @@
-"""The desk that all messages of a bot go over: stored first, answered in the order of their thread, told when not."""
+"""The session of a bot: stores messages first, answers each thread in order, and reports what failed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cachetools import LRUCache
 
 from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, failure, is_command
 from aforesaid.background import BackgroundLoop
-from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, Heard, Platform, Pressed
+from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, IncomingMessage, Platform, Pressed
 from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.pending_replies import PendingReplies, PendingReply
 from aforesaid.bots.per_thread_queue import PerThreadQueue
@@ -37,12 +37,12 @@ AT_ONCE: Final = 32
 MOST_WAITING: Final = 20
 """Maximum messages of a thread waiting for an answer; further ones are stored and not answered."""
 PATIENCE: Final = 10.0
-"""When a bot stops, what it is about to say gets so many seconds."""
+"""Maximum seconds that a stopping bot waits for replies in progress."""
 _CATCH_UP: Final = 60.0
 """Seconds between two checks for replies that are still pending."""
 _TOLD: Final = 10_000
 _SHORT: Final = 20
-"""What a two-step command asks for is not longer."""
+"""Maximum characters of an answer to a two-step command."""
 
 
 class BotSession:
@@ -78,7 +78,7 @@ class BotSession:
         self._replying = Replying(platform, self.assistant, self.stats, self._times)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
-        """What is noted as owed and is being taken care of."""
+        """What is noted as pending and is being taken care of."""
         self._catching_up: BackgroundLoop | None = None
 
     async def __aenter__(self) -> Self:
@@ -98,7 +98,7 @@ class BotSession:
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
 
-    async def hear(self, heard: Heard) -> None:
+    async def hear(self, heard: IncomingMessage) -> None:
         """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
         self.stats.heard += 1
         lane = heard.address.thread_key
@@ -122,20 +122,22 @@ class BotSession:
             _log.warning("what was not answered before is answered when the store works again: %s", error)
 
     async def _resume(self) -> None:
-        for owed in await self._pending.left():
-            if owed.key in self._answering or not self._reachable(owed.address):
+        for pending in await self._pending.left():
+            if pending.key in self._answering or not self._reachable(pending.address):
                 continue
-            if owed.command is not None:
-                told = f"(I was stopped before I had answered {owed.command}. Send it again if you still want it.)"
-                self._say(owed.address, Answer(told), owed.id, owed=owed)
+            if pending.command is not None:
+                told = f"(I was stopped before I had answered {pending.command}. Send it again if you still want it.)"
+                self._say(pending.address, Answer(told), pending.id, pending=pending)
                 continue
-            message = await found(self._user(owed.address), owed.id)
+            message = await found(self._user(pending.address), pending.id)
             if message is None:
                 # It was erased in between, or never stored: then the platform delivers it again.
-                await self._pending.settle(owed)
+                await self._pending.settle(pending)
                 continue
-            heard = Heard(owed.address, owed.id, message.text, message.at, message.name, called=owed.called)
-            self._do(owed.address, partial(self._reply, heard, message, owed), owed)
+            heard = IncomingMessage(
+                pending.address, pending.id, message.text, message.at, message.name, called=pending.called
+            )
+            self._do(pending.address, partial(self._reply, heard, message, pending), pending)
 
     async def edited(self, edit: Edited) -> None:
         """Store the new words of a message behind the old ones, which stay in the log."""
@@ -175,13 +177,13 @@ class BotSession:
 
     async def pressed(self, pressed: Pressed) -> None:
         """Take a button for the word that it stands for, and send the answer."""
-        owed = None
+        pending = None
         if pressed.id is not None:
-            owed = PendingReply(pressed.address, pressed.id, time(), command="a button")
-            if self._pending.knows(owed):
+            pending = PendingReply(pressed.address, pressed.id, time(), command="a button")
+            if self._pending.knows(pending):
                 return
-            await self._owe(owed)
-        self._say(pressed.address, await self.press(pressed), owed=owed)
+            await self._note_pending(pending)
+        self._say(pressed.address, await self.press(pressed), pending=pending)
 
     async def press(self, pressed: Pressed) -> Answer:
         """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
@@ -230,60 +232,60 @@ class BotSession:
             lock = self._turns[lane] = asyncio.Lock()
         return lock
 
-    async def _route(self, user: UserMemory, heard: Heard, text: str) -> bool:
+    async def _route(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
         """Take care of commands and of what they asked for; False for everything else."""
         router = self.assistant.router
         if heard.wanted and is_command(text):
-            owed = PendingReply(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
-            if self._pending.knows(owed):
+            pending = PendingReply(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
+            if self._pending.knows(pending):
                 return True
             self.stats.commands += 1
-            await self._owe(owed)
+            await self._note_pending(pending)
             if router.asks_back(text):
                 # At once: the next message may be what it asks for.
                 answer = await router.answer(user, text)
-                self._say(heard.address, answer or Answer(""), heard.id, owed=owed)
+                self._say(heard.address, answer or Answer(""), heard.id, pending=pending)
             else:
                 await router.leave(user)
-                self._do(heard.address, lambda: self._command(user, heard, text), owed)
+                self._do(heard.address, lambda: self._command(user, heard, text), pending)
             return True
         if not heard.wanted and len(text) > _SHORT:
             return False
         return await self._step(user, heard, text)
 
-    async def _step(self, user: UserMemory, heard: Heard, text: str) -> bool:
+    async def _step(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
         """Take what a two-step command asked for; False where nothing was asked, or the text does not fit."""
         router = self.assistant.router
-        owed = PendingReply(heard.address, heard.id, time(), command="that")
-        if self._pending.knows(owed):
+        pending = PendingReply(heard.address, heard.id, time(), command="that")
+        if self._pending.knows(pending):
             return True
         if not await router.is_open(user):
             return False
-        await self._owe(owed)
+        await self._note_pending(pending)
         answer = await router.step(user, text)
         if answer is None:
-            await self._settle(owed)
+            await self._settle(pending)
             return False
-        self._say(heard.address, answer, heard.id, owed=owed)
+        self._say(heard.address, answer, heard.id, pending=pending)
         return True
 
-    async def _command(self, user: UserMemory, heard: Heard, text: str) -> bool:
+    async def _command(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
         async with self._platform.typing(heard.address):
             answer = await self.assistant.router.answer(user, text)
         return answer is None or await self._sender.send(heard.address, answer, heard.id)
 
     def _say(
-        self, to: Address, answer: Answer, answers: str | None = None, *, owed: PendingReply | None = None
+        self, to: Address, answer: Answer, answers: str | None = None, *, pending: PendingReply | None = None
     ) -> None:
-        self._do(to, lambda: self._sender.send(to, answer, answers), owed)
+        self._do(to, lambda: self._sender.send(to, answer, answers), pending)
 
-    async def _owe(self, owed: PendingReply) -> None:
-        self._answering.add(owed.key)
-        await self._pending.note(owed)
+    async def _note_pending(self, pending: PendingReply) -> None:
+        self._answering.add(pending.key)
+        await self._pending.note(pending)
 
-    async def _settle(self, owed: PendingReply) -> None:
-        await self._pending.settle(owed)
-        self._answering.discard(owed.key)
+    async def _settle(self, pending: PendingReply) -> None:
+        await self._pending.settle(pending)
+        self._answering.discard(pending.key)
 
     async def _catch_up(self) -> float:
         """Send what could not be sent before. Return after how many seconds to try again."""
@@ -295,34 +297,34 @@ class BotSession:
     def _reachable(self, to: Address) -> bool:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
-    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], owed: PendingReply | None) -> None:
-        """Have something done when it is its turn. What was owed is settled if that says so."""
+    def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], pending: PendingReply | None) -> None:
+        """Have something done when it is its turn. What was pending is settled if that says so."""
 
         async def job() -> None:
             try:
-                if await answer() and owed is not None:
-                    await self._pending.settle(owed)
+                if await answer() and pending is not None:
+                    await self._pending.settle(pending)
             finally:
-                if owed is not None:
-                    self._answering.discard(owed.key)
+                if pending is not None:
+                    self._answering.discard(pending.key)
 
-        if owed is not None:
-            self._answering.add(owed.key)
+        if pending is not None:
+            self._answering.add(pending.key)
         self._queue.add(to.thread_key, job)
 
-    async def _store(self, user: UserMemory, heard: Heard, text: str) -> None:
+    async def _store(self, user: UserMemory, heard: IncomingMessage, text: str) -> None:
         """Store a message, and have it answered."""
         lane = heard.address.thread_key
         answered = heard.wanted and self._queue.waiting(lane) < MOST_WAITING
-        owed = PendingReply(heard.address, heard.id, time(), called=heard.called)
+        pending = PendingReply(heard.address, heard.id, time(), called=heard.called)
         at = self._times.received(lane, heard.at)
         adding = user.add("user", text, id=heard.id, at=at, name=_clean(heard.name))
         if answered:
             # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
             try:
-                _, receipt = await asyncio.gather(self._owe(owed), adding)
+                _, receipt = await asyncio.gather(self._note_pending(pending), adding)
             except AforesaidError:
-                await self._settle(owed)
+                await self._settle(pending)
                 raise
         else:
             receipt = await adding
@@ -330,14 +332,14 @@ class BotSession:
         self._store_works()
         self._tell(heard.address, receipt)
         if answered:
-            self._do(heard.address, lambda: self._reply(heard, receipt.message, owed), owed)
+            self._do(heard.address, lambda: self._reply(heard, receipt.message, pending), pending)
         elif heard.wanted:
             self.stats.skipped += 1
             if self._queue.waiting(lane) == MOST_WAITING:
                 told = "(that is a lot at once: I keep all of it, and answer what came first)"
                 self._say(heard.address, Answer(told))
 
-    async def _reply(self, heard: Heard, message: Message, owed: PendingReply) -> bool:
+    async def _reply(self, heard: IncomingMessage, message: Message, pending: PendingReply) -> bool:
         """Answer a message that is stored; store the reply, then send it. False if it could not be sent."""
         answer, name = await self._replying.reply(
             self._user(heard.address), heard, message, lambda receipt: self._tell(heard.address, receipt)
@@ -347,8 +349,8 @@ class BotSession:
             answer,
             heard.id,
             once=name,
-            skip=owed.sent,
-            sent=lambda parts: self._pending.sent(owed, parts),
+            skip=pending.sent,
+            sent=lambda parts: self._pending.sent(pending, parts),
         )
 
     def _tell(self, to: Address, receipt: Receipt) -> None:
@@ -364,7 +366,7 @@ class BotSession:
         if NOT_DURABLE in before - news:
             self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
 
-    def _not_stored(self, heard: Heard, error: AforesaidError) -> None:
+    def _not_stored(self, heard: IncomingMessage, error: AforesaidError) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
             _log.error("a message of %s in %s could not be stored: %s", heard.address.user, heard.address.space, error)
@@ -386,7 +388,7 @@ class BotSession:
             self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
 
 
-def _whole(heard: Heard) -> str:
+def _whole(heard: IncomingMessage) -> str:
     """Return a message with what came along with it."""
     notes = "\n".join(f"[attached: {each}]" for each in heard.attachments)
     return "\n".join(part for part in (_clean(heard.text) or "", _clean(notes) or "") if part)

@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class IncomingMessage:
     """A message that somebody wrote."""
 
     address: Address

@@ -1,4 +1,4 @@
-"""What a bot owes: messages that it has taken in and not answered yet.
+"""Pending replies: messages that a bot has received and not answered yet.
 
 It is written down in the store before a message is, and crossed out when the answer was sent. A bot that was killed,
 or stopped before it had said everything, reads there what it still has to say. No words are kept here: they are in the
@@ -60,7 +60,7 @@ class PendingReply:
 
 
 class PendingReplies:
-    """What is owed on one platform."""
+    """What is pending on one platform."""
 
     def __init__(self, memory: Memory, platform: str) -> None:
         self._memory = memory
@@ -71,28 +71,28 @@ class PendingReplies:
         self._settled: LRUCache[str, bool] = LRUCache(_LATELY)
         """What was crossed out in this run: whoever reads at the same moment may still find it."""
 
-    def knows(self, owed: PendingReply) -> bool:
+    def knows(self, pending: PendingReply) -> bool:
         """Tell whether a command was taken in before."""
-        return owed.key in self._commands
+        return pending.key in self._commands
 
-    async def note(self, owed: PendingReply) -> None:
-        """Write down that an answer is owed."""
-        if owed.command is not None:
-            self._commands.add(owed.key)
-        await self._put([PutMark(self._prefix + owed.key, json.dumps(asdict(owed)))])
+    async def note(self, pending: PendingReply) -> None:
+        """Write down that an answer is pending."""
+        if pending.command is not None:
+            self._commands.add(pending.key)
+        await self._put([PutMark(self._prefix + pending.key, json.dumps(asdict(pending)))])
 
-    async def sent(self, owed: PendingReply, parts: int) -> None:
+    async def sent(self, pending: PendingReply, parts: int) -> None:
         """Write down how much of a long answer was sent."""
-        await self.note(replace(owed, sent=parts))
+        await self.note(replace(pending, sent=parts))
 
-    async def settle(self, owed: PendingReply) -> None:
+    async def settle(self, pending: PendingReply) -> None:
         """Cross it out. That a command was carried out is known for a while: it must not happen twice."""
-        self._settled[owed.key] = True
-        if owed.command is None:
-            await self._put([PutMark(self._prefix + owed.key, None)])
+        self._settled[pending.key] = True
+        if pending.command is None:
+            await self._put([PutMark(self._prefix + pending.key, None)])
             return
-        self._done.append(owed.key)
-        marks = [PutMark(self._prefix + owed.key, json.dumps({_DONE: owed.since}))]
+        self._done.append(pending.key)
+        marks = [PutMark(self._prefix + pending.key, json.dumps({_DONE: pending.since}))]
         while len(self._done) > _KEPT:
             oldest = self._done.popleft()
             self._commands.discard(oldest)
@@ -110,23 +110,25 @@ class PendingReplies:
             if _DONE in read:
                 done.append((read[_DONE], key))
             else:
-                owed = PendingReply(**{**read, "address": Address(*read["address"]), "called": tuple(read["called"])})
-                found.append(owed)
-                if owed.command is not None:
+                pending = PendingReply(
+                    **{**read, "address": Address(*read["address"]), "called": tuple(read["called"])}
+                )
+                found.append(pending)
+                if pending.command is not None:
                     self._commands.add(key)
         known = set(self._done)
         self._done.extend(key for _, key in sorted(done) if key not in known)
         self._commands.update(self._done)
-        found = [owed for owed in found if owed.key not in self._settled]
-        return await self._without_old(sorted(found, key=lambda owed: owed.since))
+        found = [pending for pending in found if pending.key not in self._settled]
+        return await self._without_old(sorted(found, key=lambda pending: pending.since))
 
     async def _without_old(self, found: list[PendingReply]) -> list[PendingReply]:
         first = (datetime.now(UTC) - _LONGEST).timestamp()
-        for owed in found:
-            if owed.since < first:
-                _log.warning("a message of %s is too old to be answered now", owed.address.user)
-                await self.settle(owed)
-        return [owed for owed in found if owed.since >= first]
+        for pending in found:
+            if pending.since < first:
+                _log.warning("a message of %s is too old to be answered now", pending.address.user)
+                await self.settle(pending)
+        return [pending for pending in found if pending.since >= first]
 
     async def can_write(self) -> bool:
         """Tell whether the store takes what is written to it."""

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.assistant import Answer, Assistant, Turn, failure
-from aforesaid.bots.contract import Heard, Platform
+from aforesaid.bots.contract import IncomingMessage, Platform
 from aforesaid.bots.message_times import MessageTimes
 from aforesaid.bots.splitting import split
 from aforesaid.bots.stats import BotStats
@@ -44,7 +44,9 @@ class Replying:
         self._stats = stats
         self._times = times
 
-    async def reply(self, user: UserMemory, heard: Heard, message: Message, tell: Callable[[Receipt], None]) -> Reply:
+    async def reply(
+        self, user: UserMemory, heard: IncomingMessage, message: Message, tell: Callable[[Receipt], None]
+    ) -> Reply:
         """Return the answer to a message, stored. One that was stored before is not made again.
 
         `tell` is called with what became of storing it. What could not be done is said instead of an answer.
@@ -73,7 +75,7 @@ class Replying:
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
         return Reply(answer, name)
 
-    async def _made(self, user: UserMemory, heard: Heard, message: Message) -> tuple[Answer, bool]:
+    async def _made(self, user: UserMemory, heard: IncomingMessage, message: Message) -> tuple[Answer, bool]:
         """Return an answer, and whether it is part of the conversation."""
         turn = Turn(user, message.text, message, heard.name, heard.people, heard.called, heard.quoted)
         async with self._platform.typing(heard.address):

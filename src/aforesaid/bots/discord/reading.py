@@ -10,7 +10,7 @@ from typing import Final
 import discord
 from cachetools import LRUCache
 
-from aforesaid.bots.contract import Address, Edited, Heard
+from aforesaid.bots.contract import Address, Edited, IncomingMessage
 
 SPACE: Final = "discord"
 _KILOBYTE: Final = 1000
@@ -34,7 +34,7 @@ def address_of(message: discord.Message) -> Address:
 
 def read_message(
     message: discord.Message, bot: discord.ClientUser, called: tuple[str, ...], people: People
-) -> Heard | None:
+) -> IncomingMessage | None:
     """Return a message of a person; None for what bots wrote, and for what nobody wrote."""
     if message.author.bot or message.type not in _SPOKEN:
         return None
@@ -43,7 +43,7 @@ def read_message(
     if not text and not attachments:
         return None
     quoted = message.reference.resolved if message.reference is not None else None
-    return Heard(
+    return IncomingMessage(
         address_of(message),
         str(message.id),
         text,

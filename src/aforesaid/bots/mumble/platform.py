@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from cachetools import LRUCache
 
 from aforesaid.assistant import CALLED, Button, File, is_command
-from aforesaid.bots.contract import Address, Heard
+from aforesaid.bots.contract import Address, IncomingMessage
 from aforesaid.bots.mumble import secure
 from aforesaid.bots.mumble.link import Denied, Left, Link, Spoke, Told
 from aforesaid.bots.mumble.markup import marked_up, plain
@@ -210,7 +210,7 @@ class Mumble:
         if channel is not None:
             address = Address(self.space, self._id(person), str(channel))
         await self._desk.hear(
-            Heard(
+            IncomingMessage(
                 address,
                 message,
                 text,

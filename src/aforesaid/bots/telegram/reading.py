@@ -9,7 +9,7 @@ from typing import Final
 
 from aiogram.types import Message, User
 
-from aforesaid.bots.contract import Address, Edited, Heard
+from aforesaid.bots.contract import Address, Edited, IncomingMessage
 
 SPACE: Final = "telegram"
 _PRIVATE: Final = "private"
@@ -76,7 +76,7 @@ def number_in(message_id: str | None, chat: int) -> int | None:
     return int(number) if number.isdecimal() and where in {"", str(chat)} else None
 
 
-def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Moves) -> Heard | None:
+def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Moves) -> IncomingMessage | None:
     """Return a message; None for what nobody wrote, as that somebody joined."""
     user = message.from_user
     text = message.text or message.caption or ""
@@ -84,7 +84,7 @@ def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Mo
     if user is None or user.is_bot or not (text or attachments):
         return None
     quoted = message.reply_to_message
-    return Heard(
+    return IncomingMessage(
         address_of(message, user, moves),
         id_of(message, moves),
         text,
