@@ -12,6 +12,7 @@ from cachetools import LRUCache
 
 from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
@@ -81,6 +82,7 @@ class UserContexts(Audited):
 
     @timed("context")
     @audited_inside
+    @checked()
     async def context(
         self,
         text: str,
@@ -104,12 +106,10 @@ class UserContexts(Audited):
         from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
-        if at is not None:
-            checks.microseconds(at, "at")
         asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user)
         # Which reads are needed depends on settings, which hardly ever change.
         expected = self._contexts.recipes.get(key, self._contexts.profile.context)
-        prefetched = self._contexts.builder.prefetch(self.scope, asked, at, expected)
+        prefetched = self._contexts.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
         try:
             settings = await self._contexts.effective.of(self.scope)
             profile = tuned(self._contexts.profile, settings)
@@ -141,6 +141,7 @@ class UserContexts(Audited):
 
     @timed("account_context")
     @audited("context.read", "context")
+    @checked()
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
         """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
 
@@ -149,8 +150,6 @@ class UserContexts(Audited):
         """
         from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
 
-        if at is not None:
-            checks.microseconds(at, "at")
         settings = await self._contexts.effective.of(self.scope)
         recipe = tuned(load_profile("account"), settings).context
         asked = checks.message_text(text, _LONGEST)
@@ -165,6 +164,7 @@ class UserContexts(Audited):
 
     @timed("set")
     @audited_inside
+    @checked()
     async def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
@@ -181,6 +181,7 @@ class UserContexts(Audited):
 
     @timed("status")
     @not_audited("counts alone")
+    @checked()
     async def status(self, *, within: Within = "user") -> MemoryStatus:
         """Return the state of the user's memory, by the policy that makes its summaries.
 

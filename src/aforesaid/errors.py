@@ -32,7 +32,7 @@ Error messages say what happened, to what, and what to do next.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 __all__ = [
     "AforesaidError",
@@ -59,6 +59,22 @@ __all__ = [
     "StoreUnavailable",
     "TooLarge",
 ]
+
+_MOST_QUOTED: Final = 80
+"""Maximum characters of one quoted value: two of them fit into the 200 characters of input that an error may repeat."""
+_MOST_BITS: Final = 256
+"""Integers with more bits are described instead of written out: Python refuses to print more than 4,300 digits."""
+
+
+def quoted(value: object) -> str:
+    """Return a value as an error text shows it: its repr, at most 80 characters long. Never raises."""
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"a number of {value.bit_length():,} bits"
+    try:
+        text = repr(value[: _MOST_QUOTED + 1] if isinstance(value, str | bytes) else value)
+    except Exception:  # the repr of somebody else's class, or of a container with a very long number
+        return f"a {type(value).__name__}"[:_MOST_QUOTED]
+    return text if len(text) <= _MOST_QUOTED else f"{text[: _MOST_QUOTED - 1]}…"
 
 
 class AforesaidError(Exception):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.auditing import NOBODY, Audited, audited, audited_inside
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import Scope
@@ -124,6 +125,7 @@ class Handle(Audited):
 
     @timed("record_access")
     @audited_inside
+    @checked()
     async def record_access(self, action: str, subject: str) -> None:
         """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""
         await self._noted(action, subject)
@@ -139,6 +141,7 @@ class UserKnowledge(Handle):
 
     @timed("remember")
     @audited_inside
+    @checked()
     async def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
     ) -> Remembered:
@@ -158,6 +161,7 @@ class UserKnowledge(Handle):
 
     @timed("forget")
     @audited_inside
+    @checked()
     async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
         """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
@@ -168,6 +172,7 @@ class UserKnowledge(Handle):
 
     @timed("portrait")
     @audited("portrait.read", "portrait")
+    @checked()
     async def portrait(self, *, name: str | None = None) -> str | None:
         """Return what is known about the user as one text: facts, today, the days before. None if nothing is known.
 

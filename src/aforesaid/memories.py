@@ -7,12 +7,12 @@ from datetime import UTC, datetime, tzinfo
 
 from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
     MemoryRecord,
     MemoryVersion,
-    check_filters,
     in_state,
 )
 from aforesaid.domain.memory_change import AuditAccess
@@ -25,6 +25,8 @@ from aforesaid.telemetry import Metrics, timed
 
 MOST_DUE = 1_000
 """Maximum number of reminders that one call returns."""
+MOST_ASKED = 2_000
+"""Maximum length, in characters, of a question about the schedule. Reading times takes the square of it."""
 MOST_LISTED = 500
 """Maximum number of memories of a space that one call returns."""
 
@@ -41,14 +43,15 @@ class AllMemories:
 
     @timed("reminders")
     @not_audited("for delivery: `claim` and `delivered` leave the rows")
+    @checked()
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
-        checks.microseconds(moment, "at")
         return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
 
     @timed("list_memories")
     @audited_inside
+    @checked("containing")
     async def memories(
         self,
         category: Category | None = None,
@@ -69,7 +72,6 @@ class AllMemories:
         """
         where = checks.identifier(space, "the space")
         whose = None if user is None else checks.identifier(user, "the user id")
-        check_filters(category, active, state)
         last = None if before is None else _number(before)
         most = min(checks.at_least(limit, 1, "the limit"), MOST_LISTED)
         words = "" if containing is None else checks.query_text(containing).casefold()
@@ -94,6 +96,7 @@ class AllMemories:
 
     @timed("memory")
     @audited_inside
+    @checked()
     async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE, actor: str | None = None) -> MemoryRecord:
         """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space.
 
@@ -117,6 +120,7 @@ class UserMemories(Handle):
 
     @timed("memories")
     @audited("memory.read", "memories")
+    @checked()
     async def memories(
         self,
         category: Category | None = None,
@@ -130,9 +134,6 @@ class UserMemories(Handle):
         With `active=None` those in every state; with `state`, those that are `quarantined`, `superseded`, … With `at`,
         what was believed at that moment.
         """
-        check_filters(category, active, state)
-        if at is not None:
-            checks.microseconds(at, "at")
         everything = state is not None or at is not None
         found = await self._knowledge.store.memories(self.scope, active=None if everything else active)
         now = datetime.now(UTC)
@@ -146,6 +147,7 @@ class UserMemories(Handle):
 
     @timed("note")
     @audited_inside
+    @checked("when")
     async def note(
         self,
         category: Category,
@@ -163,14 +165,12 @@ class UserMemories(Handle):
         `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
         user's message that asked for it.
         """
-        if expires is not None:
-            checks.microseconds(expires, "expires")
         return await self._knowledge.curator.note(
             self.scope,
             category,
             checks.message_text(text),
             importance=importance,
-            tags=tuple(tags or ()),
+            tags=tuple(tags),
             priority=priority,
             when=_when(when),
             expires=expires,
@@ -180,6 +180,7 @@ class UserMemories(Handle):
 
     @timed("edit_memory")
     @audited_inside
+    @checked("when")
     async def edit_memory(
         self,
         memory: int,
@@ -214,42 +215,49 @@ class UserMemories(Handle):
 
     @timed("deactivate")
     @audited_inside
+    @checked()
     async def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
         return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reactivate")
     @audited_inside
+    @checked()
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a memory that was deactivated, superseded or expired."""
         return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("approve")
     @audited_inside
+    @checked()
     async def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Approve a quarantined memory (`memories(state="quarantined")`)."""
         return await self._knowledge.curator.approve(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("reject")
     @audited_inside
+    @checked()
     async def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reject a quarantined memory, also when it is stated again."""
         return await self._knowledge.curator.reject(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("undo")
     @audited_inside
+    @checked()
     async def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Undo the last change of a memory. Undoing its creation deactivates it and restores what it replaced."""
         return await self._knowledge.curator.undo(self.scope, _number(memory), self._who, revision=revision)
 
     @timed("memory_history")
     @audited("memory.read", "history of memory {memory}")
+    @checked()
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return the earlier versions of a memory, oldest first, and who changed it."""
         return await self._knowledge.store.memory_versions(self.scope, _number(memory))
 
     @timed("schedule")
     @audited("memory.read", "schedule")
+    @checked("when")
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return scheduled events, soonest first: "what do I have Monday?", "next week". Default: all future ones.
 
@@ -258,20 +266,19 @@ class UserMemories(Handle):
         from aforesaid.facts import happening, zone_of  # noqa: PLC0415 - as all of the rules
 
         asked = at or datetime.now(UTC)
-        checks.microseconds(asked, "at")
         zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
         found = await self._knowledge.store.memories(self.scope)
-        return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when))
+        return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when, MOST_ASKED))
 
     @timed("reminders")
     @audited("memory.read", "reminders")
+    @checked()
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
         """Return undelivered reminders, soonest first; with `due`, only those that are due.
 
         Those without a time stand last, and are never due.
         """
         moment = at or datetime.now(UTC)
-        checks.microseconds(moment, "at")
         found = [
             memory
             for memory in await self._knowledge.store.memories(self.scope)
@@ -291,6 +298,7 @@ class UserMemories(Handle):
 
     @timed("claim")
     @audited_inside
+    @checked()
     async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
         """Claim a due reminder. True for one caller only, which sends it and then calls `delivered`.
 
@@ -298,26 +306,26 @@ class UserMemories(Handle):
         `at` is when it is asked (default: now).
         """
         moment = at or datetime.now(UTC)
-        for each, what in ((until, "until"), (moment, "at")):
-            checks.microseconds(each, what)
         if until <= moment:
             raise InvalidInput("until must be later than now")
         return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
 
     @timed("delivered")
     @audited_inside
+    @checked()
     async def delivered(self, memory: int) -> bool:
         """Mark a reminder as delivered. True for the first caller only."""
         return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
 
     @timed("read_memory")
     @audited("memory.read", "memory {memory}")
+    @checked()
     async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
         return await self._knowledge.store.memory(self.scope, _number(memory))
 
 
-def _when(value: object) -> datetime | str | None:
+def _when(value: datetime | str | None) -> datetime | str | None:
     """Check when something happens: a moment, with or without a time zone, or words."""
     if value is None:
         return None
@@ -325,9 +333,7 @@ def _when(value: object) -> datetime | str | None:
         if value.tzinfo is not None:
             checks.microseconds(value, "when")
         return value
-    if not isinstance(value, str):
-        raise InvalidInput(f"when must be a datetime or words such as 'tomorrow at 9', not {type(value).__name__}")
-    return checks.query_text(value)
+    return checks.query_text(value, MOST_ASKED)
 
 
 def _number(memory: object) -> int:

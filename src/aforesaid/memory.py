@@ -13,6 +13,7 @@ from aforesaid.auditing import audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.contexts import Contexts, UserContexts
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
@@ -172,6 +173,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         self._recall = Recall(store, embedder, counted)
         self._contexts = Contexts(store, self._recall, profile, self._knowledge)
 
+    @checked()
     def user(
         self,
         user: str | int,
@@ -198,6 +200,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         self._contexts.forget_all()
 
     @not_audited("the log itself shows what was stored")
+    @checked()
     async def ingest_message(
         self,
         space: str | int,
@@ -215,6 +218,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         return await there.add(role, text, at=at, id=id, name=name)
 
     @audited_inside
+    @checked()
     async def get_memories(self, space: str | int, user: str | int, *, actor: str | None = None) -> str | None:
         """Return what is known about a user as one text, or None. The same as `user(…).portrait()`."""
         return await self.user(user, space=space, actor=actor).portrait()
@@ -231,6 +235,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
 
     @timed("settings")
     @audited_inside
+    @checked()
     async def settings(self, space: str | int = DEFAULT_SPACE, *, actor: str | None = None) -> dict[str, SettingValue]:
         """Return the settings of a space. With an `actor`, the audit log names who looked."""
         where = checks.identifier(space, "the space")
@@ -240,6 +245,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
 
     @timed("set")
     @audited_inside
+    @checked()
     async def set(
         self, key: str, value: SettingValue, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
     ) -> None:

@@ -9,17 +9,17 @@ from datetime import datetime
 from aforesaid.auditing import audited, not_audited
 from aforesaid.contexts import Contexts
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.message import Message, Position, draft
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.session import Session
 from aforesaid.domain.words import HitKind, Role, Within
-from aforesaid.errors import InvalidInput
 from aforesaid.knowledge import Handle
 from aforesaid.models.tokens import count_tokens
 from aforesaid.operations import MOST_AT_ONCE, Services
-from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS, MIN_SCORE, Arms, Recall, SearchRequest
+from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, Recall, SearchRequest
 from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
@@ -35,6 +35,7 @@ class UserMessages(Handle):
 
     @timed("add")
     @not_audited("the log itself shows what was stored")
+    @checked()
     async def add(
         self,
         role: Role,
@@ -77,6 +78,7 @@ class UserMessages(Handle):
 
     @timed("history")
     @audited("messages.read", "history")
+    @checked()
     async def history(
         self,
         limit: int = 50,
@@ -94,7 +96,7 @@ class UserMessages(Handle):
         """
         return await self._services.store.messages(
             self.scope,
-            within=_within(within),
+            within=within,
             limit=_limit(limit),
             before=await self._position(before, within),
             archived=archived,
@@ -103,6 +105,7 @@ class UserMessages(Handle):
 
     @timed("search")
     @audited("memory.search", "search")
+    @checked("query")
     async def search(  # noqa: PLR0913 - each limits a search in a way of its own
         self,
         query: str,
@@ -128,38 +131,34 @@ class UserMessages(Handle):
         by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
         without a default `min_score`. `hit.explain()` shows why something was found.
         """
-        if arms not in ARMS:
-            raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
-        if at is not None:
-            checks.microseconds(at, "at")
         request = SearchRequest(
             query=checks.query_text(query),
             limit=_limit(limit),
-            within=_within(within),
+            within=within,
             at=at,
             arms=arms,
-            kinds=_kinds(kinds),
+            kinds=tuple(kinds),
             around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
-            similarity=None if similarity is None else checks.number(similarity, "the similarity"),
+            similarity=similarity,
             min_score=_min_score(min_score, arms, similarity),
-            without=frozenset(checks.identifier(each, "an id in `without`") for each in without or ()),
+            without=frozenset(without),
         )
         hits = await self._recall.search(self.scope, request)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
 
     @timed("message")
     @audited("messages.read", "message")
+    @checked()
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
-        return await self._services.store.message(
-            self.scope, checks.identifier(id, "the message"), within=_within(within)
-        )
+        return await self._services.store.message(self.scope, checks.identifier(id, "the message"), within=within)
 
     @timed("sessions")
     @audited("sessions.read", "sessions")
+    @checked()
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-        return await self._services.store.sessions(self.scope, within=_within(within), limit=_limit(limit))
+        return await self._services.store.sessions(self.scope, within=within, limit=_limit(limit))
 
     async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
         if before is None or isinstance(before, Message):
@@ -181,15 +180,6 @@ def _min_score(value: object, arms: Arms, similarity: float | None) -> float:
     return checks.number(value, "min_score")
 
 
-def _kinds(kinds: Sequence[HitKind]) -> tuple[HitKind, ...]:
-    if isinstance(kinds, str):
-        raise InvalidInput(f"kinds must be a list such as [{kinds!r}], not a text")
-    for kind in kinds:
-        if kind not in KINDS:
-            raise InvalidInput(f"unknown kind {kind!r}; use some of {', '.join(KINDS)}")
-    return tuple(kinds)
-
-
 def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
     """Return the hits whose texts fit; one that is too long does not exclude shorter ones."""
     kept = []
@@ -199,9 +189,3 @@ def _within_tokens(hits: Sequence[Hit], tokens: int) -> list[Hit]:
             tokens -= size
             kept.append(hit)
     return kept
-
-
-def _within(value: Within) -> Within:
-    if value not in ("user", "thread", "session"):
-        raise InvalidInput(f"unknown within={value!r}; use 'user', 'thread' or 'session'")
-    return value

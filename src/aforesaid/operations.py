@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
@@ -89,6 +90,7 @@ class MemoryOperations:
 
     @timed("users")
     @audited_inside
+    @checked()
     async def users(self, space: str | int | None = None, *, actor: str | None = None) -> list[User]:
         """Return all users, with counts and their last display name.
 
@@ -102,6 +104,7 @@ class MemoryOperations:
 
     @timed("record_access")
     @audited_inside
+    @checked()
     async def record_access(
         self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
     ) -> None:
@@ -121,6 +124,7 @@ class MemoryOperations:
 
     @timed("names")
     @not_audited("names alone; what they are the names of is audited")
+    @checked()
     async def names(
         self, space: str | int = DEFAULT_SPACE, *, users: Iterable[str | int] | None = None
     ) -> dict[str, str]:
@@ -139,6 +143,7 @@ class MemoryOperations:
 
     @timed("activity")
     @not_audited("counts alone")
+    @checked()
     async def activity(
         self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
     ) -> list[Activity]:
@@ -157,6 +162,7 @@ class MemoryOperations:
 
     @timed("audit")
     @audited_inside
+    @checked()
     async def audit(
         self, limit: int = 100, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
     ) -> list[AuditEntry]:
@@ -193,12 +199,14 @@ class MemoryOperations:
 
     @timed("upkeep")
     @not_audited("what it changes is recorded with each change")
+    @checked()
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all pending background work now: embed, extract memories, summarise. Return a report."""
         return await self._upkeep.run(progress)
 
     @timed("cleanup")
     @not_audited("what it changes is recorded with each change")
+    @checked()
     async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Apply the retention rules now, instead of once a day.
 
@@ -208,12 +216,14 @@ class MemoryOperations:
 
     @timed("verify")
     @not_audited("findings name numbers, never what was said")
+    @checked()
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
         return await self._store.verify(progress)
 
     @timed("backup")
     @audited_inside
+    @checked()
     async def backup(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None
     ) -> None:
@@ -245,6 +255,7 @@ class UserOperations(Audited):
 
     @timed("audit")
     @audited("audit.read", "audit log")
+    @checked()
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
         most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)

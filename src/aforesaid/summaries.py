@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 from aforesaid.auditing import Audited, audited, audited_inside
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import RollBack
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
 from aforesaid.store import Store
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
 
-_KINDS: Final = get_args(SummaryKind)
 _PERSON: Final = "person"
 MOST_FOR_LLM: Final = 100
 """Messages that `messages_for_llm` returns where there is no summary."""
@@ -95,6 +94,7 @@ class UserSummaries(Audited):
 
     @timed("summaries")
     @audited("summaries.read", "summaries")
+    @checked()
     async def summaries(
         self,
         *,
@@ -110,10 +110,6 @@ class UserSummaries(Audited):
         chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
         no single chat.
         """
-        if active is not None and not isinstance(active, bool):
-            raise InvalidInput(f"active must be True, False or None, not {active!r}")
-        if kind is not None and kind not in _KINDS:
-            raise InvalidInput(f"unknown kind {kind!r}; use one of {', '.join(_KINDS)}")
         scope, store = self.scope, self._digests.store
         if thread is not None:
             scope = Scope.of(scope.user, scope.space, thread)
@@ -132,6 +128,7 @@ class UserSummaries(Audited):
 
     @timed("edit_summary")
     @audited_inside
+    @checked()
     async def edit_summary(self, summary: int, text: str, *, editor: str | None = None) -> Summary:
         """Correct an active summary. The new text is its next version; the old one is kept.
 
@@ -145,6 +142,7 @@ class UserSummaries(Audited):
 
     @timed("roll_back")
     @audited_inside
+    @checked()
     async def roll_back(self, summary: int) -> Summary:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""
         change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"), self._who)
@@ -152,12 +150,14 @@ class UserSummaries(Audited):
 
     @timed("summary_messages")
     @audited("messages.read", "summary {summary}")
+    @checked()
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages that a summary of any level and kind covers, oldest first."""
         return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
 
     @timed("message_summaries")
     @audited("summaries.read", "summaries of a message")
+    @checked()
     async def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries of every level and kind that cover a message of the user."""
         store = self._digests.store
@@ -170,6 +170,7 @@ class UserSummaries(Audited):
 
     @timed("messages_for_llm")
     @audited("context.read", "messages for a model")
+    @checked()
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
         """Return the thread for a model: its rolling summary and all messages that it does not cover.
 
@@ -182,6 +183,7 @@ class UserSummaries(Audited):
 
     @timed("update_summary")
     @audited("summary.update", "rolling summary")
+    @checked()
     async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
         from aforesaid.digest import requests  # noqa: PLC0415
@@ -191,6 +193,7 @@ class UserSummaries(Audited):
 
     @timed("day")
     @audited("summaries.read", "day")
+    @checked()
     async def day(self, day: date | None = None) -> Summary | None:
         """Return the user's summary of a day (default: today), or None.
 
@@ -198,8 +201,6 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        if day is not None and not isinstance(day, date):
-            raise InvalidInput(f"the day must be a date, not {day!r}")
         return await requests.day(self._digests.digest, self.scope, day)
 
     @timed("week")
@@ -212,6 +213,7 @@ class UserSummaries(Audited):
 
     @timed("tiers")
     @audited("messages.read", "tiers")
+    @checked()
     async def tiers(self, *, within: Within = "user") -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
 

@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.auditing import audited_inside
 from aforesaid.domain import checks
+from aforesaid.domain.arguments import checked
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import Profile
 from aforesaid.store import Progress, Store
 from aforesaid.telemetry import Metrics, timed
@@ -33,6 +34,7 @@ class MemoryTransfer(ABC):
 
     @timed("export")
     @audited_inside
+    @checked()
     async def export(
         self,
         path: str | os.PathLike[str],
@@ -54,6 +56,7 @@ class MemoryTransfer(ABC):
 
     @timed("load")
     @audited_inside
+    @checked()
     async def load(
         self,
         path: str | os.PathLike[str],
@@ -97,6 +100,7 @@ class MemoryTransfer(ABC):
 
     @timed("purge")
     @audited_inside
+    @checked()
     async def purge(self, user: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "aforesaid") -> Purged:
         """Delete a user permanently from every byte of the store: messages, summaries, memories, facts, settings.
 
@@ -127,4 +131,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"unknown time zone {name!r}; write it like Europe/Berlin") from None
+        raise InvalidInput(f"unknown time zone {quoted(name)}; write it like Europe/Berlin") from None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 import aforesaid
+from aforesaid.domain.report import Setting
+from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.testing import ScriptedModel
 
@@ -61,3 +64,26 @@ def test_without_a_model_health_says_so_and_is_well() -> None:
         part = next(part for part in memory.health().components if part.name == "models")
     assert part.status == "active"
     assert "without a model" in dict(part.facts)["providers"]
+
+
+@pytest.mark.defect("U3")
+async def test_a_setting_acts_at_once_though_the_old_ones_were_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none", settings={"background": False}) as memory:
+        read, reading, changed = memory.store.settings, asyncio.Event(), asyncio.Event()
+
+        async def slowly(scope: Scope) -> list[Setting]:
+            found = await read(scope)
+            reading.set()
+            await changed.wait()
+            return found
+
+        effective = memory._contexts.effective
+        monkeypatch.setattr(effective._store, "settings", slowly)
+        old = asyncio.create_task(memory.settings())
+        await reading.wait()
+        await memory.set("context_budget", 4_000)
+        changed.set()
+        assert await old == {}
+        assert await memory.settings() == {"context_budget": 4_000}

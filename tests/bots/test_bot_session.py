@@ -287,3 +287,22 @@ async def test_a_flood_is_stored_and_only_its_beginning_answered(tmp_path: Path,
     assert sum(role == "user" for role, _ in log) == 40
     assert sum(role == "assistant" for role, _ in log) == 20
     assert sum("a lot at once" in text for text in room.texts) == 1
+
+
+@pytest.mark.defect("U3")
+async def test_whoever_waits_for_a_command_is_answered_when_the_bot_stops(memory: aforesaid.Memory, room: Room) -> None:
+    begun = asyncio.Event()
+
+    async def never_ends(*_: object) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with BotSession(memory, room, patience=0.01) as desk:
+        desk.assistant.router.answer = never_ends  # type: ignore[method-assign,assignment]
+        address = Address("room", "ann")
+        running = asyncio.create_task(desk.command(address, "/status"))
+        await begun.wait()
+        queued = asyncio.create_task(desk.command(address, "/status"))
+        await asyncio.sleep(0)
+    answers = await asyncio.wait_for(asyncio.gather(running, queued), 30)
+    assert ["stopping" in answer.text for answer in answers] == [True, True]

@@ -106,7 +106,7 @@ def test_a_failure_is_one_line_on_standard_error_and_an_exit_code(
     [
         (["--before", "99"], 1, "has no message '99'"),
         (["--before", "#" + "9" * 30], 1, "has no message"),
-        (["--within", "everywhere"], 2, "unknown within='everywhere'"),
+        (["--within", "everywhere"], 2, "unknown within 'everywhere'"),
         (["--limit", "0"], 2, "at least 1"),
     ],
 )

@@ -242,3 +242,15 @@ async def test_where_the_store_does_not_answer_every_part_says_so(location: str,
         for part in found.values():
             assert part.status == "failing"
             assert part.issues[0].startswith("the store does not answer: gone")
+
+
+@pytest.mark.defect("U3")
+async def test_the_backlog_of_the_embedder_is_a_count_also_where_numbers_are_missing(location: str) -> None:
+    quiet = {"background": False}
+    async with aforesaid.connect(location, settings=quiet) as memory:
+        for number in range(20):
+            await memory.user("ann").add("user", f"hello {number}")
+        await memory.purge("ann")
+        for number in range(5):
+            await memory.user("bob").add("user", f"hello {number}")
+        assert (await memory.health()).component("embedder").waiting == 5

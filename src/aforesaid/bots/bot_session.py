@@ -80,6 +80,8 @@ class BotSession:
         self._answering: set[str] = set()
         """What is noted as pending and is being taken care of."""
         self._catching_up: BackgroundLoop | None = None
+        self._asked: set[asyncio.Future[Answer]] = set()
+        """Answers to commands that somebody waits for."""
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
@@ -95,6 +97,9 @@ class BotSession:
         if self._catching_up is not None:
             await self._catching_up.stop()
         left = await self._queue.finish(self._patience)
+        for waiting in self._asked:
+            if not waiting.done():
+                waiting.set_result(Answer("The bot is stopping. Send the command again when it is back."))
         if left:
             _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
 
@@ -200,14 +205,19 @@ class BotSession:
         async def job() -> None:
             try:
                 answer = await self.assistant.router.answer(self._user(address), text)
-            except BaseException as error:
-                # Whatever it is, somebody waits for it.
-                done.set_exception(error)
+            except Exception as error:
+                if not done.done():
+                    done.set_exception(error)
                 raise
-            done.set_result(answer or Answer("That did not work."))
+            if not done.done():
+                done.set_result(answer or Answer("That did not work."))
 
-        self._queue.add(address.thread_key, job)
-        return await done
+        self._asked.add(done)
+        try:
+            self._queue.add(address.thread_key, job)
+            return await done
+        finally:
+            self._asked.discard(done)
 
     async def remind(self) -> int:
         """Deliver the reminders whose time has come, now; return how many. It also happens by itself."""

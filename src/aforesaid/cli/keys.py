@@ -13,7 +13,7 @@ from aforesaid.cli.options import AsJson, Store
 from aforesaid.cli.output import console, harmless, print_json, say
 from aforesaid.cli.serve import needs_server
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.settings import load_settings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def add_key(
         aforesaid key add my-laptop --people one
     """
     if people not in {None, "one", "many"}:
-        raise InvalidInput(f"--people must be one or many, not {people!r}")
+        raise InvalidInput(f"--people must be one or many, not {quoted(people)}")
     if people == "many" and user is not None:
         raise InvalidInput("a key with --user is one person's; leave --user out, or use --people one")
     if people == "one":

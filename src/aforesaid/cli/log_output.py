@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 LogLevel = Annotated[
     str, typer.Option("--log-level", help="The least severe level to print: debug, info, warning or error.")
@@ -20,7 +20,7 @@ def write_log(level: str) -> None:
     from aforesaid.models.redact import SecretFilter  # noqa: PLC0415 - only long-running commands write a log
 
     if level not in _LEVELS:
-        raise InvalidInput(f"unknown log level {level!r}; use one of {', '.join(_LEVELS)}")
+        raise InvalidInput(f"unknown log level {quoted(level)}; use one of {', '.join(_LEVELS)}")
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handler.addFilter(SecretFilter())

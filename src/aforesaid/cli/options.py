@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from aforesaid.cli.output import inform
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.settings import load_settings
 from aforesaid.store import locate
 
@@ -85,9 +85,9 @@ def moment(text: str | None) -> datetime | None:
         read = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidInput(
-            f"{text!r} is not a time; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
+            f"{quoted(text)} is not a time; write it like 2026-03-01T09:30 or 2026-03-01T09:30+02:00"
         ) from None
     try:
         return read.astimezone() if read.tzinfo is None else read
     except (OverflowError, ValueError):
-        raise InvalidInput(f"the time {text!r} is outside the calendar (years 1 to 9999)") from None
+        raise InvalidInput(f"the time {quoted(text)} is outside the calendar (years 1 to 9999)") from None

@@ -16,7 +16,7 @@ from aforesaid.context.reads import ContextReads, Conversation, People, Sources,
 from aforesaid.context.relevant import TermCache, found_memories
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, Written, speaker
-from aforesaid.domain.checks import EARLIEST
+from aforesaid.domain.checks import EARLIEST, query_text
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
 from aforesaid.domain.message import Message, Position
@@ -68,6 +68,11 @@ class ContextRequest:
     answers: int | None = None
     """Sequence number of the message to be answered, where it is stored already. Nothing later counts."""
 
+    @property
+    def query(self) -> str:
+        """What is searched for: the text, or the beginning and the end of a very long one."""
+        return query_text(self.text)
+
 
 class Builder:
     """Builds contexts over one store."""
@@ -100,7 +105,7 @@ class Builder:
         if prefetched is not None and prefetched.recipe == recipe:
             reads = prefetched
         else:
-            reads = self.prefetch(scope, request.text, request.at, recipe)
+            reads = self.prefetch(scope, request.query, request.at, recipe)
         at = (request.at or datetime.now(UTC)).astimezone(request.zone)
         offers = Offers(counter, self._written.setdefault(counter.name, TwoGenerationCache(_RENDERED)), at)
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
@@ -119,7 +124,7 @@ class Builder:
             reads.close()
         requests = [memory for memory in known if _is_request(memory, scope)]
         others = [memory for memory in known if not _is_request(memory, scope)]
-        found = self._memories(others, request.text, hits, recipe)
+        found = self._memories(others, request.query, hits, recipe)
         offered |= {
             "instructions": offers.instructions(requests),
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
@@ -163,7 +168,7 @@ class Builder:
 
     async def account(self, scope: Scope, request: ContextRequest, recipe: Recipe) -> AccountContext:
         """Return the parts of an account's context, without a budget."""
-        reads = ContextReads(self._sources, scope, recipe, request.text, request.at)
+        reads = ContextReads(self._sources, scope, recipe, request.query, request.at)
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         try:
             summaries, recent, _, _ = await reading
@@ -218,7 +223,7 @@ class Builder:
         if recipe.window and len((await reading).recent) < recipe.recent:
             return []  # there is nothing before the recent messages
         search = SearchRequest(
-            query=request.text,
+            query=request.query,
             # Few more than can fit: every hit is read, rendered and counted. Some may be shown as recent.
             limit=min(recipe.snippets, max(request.budget // _SHORT_SNIPPET, 1)) + recipe.recent,
             within=within(scope),

@@ -88,8 +88,7 @@ class PutSetting:
     def __post_init__(self) -> None:
         """Raise InvalidInput for a key or value that cannot be stored."""
         checks.identifier(self.key, "the setting's name")
-        if isinstance(self.value, str):
-            checks.storable(self.value, "the setting's value")
+        checks.setting_value(self.value, "the setting's value")
 
 
 @dataclass(frozen=True, slots=True)

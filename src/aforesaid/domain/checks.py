@@ -1,7 +1,8 @@
-"""Validation of everything that enters the log, for all entry points.
+"""Checks of values that are stored, the same for every store.
 
-Text that is accepted comes back byte for byte on every backend, so what some backend cannot hold
-(a NUL character, half of a surrogate pair) is refused here, with its position.
+Accepted text comes back byte for byte from every store, so what one of them cannot hold (a NUL character, half of a
+surrogate pair) is refused here, with its position. `aforesaid.domain.arguments` applies these checks to the arguments
+of public methods.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ from pathlib import Path
 from typing import Final, cast, get_args
 from unicodedata import category
 
-from aforesaid.domain.words import Role
-from aforesaid.errors import InvalidInput, TooLarge
+from aforesaid.domain.words import Role, SettingValue
+from aforesaid.errors import InvalidInput, TooLarge, quoted
 
 IDENTIFIER_CHARACTERS: Final = 255
 LARGEST: Final = 2**63 - 1
 """The largest integer that every store supports."""
 MESSAGE_BYTES: Final = 64 * 1024
+QUERY_CHARACTERS: Final = 20_000
+"""Maximum length of a search text. A longer one would take seconds and find nothing more."""
+SETTING_CHARACTERS: Final = 100_000
+"""Maximum length of a setting that is a text."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -60,16 +65,21 @@ def identifier(value: object, what: str) -> str:
         raise TooLarge(f"{what} has {len(text)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
     control = None if text.isprintable() else next((c for c in text if category(c) == "Cc"), None)
     if control is not None:
-        raise InvalidInput(f"{what} has the control character U+{ord(control):04X}: {text!r}")
+        raise InvalidInput(f"{what} has the control character U+{ord(control):04X}: {quoted(text)}")
+    return text
+
+
+def short_text(value: object, what: str) -> str:
+    """Return a text of at most 255 characters; unlike an id it may be empty and hold control characters."""
+    text = storable(value, what)
+    if len(text) > IDENTIFIER_CHARACTERS:
+        raise TooLarge(f"{what} has {len(text):,} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
     return text
 
 
 def display_name(value: object) -> str | None:
-    """Return a display name. Unlike an id, it may contain control characters."""
-    name = storable(value, "the name")
-    if len(name) > IDENTIFIER_CHARACTERS:
-        raise TooLarge(f"the name has {len(name)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
-    return name or None
+    """Return the name a person showed when they spoke, or None for an empty one."""
+    return short_text(value, "the name") or None
 
 
 def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
@@ -82,10 +92,15 @@ def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
     return text
 
 
-def query_text(value: object) -> str:
-    """Return the text of a query. It may contain anything; characters that no message can contain match nothing."""
+def query_text(value: object, most: int = QUERY_CHARACTERS) -> str:
+    """Return the text of a query without characters that no message can hold. Of a longer one, the middle is left out.
+
+    What is asked about a long text stands before it or after it.
+    """
     if not isinstance(value, str):
         raise InvalidInput(f"the query must be a string, not {type(value).__name__}")
+    if len(value) > most:
+        value = f"{value[: most // 2]} {value[-(most // 2) :]}"
     return value.encode(errors="ignore").decode().replace("\0", " ")
 
 
@@ -95,14 +110,14 @@ def file_path(value: object, what: str) -> Path:
         raise InvalidInput(f"{what} must be a path, not {type(value).__name__}")
     text = os.fspath(value)
     if not isinstance(text, str) or not text or "\0" in text:
-        raise InvalidInput(f"{what} is not a path: {value!r}")
+        raise InvalidInput(f"{what} is not a path: {quoted(value)}")
     return Path(text)
 
 
 def role(value: object) -> Role:
     """Return a valid role. Raises InvalidInput."""
     if not isinstance(value, str) or value not in _ROLES:
-        raise InvalidInput(f"unknown role {value!r}; use one of {', '.join(sorted(_ROLES))}")
+        raise InvalidInput(f"unknown role {quoted(value)}; use one of {', '.join(sorted(_ROLES))}")
     return cast("Role", str.__str__(value))
 
 
@@ -128,15 +143,35 @@ def at_least(value: object, minimum: int, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}")
     if value < minimum:
-        raise InvalidInput(f"{what} must be at least {minimum}, not {value}")
+        raise InvalidInput(f"{what} must be at least {minimum}, not {quoted(value)}")
     return at_most(value, LARGEST, what)
 
 
 def number(value: object, what: str) -> float:
-    """Return a finite number. Raises InvalidInput."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InvalidInput(f"{what} must be a number, not {value!r}")
-    return float(value)
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{what} must be a number, not {type(value).__name__}")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise InvalidInput(f"{what} must be a finite number, not {quoted(value)}")
+    return found
+
+
+def setting_value(value: object, what: str) -> SettingValue:
+    """Return the value of a setting if every store can hold it: a text, a number, True, False or None."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return at_least(value, -LARGEST, what)
+    if isinstance(value, float):
+        return number(value, what)
+    text = storable(value, what)
+    if len(text) > SETTING_CHARACTERS:
+        raise TooLarge(f"{what} has {len(text):,} characters; at most {SETTING_CHARACTERS:,} are allowed")
+    return text
 
 
 def at_most(value: int, maximum: int, what: str) -> int:

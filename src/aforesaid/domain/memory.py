@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, get_args
 from aforesaid.domain import checks
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category, MemoryState, Trust
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
@@ -87,12 +87,9 @@ class MemoryDraft:
         check_words(self.category, self.state, self.trust)
         checks.message_text(self.text)
         check_weights(self.importance, self.priority)
-        for tag in self.tags:
-            checks.identifier(tag, "a tag")
+        check_tags(self.tags)
         checks.at_least(self.times, 1, "the times")
-        for moment in (self.remind_at, self.expires_at, self.valid_from, self.valid_to, *(self.event or ())[:2]):
-            if moment is not None:
-                checks.microseconds(moment, "a time of the memory")
+        check_times(self.remind_at, self.expires_at, self.valid_from, self.valid_to, *(self.event or ())[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +204,7 @@ def check_words(category: object, state: object, trust: object) -> None:
         (trust, TRUSTS, "trust"),
     ):
         if value not in known:
-            raise InvalidInput(f"unknown {what} {value!r}; use one of {', '.join(known)}")
+            raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}")
 
 
 def check_weights(importance: object, priority: object) -> None:
@@ -218,14 +215,21 @@ def check_weights(importance: object, priority: object) -> None:
         raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}")
 
 
-def check_filters(category: object, active: object, state: object) -> None:
-    """Raise InvalidInput for filters that match no memory."""
-    if category is not None and category not in CATEGORIES:
-        raise InvalidInput(f"unknown category {category!r}; use one of {', '.join(CATEGORIES)}")
-    if state is not None and state not in STATES:
-        raise InvalidInput(f"unknown state {state!r}; use one of {', '.join(STATES)}")
-    if active is not None and not isinstance(active, bool):
-        raise InvalidInput(f"active must be True, False or None, not {active!r}")
+def check_tags(tags: object) -> None:
+    """Refuse tags that are not a tuple of short texts."""
+    if not isinstance(tags, tuple):
+        raise InvalidInput(f"the tags must be a tuple, not {type(tags).__name__}")
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise InvalidInput(f"a tag must be a string, not {type(tag).__name__}")
+        checks.identifier(tag, "a tag")
+
+
+def check_times(*moments: object) -> None:
+    """Refuse times of a memory that no store can hold. None is allowed."""
+    for moment in moments:
+        if moment is not None:
+            checks.microseconds(moment, "a time of the memory")
 
 
 def in_state(memory: MemoryRecord, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord, check_weights, check_words
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord, check_tags, check_times, check_weights, check_words
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 
@@ -49,8 +49,10 @@ class ChangeMemory:
         check_words(memory.category, memory.state, memory.trust)
         checks.message_text(memory.text)
         check_weights(memory.importance, memory.priority)
-        for tag in memory.tags:
-            checks.identifier(tag, "a tag")
+        check_tags(memory.tags)
+        check_times(memory.remind_at, memory.expires_at, memory.delivered_at, memory.valid_from, memory.valid_to)
+        check_times(*(memory.event or ())[:2])
+        checks.identifier(self.actor, "the actor")
         if memory.active != (memory.state == "active"):
             raise InvalidInput(f"a memory in the state {memory.state!r} cannot have active={memory.active}")
 
@@ -119,6 +121,12 @@ class AuditAccess:
     actor: str
     action: str
     subject: str
+
+    def __post_init__(self) -> None:
+        """Refuse texts that cannot be stored, or are too long."""
+        checks.identifier(self.actor, "the actor")
+        checks.identifier(self.action, "the action")
+        checks.short_text(self.subject, "the subject")
 
 
 MemoryChange: TypeAlias = AddMemory | ChangeMemory | CountMemory | Forget | PutDerived | MarkExtracted | AuditAccess

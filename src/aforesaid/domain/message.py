@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain import checks, clock
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Role
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 
 _GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")
 
@@ -132,7 +132,9 @@ def platform_id(value: object) -> str:
     """Return a platform's message id. Raises InvalidInput if it looks like one of Aforesaid's."""
     text = checks.identifier(value, "the message id")
     if text[0] == "#" and text[1:].isdecimal():
-        raise InvalidInput(f"the message id {text!r} looks like one that Aforesaid gives out itself; use another form")
+        raise InvalidInput(
+            f"the message id {quoted(text)} looks like one that Aforesaid gives out itself; use another form"
+        )
     return text
 
 
@@ -203,14 +205,16 @@ def new_version(new: Draft, named: Position, role: str, newest: Position) -> Dra
     `named` and `role` are of the message that the caller named. Raises InvalidInput when the roles differ.
     """
     if role != new.role:
-        raise InvalidInput(f"message {named.seq} has the role {role!r}; a new version cannot have {new.role!r}")
+        raise InvalidInput(f"message {named.seq} has the role {quoted(role)}; a new version cannot have {new.role!r}")
     return new._replace(replaces=newest.seq, at=new.at if new.at_given else newest.at)
 
 
 def no_such_version(new: Draft) -> NotFound:
     """Return the error for a draft that replaces a message which is not there."""
     shown = f"#{new.replaces}" if isinstance(new.replaces, int) else repr(new.replaces)
-    return NotFound(f"{new.scope.user!r} has no message {shown} in the thread {new.scope.thread!r} to replace")
+    return NotFound(
+        f"{quoted(new.scope.user)} has no message {shown} in the thread {quoted(new.scope.thread)} to replace"
+    )
 
 
 def message_hash(

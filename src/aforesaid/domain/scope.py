@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import NamedTuple, Self
 
 from aforesaid.domain.checks import identifier
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 DEFAULT_SPACE = "default"
 _DIRECT = "direct:"
@@ -31,7 +31,7 @@ class Scope(NamedTuple):
         else:
             name = identifier(thread, "the thread id")
             if is_direct(name) and name != direct_thread(owner) and not name.startswith(_chats_of(owner)):
-                raise InvalidInput(f"the thread {name!r} is another user's direct chat, not {owner!r}'s")
+                raise InvalidInput(f"the thread {quoted(name)} is another user's direct chat, not {quoted(owner)}'s")
         return cls(
             space=identifier(space, "the space"),
             user=owner,

@@ -57,6 +57,7 @@ class SummaryDraft:
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty summary, or one without sources."""
         summary_text(self.text)
+        check_origin(self.model, self.prompt)
         if bool(self.messages) == bool(self.summaries):
             raise InvalidInput("a summary needs either messages or summaries as its sources")
         _distinct(self.messages or self.summaries)
@@ -92,6 +93,7 @@ class ViewDraft:
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty summary, or one that covers nothing."""
         summary_text(self.text)
+        check_origin(self.model, self.prompt)
         checks.at_least(self.first, 1, "the first message")
         checks.at_least(self.messages, 1, "the number of messages")
         if self.last < self.first:
@@ -156,6 +158,13 @@ class Summary:
         """The time that it covers, in days of UTC: `2026-03-01` or `2026-03-01 to 2026-03-05`."""
         first, last = self.began_at.date().isoformat(), self.ended_at.date().isoformat()
         return first if first == last else f"{first} to {last}"
+
+
+def check_origin(model: object, prompt: object) -> None:
+    """Refuse a name of a model, or of a prompt, that cannot be stored."""
+    if model is not None:
+        checks.short_text(model, "the model")
+    checks.short_text(prompt, "the prompt")
 
 
 def summary_text(value: object) -> str:

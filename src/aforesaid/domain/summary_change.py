@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary import Quality, ViewDraft, summary_text
+from aforesaid.domain.summary import Quality, ViewDraft, check_origin, summary_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Revise:
     def __post_init__(self) -> None:
         """Raise InvalidInput for an empty text."""
         summary_text(self.text)
+        check_origin(self.model, self.prompt)
 
 
 @dataclass(frozen=True, slots=True)

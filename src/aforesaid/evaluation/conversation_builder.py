@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
 from aforesaid.domain.words import Role
+from aforesaid.errors import quoted
 from aforesaid.evaluation.conversation import Conversation, Question, Tallies, Turn
 from aforesaid.evaluation.json_files import Node
 
@@ -38,7 +39,7 @@ class ConversationBuilder:
             self._tallies.left_out["turns without text"] += 1
             return
         if turn in self._turns:
-            raise place.damaged(f"has the id of an earlier turn of {self._id!r}: {turn!r}")
+            raise place.damaged(f"has the id of an earlier turn of {quoted(self._id)}: {quoted(turn)}")
         self._turns[turn] = Turn(turn, session, role, speaker, text, at)
 
     def ask(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.evaluation import beam, friendsqa, locomo, longmemeval, memdaily, transcript
 from aforesaid.evaluation.conversation import Conversation, Dataset, Tallies, counts
 from aforesaid.evaluation.json_files import Node, read_first_value, read_text
@@ -91,5 +91,5 @@ def _as_people_sort(path: Path) -> list[tuple[int, str]]:
 def _collect(known: Format, root: Node, into: _Collected) -> None:
     for conversation in known.load(root, into.tallies):
         if conversation.id in into.conversations:
-            raise root.damaged(f"has a second conversation with the id {conversation.id!r}")
+            raise root.damaged(f"has a second conversation with the id {quoted(conversation.id)}")
         into.conversations[conversation.id] = conversation

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aforesaid.domain import checks
 from aforesaid.domain.words import Role
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Node:
         """Return a field of an object; it must be there."""
         found = self.find(name)
         if found is None:
-            raise self.damaged(f"has no {name!r}")
+            raise self.damaged(f"has no {quoted(name)}")
         return found
 
     def find(self, name: str) -> Node | None:
@@ -82,7 +82,7 @@ class Node:
                 return datetime.strptime(written, form).replace(tzinfo=UTC)
             except ValueError:
                 continue
-        raise self.damaged(f"is not a time like {example!r}: {self.raw!r}")
+        raise self.damaged(f"is not a time like {example!r}: {quoted(self.raw)}")
 
     def leaves(self) -> Iterator[Node]:
         """Yield every value that is neither a list nor an object, at any depth."""

@@ -12,7 +12,7 @@ from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, M
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
-from aforesaid.errors import InvalidInput, SourcesChanged
+from aforesaid.errors import InvalidInput, SourcesChanged, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
 from aforesaid.facts.settle import REJECTED
@@ -247,7 +247,7 @@ def _event_at(when: datetime | str, said: datetime, category: Category) -> Event
         requested = read_requested_time(when, said)
         if requested is None:
             raise InvalidInput(
-                f"no time can be read in {when[:100]!r}; write one like 'tomorrow at 9' or '2026-12-03 10:00'"
+                f"no time can be read in {quoted(when[:100])}; write one like 'tomorrow at 9' or '2026-12-03 10:00'"
             )
         event = Event(*requested.when)
         if category == "reminder":

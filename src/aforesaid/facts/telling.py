@@ -18,7 +18,7 @@ from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, 
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
-from aforesaid.errors import ModelError, SourcesChanged
+from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, about_tag, people_in, person_called, subject_of
 from aforesaid.facts.screen import matches
@@ -115,7 +115,7 @@ class Teller:
                     return await self._remember(scope, words, by, name, actor)
                 except SourcesChanged:
                     await _pause(attempt)
-            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
+            raise SourcesChanged(f"others keep changing the facts about {quoted(scope.user)}; try again in a moment")
 
     async def forget(self, scope: Scope, words: str, *, name: str | None, actor: str) -> Forgotten:
         """Take something out of what is known, and keep in mind not to learn it again from what is old."""
@@ -125,7 +125,7 @@ class Teller:
                     return await self._forget(scope, " ".join(words.split()), name, actor)
                 except SourcesChanged:
                     await _pause(attempt)
-            raise SourcesChanged(f"others keep changing the facts about {scope.user!r}; try again in a moment")
+            raise SourcesChanged(f"others keep changing the facts about {quoted(scope.user)}; try again in a moment")
 
     def _turn(self, scope: Scope) -> asyncio.Lock:
         """Return what those who change one user's facts take turns by, in this process."""

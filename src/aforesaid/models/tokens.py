@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 if TYPE_CHECKING:
     from tiktoken import Encoding
@@ -204,7 +204,7 @@ def _encoding_of(model: str) -> str | None:
     from tiktoken.model import encoding_name_for_model  # noqa: PLC0415 - optional
 
     if not isinstance(model, str):
-        raise InvalidInput(f"the model must be a name, not {model!r}")
+        raise InvalidInput(f"the model must be a name, not {quoted(model)}")
     for name in (model, model.partition(":")[2], model.rpartition("/")[2]):
         try:
             return encoding_name_for_model(name)

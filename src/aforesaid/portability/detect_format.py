@@ -6,7 +6,7 @@ import io
 from contextlib import suppress
 from typing import Final
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.formats import aforesaid, chatgpt, claude, discord, mem0, openai, slack, telegram, whatsapp
 from aforesaid.portability.import_items import Reader
 from aforesaid.portability.input_files import Source
@@ -52,7 +52,7 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
     """Return the name and reader of the requested format, or of the detected one. Raises InvalidInput."""
     if wanted != "auto":
         if wanted not in READERS:
-            raise InvalidInput(f"unknown format {wanted!r}; use auto or one of {', '.join(READERS)}")
+            raise InvalidInput(f"unknown format {quoted(wanted)}; use auto or one of {', '.join(READERS)}")
         return wanted, READERS[wanted]
     name = _sniffed(source)
     if name is None:

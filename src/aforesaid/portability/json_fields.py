@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from aforesaid.domain import checks
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Fields:
         try:
             return date.fromisoformat(self.text(name))
         except ValueError:
-            raise InvalidInput(f"{name} is not a day: {self.raw(name)!r}") from None
+            raise InvalidInput(f"{name} is not a day: {quoted(self.raw(name))}") from None
 
     def word(self, name: str, known: Sequence[T]) -> T:
         """Return one of the allowed values."""
@@ -93,7 +93,7 @@ class Fields:
         for word in known:
             if value == word:
                 return word
-        raise InvalidInput(f"{name} is {value!r}; it must be one of {', '.join(map(str, known))}")
+        raise InvalidInput(f"{name} is {quoted(value)}; it must be one of {', '.join(map(str, known))}")
 
     def numbers(self, name: str) -> tuple[int, ...]:
         """Return a list of whole numbers."""
@@ -142,7 +142,7 @@ def as_moment(value: object, name: str) -> datetime:
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
-        raise InvalidInput(f"{name} is not a time in ISO form: {value[:40]!r}") from None
+        raise InvalidInput(f"{name} is not a time in ISO form: {quoted(value[:40])}") from None
     return checks.moment(checks.microseconds(moment, name))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
-from aforesaid.errors import AforesaidError, StoreDamaged
+from aforesaid.errors import AforesaidError, StoreDamaged, quoted
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.store import Progress, Store
 
@@ -84,4 +84,4 @@ async def _compare(sent: _Tally, dump: AsyncIterator[Sequence[Row]], progress: P
             raise StoreDamaged(f"{count:,} rows of the kind {kind} were sent, but {arrived.rows[kind]:,} arrived")
     if arrived.sums != sent.sums:
         wrong = [space for space, total in sent.sums.items() if arrived.sums.get(space) != total]
-        raise StoreDamaged(f"the messages of the space {wrong[0]!r} did not arrive as they were sent")
+        raise StoreDamaged(f"the messages of the space {quoted(wrong[0])} did not arrive as they were sent")

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import IO, Any
 
 from aforesaid.domain.checks import microseconds, moment
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import ImportedMessage, Item, Problem
 from aforesaid.portability.json_fields import Fields, as_moment
 from aforesaid.portability.json_stream import Damaged, JsonStream
@@ -47,7 +47,7 @@ def from_seconds(value: object, name: str) -> datetime:
         whole, _, part = (value if isinstance(value, str) else f"{value:.6f}").partition(".")
         return moment(int(whole) * 1_000_000 + int(part[:6].ljust(6, "0") or "0"))
     except (ValueError, OverflowError):
-        raise InvalidInput(f"{name} is not a number of seconds: {value!r}") from None
+        raise InvalidInput(f"{name} is not a number of seconds: {quoted(value)}") from None
 
 
 def in_zone(value: datetime, zone: tzinfo | None, name: str) -> datetime:

@@ -27,7 +27,7 @@ from aforesaid.domain.transfer import (
     draft_of,
 )
 from aforesaid.domain.words import Role
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.json_fields import Fields, somebody
 from aforesaid.portability.row_importer import NAMES
 
@@ -61,7 +61,7 @@ def decode(entry: object) -> Row:
     kind = found.needed("kind")
     reader = _READERS.get(kind) if isinstance(kind, str) else None
     if reader is None:
-        raise InvalidInput(f"unknown kind {kind!r}; this version knows {', '.join(_READERS)}")
+        raise InvalidInput(f"unknown kind {quoted(kind)}; this version knows {', '.join(_READERS)}")
     return reader(found)
 
 
@@ -94,7 +94,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - takes apart whatever it is give
 def _message(found: Fields) -> Message:
     seq, given = found.number("seq", 1), found.name("id")
     if sequence_number(given) is not None and given != message_id(seq, None):
-        raise InvalidInput(f"the id {given!r} does not fit the number {seq}")
+        raise InvalidInput(f"the id {quoted(given)} does not fit the number {seq}")
     text = found.text("text")
     if not text:
         raise InvalidInput("text is empty")

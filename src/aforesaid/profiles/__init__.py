@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
 from aforesaid.domain.memory import CATEGORIES
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles.recipe import Recipe, read_recipe
 
 DEFAULT: Final = "default"
@@ -136,7 +136,7 @@ def load_profile(profile: str | os.PathLike[str] | Mapping[str, Any]) -> Profile
     path = Path(checks.storable(str(profile), "the profile"))
     if path.suffix != ".toml" and not path.exists():
         raise InvalidInput(
-            f"there is no profile {str(profile)!r}; use one of {', '.join(BUILT_IN)}, or the path of a .toml file"
+            f"there is no profile {quoted(str(profile))}; use one of {', '.join(BUILT_IN)}, or the path of a .toml file"
             + _nearest(str(profile), BUILT_IN)
         )
     try:
@@ -161,12 +161,12 @@ def _built_in(name: str) -> Profile:
 def _extend(keys: Mapping[str, Any], where: str) -> Profile:
     base = keys.get("extends", DEFAULT)
     if base not in BUILT_IN:
-        raise InvalidInput(f"{where} extends {base!r}, which is not one of {', '.join(BUILT_IN)}")
+        raise InvalidInput(f"{where} extends {quoted(base)}, which is not one of {', '.join(BUILT_IN)}")
     start = _built_in(base)
     names = [field.name for field in fields(Profile)]
     for key in keys:
         if key not in names and key != "extends":
-            raise InvalidInput(f"{where} has the unknown key {key!r}" + _nearest(str(key), names))
+            raise InvalidInput(f"{where} has the unknown key {quoted(key)}" + _nearest(str(key), names))
     values: dict[str, Any] = {}
     for name in names:
         what, value = f"{where}: {name}", keys.get(name, getattr(start, name))
@@ -179,11 +179,11 @@ def _checked(name: str, value: object, what: str) -> Any:  # noqa: ANN401 - as m
         return checks.at_most(checks.at_least(value, 1, what), _LARGEST[name], what)
     if name in _TEXTS:
         if value not in _TEXTS[name]:
-            raise InvalidInput(f"{what} must be one of {', '.join(_TEXTS[name])}, not {value!r}")
+            raise InvalidInput(f"{what} must be one of {', '.join(_TEXTS[name])}, not {quoted(value)}")
         return value
     if name == "time_zones":
         if not isinstance(value, Mapping):
-            raise InvalidInput(f"{what} must have a time zone for each space, not {value!r}")
+            raise InvalidInput(f"{what} must have a time zone for each space, not {quoted(value)}")
         return {checks.identifier(space, what): _zone(zone, what) for space, zone in value.items()}
     if name == "keep_days":
         return _keep_days(value, what)
@@ -192,16 +192,18 @@ def _checked(name: str, value: object, what: str) -> Any:  # noqa: ANN401 - as m
     if name == "persona":
         return checks.storable(value, what)
     if not isinstance(value, bool):
-        raise InvalidInput(f"{what} must be true or false, not {value!r}")
+        raise InvalidInput(f"{what} must be true or false, not {quoted(value)}")
     return value
 
 
 def _keep_days(value: object, what: str) -> dict[str, int]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must have a number of days for each category, not {value!r}")
+        raise InvalidInput(f"{what} must have a number of days for each category, not {quoted(value)}")
     for category in value:
         if category not in CATEGORIES:
-            raise InvalidInput(f"{what} has the unknown category {category!r}" + _nearest(str(category), CATEGORIES))
+            raise InvalidInput(
+                f"{what} has the unknown category {quoted(category)}" + _nearest(str(category), CATEGORIES)
+            )
     return {
         category: checks.at_most(checks.at_least(days, 1, what), _MOST_DAYS, what) for category, days in value.items()
     }
@@ -212,7 +214,7 @@ def _zone(value: object, what: str) -> str:
         name = checks.storable(value, what)
         _zone_of(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"{what} is not a time zone such as Europe/Berlin: {value!r}") from None
+        raise InvalidInput(f"{what} is not a time zone such as Europe/Berlin: {quoted(value)}") from None
     return name
 
 

@@ -17,7 +17,7 @@ from aforesaid.domain.change import PutSetting
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.domain.words import SettingValue
-from aforesaid.errors import InvalidInput, TooLarge
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.store import Store
@@ -47,7 +47,7 @@ def _whole(least: int, most: int) -> Callable[[object, str], SettingValue]:
 def _share(value: object, what: str) -> SettingValue:
     number = checks.number(value, what)
     if not 0 <= number <= 1:
-        raise InvalidInput(f"{what} must be between 0 and 1, not {value!r}")
+        raise InvalidInput(f"{what} must be between 0 and 1, not {quoted(value)}")
     return number
 
 
@@ -55,19 +55,19 @@ def _zone(value: object, what: str) -> SettingValue:
     try:
         ZoneInfo(checks.storable(value, what))
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidInput(f"unknown time zone {value!r}; use a name such as Europe/Berlin") from None
+        raise InvalidInput(f"unknown time zone {quoted(value)}; use a name such as Europe/Berlin") from None
     return str(value)
 
 
 def _switch(value: object, what: str) -> SettingValue:
     if not isinstance(value, bool):
-        raise InvalidInput(f"{what} is True or False, not {value!r}")
+        raise InvalidInput(f"{what} is True or False, not {quoted(value)}")
     return value
 
 
 def _built_in(value: object, what: str) -> SettingValue:
-    if value not in BUILT_IN:
-        raise InvalidInput(f"{what} must be one of {', '.join(BUILT_IN)}, not {value!r}")
+    if not isinstance(value, str) or value not in BUILT_IN:
+        raise InvalidInput(f"{what} must be one of {', '.join(BUILT_IN)}, not {quoted(value)}")
     return str(value)
 
 
@@ -88,8 +88,6 @@ KNOWN: Final[Mapping[str, tuple[Callable[[object, str], SettingValue], str]]] = 
 """The settings that Aforesaid reads: how each is checked, and what it does. Other names are the caller's."""
 _INTERNAL: Final = (CLEARED,)
 """Settings that Aforesaid alone writes."""
-_LONGEST_TEXT: Final = 100_000
-"""Characters of a setting's text, at most."""
 
 
 async def settings_of(store: Store, scope: Scope) -> dict[str, SettingValue]:
@@ -105,6 +103,7 @@ class EffectiveSettings:
 
         self._store = store
         self._profile = profile
+        self._changes = 0
         self._kept: TTLCache[tuple[str, str], dict[str, SettingValue]] = TTLCache(
             _MOST_KEPT, _FRESH_SECONDS, timer=monotonic
         )
@@ -142,13 +141,17 @@ class EffectiveSettings:
 
     async def _put(self, scope: Scope, key: str, value: SettingValue, actor: str) -> None:
         await self._store.apply([PutSetting(scope, key, value, actor)])
+        self._changes += 1
         self._kept.pop((scope.space, scope.user), None)
 
     async def _one(self, space: str, user: str) -> dict[str, SettingValue]:
         kept = self._kept.get((space, user))
         if kept is None:
+            changes = self._changes
             kept = await _stored(self._store, space, user)
-            self._kept[space, user] = kept
+            # What was read while a setting was changed may be older than the change.
+            if changes == self._changes:
+                self._kept[space, user] = kept
         return kept
 
 
@@ -195,23 +198,9 @@ def zone_from(settings: Mapping[str, SettingValue], profile: Profile, space: str
 def _checked(key: str, value: SettingValue) -> SettingValue:
     close = get_close_matches(checks.identifier(key, "the setting's name"), KNOWN, n=1, cutoff=0.85)
     if close and key not in KNOWN:
-        raise InvalidInput(f"there is no setting {key!r}; did you mean {close[0]!r}?")
+        raise InvalidInput(f"there is no setting {quoted(key)}; did you mean {close[0]!r}?")
     if key in _INTERNAL:
-        raise InvalidInput(f"{key!r} is written by Aforesaid itself and cannot be set")
+        raise InvalidInput(f"{quoted(key)} is written by Aforesaid itself and cannot be set")
     if value is None:
         return None
-    return KNOWN[key][0](value, key) if key in KNOWN else _own(value, key)
-
-
-def _own(value: object, what: str) -> SettingValue:
-    """Return the value of a setting of the caller's own, if every store can hold it."""
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        return checks.at_least(value, -checks.LARGEST, what)
-    if isinstance(value, float):
-        return checks.number(value, what)
-    text = checks.storable(value, what)
-    if len(text) > _LONGEST_TEXT:
-        raise TooLarge(f"{what} has {len(text):,} characters; at most {_LONGEST_TEXT:,} are allowed")
-    return text
+    return KNOWN[key][0](value, key) if key in KNOWN else checks.setting_value(value, key)

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 SectionName: TypeAlias = Literal[
     "system",
@@ -117,13 +117,13 @@ def read_recipe(keys: object, start: Recipe | None, where: str) -> Recipe:
     if isinstance(keys, Recipe):
         return keys
     if not isinstance(keys, Mapping):
-        raise InvalidInput(f"{where} must be a table, not {keys!r}")
+        raise InvalidInput(f"{where} must be a table, not {quoted(keys)}")
     names = [field.name for field in fields(Recipe)]
     for key in keys:
         if key not in names:
             close = get_close_matches(str(key), names, n=1)
             raise InvalidInput(
-                f"{where} has the unknown key {key!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+                f"{where} has the unknown key {quoted(key)}" + (f"; did you mean {close[0]!r}?" if close else "")
             )
     values = {} if start is None else {name: getattr(start, name) for name in names}
     for key, value in keys.items():
@@ -150,14 +150,14 @@ def _checked(key: str, value: object, what: str, start: Recipe | None) -> Any:  
         return checks.at_most(checks.at_least(value, least, what), most, what)
     if key in _CHOICES:
         if value not in _CHOICES[key]:
-            raise InvalidInput(f"{what} must be one of {', '.join(_CHOICES[key])}, not {value!r}")
+            raise InvalidInput(f"{what} must be one of {', '.join(_CHOICES[key])}, not {quoted(value)}")
         return value
     if key == "tokens":
         return _tokens(value, what, start)
     if key in _CHECKS:
         return _CHECKS[key](value, what)
     if not isinstance(value, bool):
-        raise InvalidInput(f"{what} must be true or false, not {value!r}")
+        raise InvalidInput(f"{what} must be true or false, not {quoted(value)}")
     return value
 
 
@@ -168,7 +168,7 @@ def _kinds(value: object, what: str) -> tuple[str, ...]:
 def _similarity(value: object, what: str) -> float:
     number = checks.number(value, what)
     if not 0 <= number <= 1:
-        raise InvalidInput(f"{what} must be between 0 and 1, not {value!r}")
+        raise InvalidInput(f"{what} must be between 0 and 1, not {quoted(value)}")
     return number
 
 
@@ -185,7 +185,7 @@ def _sections(value: object, what: str) -> tuple[SectionName, ...]:
         if name not in SECTIONS:
             close = get_close_matches(str(name), SECTIONS, n=1)
             raise InvalidInput(
-                f"{what} names the unknown section {name!r}; there are {', '.join(SECTIONS)}"
+                f"{what} names the unknown section {quoted(name)}; there are {', '.join(SECTIONS)}"
                 + (f"; did you mean {close[0]!r}?" if close else "")
             )
     return tuple(names)
@@ -193,7 +193,7 @@ def _sections(value: object, what: str) -> tuple[SectionName, ...]:
 
 def _tokens(value: object, what: str, start: Recipe | None) -> dict[SectionName, int]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{what} must have a number for each section, not {value!r}")
+        raise InvalidInput(f"{what} must have a number for each section, not {quoted(value)}")
     named = _sections(list(value), what)
     return {
         **({} if start is None else start.tokens),
@@ -203,7 +203,7 @@ def _tokens(value: object, what: str, start: Recipe | None) -> dict[SectionName,
 
 def _list(value: object, what: str) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
-        raise InvalidInput(f"{what} must be a list, not {value!r}")
+        raise InvalidInput(f"{what} must be a list, not {quoted(value)}")
     return value
 
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.settings.config_file import VARIABLE
 from aforesaid.settings.keys import TREE, Each, Key, Table, dotted, entry
 from aforesaid.settings.value_types import ValueType
@@ -121,7 +121,7 @@ def _read(key: Key, value: object, where: str, *, parse: bool = False) -> object
     try:
         return kind.read(kind.parse(str(value)) if parse else value)
     except ValueError:
-        found = "" if kind.secret else f", not {value!r}"
+        found = "" if kind.secret else f", not {quoted(value)}"
         raise InvalidInput(f"{what} must be {kind.allowed}{found}") from None
 
 

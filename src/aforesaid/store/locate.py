@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
-from aforesaid.errors import InvalidInput, StoreRefused
+from aforesaid.errors import InvalidInput, StoreRefused, quoted
 from aforesaid.store.contract import Store
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ def locate(location: str | os.PathLike[str] | None) -> Location:  # noqa: C901 -
         if location.startswith(f"{kind}:"):
             path = location.removeprefix(f"{kind}:")
             if not path:
-                raise InvalidInput(f"the location {location!r} names no file; write {kind}:PATH")
+                raise InvalidInput(f"the location {quoted(location)} names no file; write {kind}:PATH")
             # sqlite:///abs/path as other tools write it
             return Location(kind, Path(path.removeprefix("//") if path.startswith("///") else path))
     scheme = _SCHEME.match(location)
     if scheme is not None and not Path(location).exists():
         raise InvalidInput(
-            f"unknown kind of location {scheme[0]!r} in {location!r}; use a path, sqlite:PATH, json:PATH, files:PATH, "
-            f"postgresql://… or {MEMORY}"
+            f"unknown kind of location {quoted(scheme[0])} in {quoted(location)}; use a path, sqlite:PATH, "
+            f"json:PATH, files:PATH, postgresql://… or {MEMORY}"
         )
     return Location("sqlite", Path(location))
 

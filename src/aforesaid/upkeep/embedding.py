@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from aforesaid.store import Progress, Store
 
 _BATCH: Final = 256
+_MOST_COUNTED: Final = 10_000
+"""Maximum messages read to count those that wait: the backlog from which an alert is raised by default."""
 _DEBOUNCE_SECONDS: Final = 0.1
 _CHARACTERS: Final = 800
 """The beginning of a message says what it is about; the rest is found by its words."""
@@ -118,10 +120,15 @@ class Embedding:
             return Done(done)
 
     async def _waiting(self, embedder: str) -> int | None:
-        """Return about how many messages have no vector yet; nothing where the store does not answer."""
+        """Return how many messages have no vector yet; None if the store does not answer.
+
+        More than 10,000 are not counted: as many as that, or as there are at least by the number of the first one.
+        """
         try:
-            first = await self._store.unembedded(embedder, 1)
-            return max(1, (await self._store.stats()).messages - first[0].seq + 1) if first else 0
+            found = await self._store.unembedded(embedder, _MOST_COUNTED)
+            if len(found) < _MOST_COUNTED:
+                return len(found)
+            return max(_MOST_COUNTED, (await self._store.stats()).messages - found[0].seq + 1)
         except StoreError:
             return None
 

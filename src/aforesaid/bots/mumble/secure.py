@@ -14,7 +14,7 @@ import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from aforesaid.errors import PlatformRefused, PlatformUnavailable
+from aforesaid.errors import PlatformRefused, PlatformUnavailable, quoted
 
 _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -54,7 +54,7 @@ def plain_fingerprint(given: str) -> str:
     """Return a fingerprint in one form, or say what one looks like."""
     digits = given.replace(":", "").replace(" ", "").casefold()
     if not _FINGERPRINT.fullmatch(digits):
-        raise PlatformRefused(f"{given!r} is no fingerprint: it must be the 64 hexadecimal digits of a SHA-256")
+        raise PlatformRefused(f"{quoted(given)} is no fingerprint: it must be the 64 hexadecimal digits of a SHA-256")
     return digits
 
 

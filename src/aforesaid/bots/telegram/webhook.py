@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
@@ -29,7 +29,7 @@ async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncItera
     """
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal():
-        raise InvalidInput(f"bots.telegram.listen must be an address such as 127.0.0.1:8443, not {listen!r}")
+        raise InvalidInput(f"bots.telegram.listen must be an address such as 127.0.0.1:8443, not {quoted(listen)}")
 
     async def handle(request: web.Request) -> web.Response:
         if not hmac.compare_digest(request.headers.get(_HEADER, "").encode(), secret.encode()):

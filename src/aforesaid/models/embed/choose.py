@@ -6,7 +6,7 @@ import os
 from typing import Final
 from urllib.parse import urlsplit
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.models.embed.contract import Embedder
 from aforesaid.models.embed.deterministic import DeterministicEmbedder
 from aforesaid.models.embed.local import LocalEmbedder
@@ -55,7 +55,7 @@ def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | N
     if isinstance(wanted, str):
         return _named(wanted, known, metrics)
     if not callable(getattr(wanted, "embed", None)):
-        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {wanted!r}")
+        raise InvalidInput(f"the embedder must be a name or an object with `embed`, not {quoted(wanted)}")
     return wanted
 
 
@@ -74,7 +74,8 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
     model, separator, url = wanted.partition("@")
     if not separator or not model or not url.startswith(("http://", "https://")):
         raise InvalidInput(
-            f"unknown embedder {wanted!r}; use local, process, deterministic, none, PROVIDER:MODEL or MODEL@BASE_URL"
+            f"unknown embedder {quoted(wanted)}; use local, process, deterministic, none, PROVIDER:MODEL or "
+            "MODEL@BASE_URL"
         )
     # A key is shown to those who gave it out alone.
     key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI else None

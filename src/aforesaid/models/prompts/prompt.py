@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.models.prompts.fence import Fenced, quote
 from aforesaid.settings import OPERATIONS, Operation
 
@@ -74,7 +74,7 @@ class Prompt:
     def section(self, name: str, /, **parts: Part) -> str:
         """Return one section, filled."""
         if name not in self.sections:
-            raise InvalidInput(f"the prompt {self.name} has no section {name!r}; it has {_names(self.sections)}")
+            raise InvalidInput(f"the prompt {self.name} has no section {quoted(name)}; it has {_names(self.sections)}")
         text = self.sections[name]
         self._check(set(_PLACE.findall(text)), parts)
         return _fill(text, parts)
@@ -90,7 +90,7 @@ class Prompt:
 def load_prompt(name: str) -> Prompt:
     """Return a prompt by its name."""
     if name not in NAMES:
-        raise InvalidInput(f"there is no prompt {name!r}; use one of {', '.join(NAMES)}")
+        raise InvalidInput(f"there is no prompt {quoted(name)}; use one of {', '.join(NAMES)}")
     return read_prompt(name, (files("aforesaid.models.prompts") / "texts" / f"{name}.md").read_text(encoding="utf-8"))
 
 

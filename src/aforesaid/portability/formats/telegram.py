@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
@@ -80,7 +80,7 @@ def _time(found: Fields, reading: ReadOptions) -> datetime:
     try:
         return in_zone(datetime.fromisoformat(found.text("date")), reading.zone, "date")
     except ValueError:
-        raise InvalidInput(f"date is not a time: {found.raw('date')!r}") from None
+        raise InvalidInput(f"date is not a time: {quoted(found.raw('date'))}") from None
 
 
 def _medium(found: Fields) -> str:

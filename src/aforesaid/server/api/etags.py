@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import Header, HTTPException
 
-from aforesaid.errors import InvalidInput, SourcesChanged
+from aforesaid.errors import InvalidInput, SourcesChanged, quoted
 
 IfMatch = Annotated[
     str | None,
@@ -32,7 +32,7 @@ def expected(match: str | None) -> int | None:
         return None
     text = match.strip().removeprefix("W/").strip('"')
     if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - the digits of a revision
-        raise InvalidInput(f"If-Match must be an ETag of this resource or *, not {match!r}")
+        raise InvalidInput(f"If-Match must be an ETag of this resource or *, not {quoted(match)}")
     return int(text)
 
 

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
 from aforesaid.domain.scope import DEFAULT_SPACE, is_direct
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory, UserMemory
 
 Role: TypeAlias = Literal["reader", "app", "admin"]
@@ -42,7 +42,7 @@ class Credential:
         if self.space is None:
             return DEFAULT_SPACE if wanted is None else checks.identifier(wanted, "the space")
         if wanted not in (None, self.space):
-            raise NotFound(f"there is no space {wanted!r} for this key")
+            raise NotFound(f"there is no space {quoted(wanted)} for this key")
         return self.space
 
     def user_of(self, wanted: str | None) -> str | None:
@@ -50,7 +50,7 @@ class Credential:
         if self.user is None:
             return None if wanted is None else checks.identifier(wanted, "the user id")
         if wanted not in (None, self.user):
-            raise NotFound(f"there is no user {wanted!r} for this key")
+            raise NotFound(f"there is no user {quoted(wanted)} for this key")
         return self.user
 
     def person(

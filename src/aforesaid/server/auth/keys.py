@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aforesaid.domain import checks
-from aforesaid.errors import InvalidInput, NotFound, StoreDamaged
+from aforesaid.errors import InvalidInput, NotFound, StoreDamaged, quoted
 from aforesaid.server.auth.credential import ROLES, Credential, Role
 from aforesaid.settings import Secret, Settings
 from aforesaid.settings.config_file import usual_place
@@ -92,7 +92,7 @@ class Keys:
     ) -> tuple[Key, Secret]:
         """Make a key. Return it with its token, which nobody can show again."""
         if role not in ROLES:
-            raise InvalidInput(f"unknown role {role!r}; use one of {', '.join(ROLES)}")
+            raise InvalidInput(f"unknown role {quoted(role)}; use one of {', '.join(ROLES)}")
         if user is not None and space is None:
             raise InvalidInput("a key for one user is for one space; name the space")
         if expires_at is not None:
@@ -117,7 +117,7 @@ class Keys:
         with self._changing():
             found = next((key for key in self._keys if key.id == key_id), None)
             if found is None:
-                raise NotFound(f"there is no key {key_id!r}")
+                raise NotFound(f"there is no key {quoted(key_id)}")
             self._write(tuple(key for key in self._keys if key.id != key_id))
         return found
 

@@ -14,7 +14,7 @@ from fastapi import APIRouter, File, Form, UploadFile
 from starlette.responses import Response, StreamingResponse
 
 from aforesaid.domain.counting import counted
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
 from aforesaid.server.panel.view import Looking, View
@@ -60,7 +60,7 @@ async def take_in(
     """Take a file in: an export, or what another application wrote."""
     require_all_spaces(who)
     if format not in _FORMATS:
-        raise InvalidInput(f"unknown format {format!r}; use one of {', '.join(_FORMATS)}")
+        raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}")
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
         # The name can say what it is; where it lies is decided here.
         path = Path(folder) / f"file{''.join(Path(file.filename or '').suffixes[-2:])[:20]}"
@@ -78,7 +78,7 @@ async def purge(
     """Erase a person for good, once their id was typed twice."""
     whose = view.person(user.strip()).scope.user
     if confirm.strip() != whose:
-        raise InvalidInput(f"type {whose!r} a second time to erase it; nothing was erased")
+        raise InvalidInput(f"type {quoted(whose)} a second time to erase it; nothing was erased")
     done = await view.memory.purge(whose, space=view.space, actor=who.actor)
     said = (
         f"Deleted permanently: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 
 _MOST_DIGITS: Final = 18
 
@@ -18,7 +18,7 @@ def whole(value: str, what: str) -> int:
     """Return a whole number."""
     digits = value.strip()
     if not digits.lstrip("-").isdecimal() or len(digits) > _MOST_DIGITS:
-        raise InvalidInput(f"{what} must be a whole number, not {value!r}")
+        raise InvalidInput(f"{what} must be a whole number, not {quoted(value)}")
     return int(digits)
 
 
@@ -27,7 +27,7 @@ def number(value: str, what: str) -> float:
     try:
         return float(value.strip().replace(",", "."))
     except ValueError:
-        raise InvalidInput(f"{what} must be a number, not {value!r}") from None
+        raise InvalidInput(f"{what} must be a number, not {quoted(value)}") from None
 
 
 def words(value: str) -> tuple[str, ...]:

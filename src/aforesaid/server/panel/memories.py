@@ -11,7 +11,7 @@ from starlette.responses import Response
 from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.words import Category, MemoryState
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.dependencies import App
 from aforesaid.server.panel import forms
@@ -75,7 +75,9 @@ def _filters(category: str = "", state: str = "active", importance: str = "", te
         (importance, ("", *BANDS), "importance"),
     ):
         if value not in known:
-            raise InvalidInput(f"unknown {what} {value!r}; use one of {', '.join(each for each in known if each)}")
+            raise InvalidInput(
+                f"unknown {what} {quoted(value)}; use one of {', '.join(each for each in known if each)}"
+            )
     return Filters(category, state, importance, text.strip())
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.words import HitKind
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
 from aforesaid.server.panel.view import Looking
 
@@ -31,7 +31,7 @@ async def search(
     """Search, and say why each thing was found."""
     kinds = kind or list(DEFAULT_KINDS)
     if arms not in ARMS:
-        raise InvalidInput(f"unknown arms={arms!r}; use one of {', '.join(ARMS)}")
+        raise InvalidInput(f"unknown arms={quoted(arms)}; use one of {', '.join(ARMS)}")
     people = await view.offered()
     whose = await view.find(user) or (people[0].id if people else "")
     found: list[Hit] | None = None

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from aforesaid.domain import checks
 from aforesaid.domain.scope import chat_thread, is_direct
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 
@@ -87,8 +87,8 @@ def caller_of(
         return NOBODY_NAMED
     if credential.user not in (None, user):
         raise NotFound(
-            f"this key is for {credential.user!r}, and the request names {user!r}; use a key that many people may use "
-            "(aforesaid key add NAME --people many)"
+            f"this key is for {quoted(credential.user)}, and the request names {quoted(user)}; use a key that "
+            "many people may use (aforesaid key add NAME --people many)"
         )
     chat = _first(headers.get(name) for name in _CHATS)
     if chat is not None and (chat == _TEMPORARY or chat.startswith(f"{_TEMPORARY}:")):

@@ -13,7 +13,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from aforesaid.errors import ModelUnavailable
+from aforesaid.errors import ModelUnavailable, quoted
 from aforesaid.models.redact import redact
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import App, Reader, StateDep, admitted, state_of
@@ -148,7 +148,7 @@ def _caller(request: Request, who: Credential, body: dict[str, Any], here: AppSt
     """Return whose memory a chat is about, or why it is about nobody's."""
     wish = request.headers.get(MEMORY, "on").lower()
     if wish not in {"on", "off"}:
-        raise HTTPException(400, f"{MEMORY} must be on or off, not {wish!r}.")
+        raise HTTPException(400, f"{MEMORY} must be on or off, not {quoted(wish)}.")
     if wish == "off":
         return _NOT_WANTED
     messages = body.get("messages")

@@ -31,7 +31,7 @@ from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import agenda, retention, summaries
 from aforesaid.store.ephemeral.changes import carry_out
@@ -120,7 +120,7 @@ class EphemeralStore(Moving):
         """Return one message by its id."""
         found = [entry.message for entry in self._open.inside(scope, within) if entry.message.id == message_id]
         if not found:
-            raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+            raise NotFound(f"{quoted(scope.user)} has no message {quoted(message_id)}")
         return max(found, key=lambda message: (message.thread == scope.thread, message.seq))
 
     @locked

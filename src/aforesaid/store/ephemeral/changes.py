@@ -39,7 +39,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
 from aforesaid.domain.transfer import Restore, as_expected
-from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
+from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, quoted
 from aforesaid.store.ephemeral import agenda, known, retention, summaries
 from aforesaid.store.ephemeral.restoring import Restoring
 from aforesaid.store.ephemeral.state import Entry, KeptSession, State, facts_table, person, thread
@@ -214,7 +214,9 @@ class Changes:
         if key is None and opened_by is not None:
             entry = state.log.get(opened_by)
             if entry is None or (entry.message.space, entry.message.thread) != thread(scope):
-                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Aforesaid")
+                raise InvalidInput(
+                    f"there is no session {quoted(name)} in this thread; names like it are given by Aforesaid"
+                )
             key = state.session_names[thread(scope), entry.message.session]
         return None if key is None else replace(state.sessions[key], automatic=False)
 
@@ -276,7 +278,7 @@ class Changes:
         first = 1 + self._state.given.get(facts_table(person(scope)), 0)
         version = next(number for number in count(first) if (person(scope), number) not in self._state.facts)
         if change.instead_of is not None and version != change.instead_of + 1:
-            raise SourcesChanged(f"the facts about {scope.user!r} have changed since; read them again")
+            raise SourcesChanged(f"the facts about {quoted(scope.user)} have changed since; read them again")
         facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)
         self._state.facts[person(scope), version] = facts
         self.note(scope, change.actor, "facts.put", f"version {version}")
@@ -294,7 +296,7 @@ class Changes:
     def known(self, scope: Scope) -> None:
         """Refuse a user whom nobody has heard of."""
         if person(scope) not in self._state.owners:
-            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
 
     def own(self, scope: Scope, at: int | None = None) -> None:
         """Write down that something belongs to a user."""

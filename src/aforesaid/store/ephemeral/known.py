@@ -25,7 +25,7 @@ from aforesaid.domain.memory_change import (
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Timely
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store.ephemeral.state import State, person
 
 if TYPE_CHECKING:
@@ -153,14 +153,14 @@ def _put_derived(work: Changes, state: State, change: PutDerived) -> None:
     work.own(change.scope)
     kept = state.derived.get((person(change.scope), change.kind))
     if change.instead_of is not None and ("" if kept is None else kept.key) != change.instead_of:
-        raise SourcesChanged(f"the {change.kind} of {change.scope.user!r} was computed by another process first")
+        raise SourcesChanged(f"the {change.kind} of {quoted(change.scope.user)} was computed by another process first")
     state.derived[person(change.scope), change.kind] = Derived(change.key, change.value, moment(now()))
 
 
 def _mark_extracted(work: Changes, state: State, change: MarkExtracted) -> None:
     work.known(change.scope)
     if state.extracted.get(person(change.scope), 0) != change.after:
-        raise SourcesChanged(f"the messages of {change.scope.user!r} were processed by another process first")
+        raise SourcesChanged(f"the messages of {quoted(change.scope.user)} were processed by another process first")
     state.extracted[person(change.scope)] = change.up_to
 
 

@@ -14,7 +14,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import CONTINUED, Summary
 from aforesaid.domain.transfer import Purged, purged_by
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store.ephemeral import summaries
 from aforesaid.store.ephemeral.layer import Rows
 from aforesaid.store.ephemeral.numbers import Name
@@ -50,7 +50,7 @@ class _Purge:
         known = self._who in state.owners or self._messages
         erased_before = any(e.action == "purge" and (e.space, e.user) == self._who for e in state.audit.values())
         if not known and not erased_before:
-            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         self._summaries = self._with_versions_and_above(set(self._made_with_them()))
         self._memories = {memory.id for memory in state.memories.values() if self._goes(memory)}
 

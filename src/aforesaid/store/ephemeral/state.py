@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session, SessionBounds
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.store.ephemeral.layer import Layer, Rows, take_over
 from aforesaid.store.ephemeral.numbers import Name, Numbers
 
@@ -171,14 +171,14 @@ class State:
         """Return one of the user's summaries."""
         summary = self.summaries.get(number)
         if summary is None or (summary.space, summary.user) != person(scope):
-            raise NotFound(f"{scope.user!r} has no summary {number}")
+            raise NotFound(f"{quoted(scope.user)} has no summary {number}")
         return summary
 
     def memory(self, scope: Scope, number: int) -> MemoryRecord:
         """Return one of the user's memories."""
         memory = self.memories.get(number)
         if memory is None or (memory.space, memory.user) != person(scope):
-            raise NotFound(f"{scope.user!r} has no memory {number}")
+            raise NotFound(f"{quoted(scope.user)} has no memory {number}")
         return memory
 
 

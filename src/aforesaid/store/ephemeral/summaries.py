@@ -12,7 +12,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import CONTINUED, Summary, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store.ephemeral.state import State, as_microseconds, person, thread
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def above(state: State, scope: Scope, seq: int) -> list[Summary]:
     """Return the summaries that a message lies below."""
     entry = state.log.get(seq)
     if entry is None or entry.owner != person(scope):
-        raise NotFound(f"{scope.user!r} has no message with the number {seq}")
+        raise NotFound(f"{quoted(scope.user)} has no message with the number {seq}")
     found = [
         summary
         for summary in state.summaries.values()

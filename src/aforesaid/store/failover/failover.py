@@ -25,6 +25,7 @@ from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.fallback import Fallback
+from aforesaid.tasks import close_all
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -228,18 +229,20 @@ class Failover:
 
     async def close(self) -> None:
         """Try once more to store what waits, and let go of everything."""
-        if self._closed:
-            return
         async with self._turn:
-            self._closed = True
-            if self._failure is not None:
-                self._not_before = 0.0
-                await self._recover()
-            if self._failure is not None and (count := await self._fallback.count()):
-                _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
-            await self._fallback.close()
-            if self._store is not None:
-                await self._store.close()
+            if not self._closed:
+                await self._last_attempt()
+            stores = [] if self._store is None else [self._store.close]
+            await close_all(self._fallback.close, *stores)
+
+    async def _last_attempt(self) -> None:
+        """Try once more to store what waits, and log how many messages still do."""
+        self._closed = True
+        if self._failure is not None:
+            self._not_before = 0.0
+            await self._recover()
+        if self._failure is not None and (count := await self._fallback.count()):
+            _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the rest of the contract, as it is
         if name.startswith("_") or not hasattr(Store, name):

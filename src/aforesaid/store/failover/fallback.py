@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +19,7 @@ from aforesaid.domain.summary_change import Walk
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral import EphemeralStore
+from aforesaid.tasks import close_all
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -183,9 +185,10 @@ class Fallback:
         if self._files is not None and self._passing is not None:
             store, self._files = self._files.store, None
             await store.close()
-            shutil.rmtree(self._passing.expanduser())
+            await asyncio.to_thread(shutil.rmtree, self._passing.expanduser())
 
     async def close(self) -> None:
-        """Let go of everything."""
-        for waiting in self.stores:
-            await waiting.store.close()
+        """Close the files, and remove their folder if nobody asked for it and no message waits in it."""
+        if self._files is not None and self._passing is not None and not await self._files.count():
+            await self.tidy()
+        await close_all(*(waiting.store.close for waiting in self.stores))

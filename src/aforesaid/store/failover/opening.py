@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final, cast
 
-from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable
+from aforesaid.errors import InvalidInput, StoreError, StoreUnavailable, quoted
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
@@ -62,8 +62,8 @@ def _behind(place: Path, fallback: str) -> Location | None:
     found = locate(fallback)
     if found.path is None or found.kind not in ("files", "json"):
         raise InvalidInput(
-            f"the fallback {fallback!r} cannot take over; use {AUTO}, {MEMORY}, {NONE}, files:PATH or json:PATH"
+            f"the fallback {quoted(fallback)} cannot take over; use {AUTO}, {MEMORY}, {NONE}, files:PATH or json:PATH"
         )
     if found.path.expanduser().absolute() == place.expanduser().absolute():
-        raise InvalidInput(f"the fallback {fallback!r} is the store itself")
+        raise InvalidInput(f"the fallback {quoted(fallback)} is the store itself")
     return found

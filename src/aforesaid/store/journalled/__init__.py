@@ -21,14 +21,14 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Check, Component, Stats, Verification
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import AforesaidError, StoreClosed
+from aforesaid.errors import StoreClosed
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.ephemeral.changes import Changes, carry_out
 from aforesaid.store.ephemeral.purging import purge
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.groups import Groups, Job, deliver
-from aforesaid.store.journalled import checking
+from aforesaid.store.journalled import checking, loading
 from aforesaid.store.journalled.disk import Disk
 from aforesaid.store.journalled.files import ERASED, Files
 from aforesaid.store.journalled.journal import change_record
@@ -121,12 +121,14 @@ class JournalledStore(EphemeralStore):
             progress("records", 1, 1)
 
     async def close(self) -> None:
-        """Finish what was handed in, write the files, and let go of everything."""
-        if self._closed:
-            return
-        self._closed = True
-        self._groups.hand_over(asyncio.get_running_loop())
-        self._groups.close()
+        """Finish what was handed in, write the files, and release the lock.
+
+        When a call is cancelled, the thread goes on closing; the next call waits for it.
+        """
+        if not self._closed:
+            self._closed = True
+            self._groups.hand_over(asyncio.get_running_loop())
+            self._groups.close()
         await asyncio.to_thread(self._thread.join)
         self._state = State()
 
@@ -192,11 +194,14 @@ class JournalledStore(EphemeralStore):
             changed = together.layered()
             try:
                 results = carry_out(changed, changes)
-            except AforesaidError as error:
+                change = change_record(changed)
+                if change is not None:
+                    loading.check_readable(change[0])
+            except Exception as error:
+                # The other change sets of the group are stored all the same.
                 outcomes.append(error)
                 continue
             outcomes.append(Receipt(durable=True, results=results))
-            change = change_record(changed)
             if change is not None:
                 records.append(change[0])
                 touched |= change[1]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from aforesaid.errors import InvalidInput
 from aforesaid.store.ephemeral.numbers import Numbers
 from aforesaid.store.ephemeral.state import State, as_microseconds
 from aforesaid.store.journalled.codec import decode
-from aforesaid.store.journalled.lines import Record
+from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, sealed
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
 
@@ -25,6 +26,14 @@ def put(state: State, name: str, record: Record) -> None:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnknownRecord(f"a record of {name} cannot be read: {error!r}") from error
     getattr(state, table.state)[key] = value
+
+
+def check_readable(record: Record) -> None:
+    """Raise InvalidInput if a line of the journal could not be read back. It is read here, before it is written."""
+    try:
+        replay(State(), read_line(sealed(record)))
+    except (DamagedRecord, UnknownRecord, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidInput(f"this cannot be stored, because it could not be read back: {str(error)[:150]}") from error
 
 
 def still(state: State) -> State:

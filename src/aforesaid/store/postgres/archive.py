@@ -8,7 +8,7 @@ from aforesaid.domain.change import Archive, RollBack
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import CONTINUED, Summary
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
@@ -102,7 +102,7 @@ async def roll_back(unit: Unit, step: RollBack) -> Summary:
     await unit.expect_owner(scope)
     found = await unit.first(_ROLLING_BACK, scope.space, number, scope.user)
     if found is None:
-        raise NotFound(f"{scope.user!r} has no summary {number}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {number}")
     _, level, chunks, reach, replaces, replaced, rolled_back = found
     if rolled_back:
         raise SourcesChanged(f"summary {number} has been rolled back already")

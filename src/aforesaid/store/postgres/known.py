@@ -18,7 +18,7 @@ from aforesaid.domain.memory_change import (
     PutDerived,
 )
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import SourcesChanged
+from aforesaid.errors import SourcesChanged, quoted
 from aforesaid.store.postgres import memories
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
@@ -79,7 +79,7 @@ async def _put_derived(unit: Unit, step: PutDerived) -> None:
     if step.instead_of is not None:
         kept = await unit.value(_KEPT, scope.space, scope.user, step.kind)
         if (kept or "") != step.instead_of:
-            raise SourcesChanged(f"the {step.kind} of {scope.user!r} was computed by another process first")
+            raise SourcesChanged(f"the {step.kind} of {quoted(scope.user)} was computed by another process first")
     unit.later(_PUT_DERIVED, scope.space, scope.user, step.kind, step.key, step.value, now())
 
 
@@ -88,7 +88,7 @@ async def _mark_extracted(unit: Unit, step: MarkExtracted) -> None:
     scope = step.scope
     await unit.expect_owner(scope)
     if not await unit.rows(_MARK, scope.space, scope.user, step.up_to, step.after):
-        raise SourcesChanged(f"the messages of {scope.user!r} were processed by another process first")
+        raise SourcesChanged(f"the messages of {quoted(scope.user)} were processed by another process first")
 
 
 async def facts(queries: Queries, scope: Scope, *, newest: bool = False) -> list[Facts]:

@@ -11,7 +11,7 @@ from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Timely
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.note_search import embed_again
@@ -128,7 +128,7 @@ async def count(unit: Unit, step: CountMemory) -> None:
     await unit.expect_owner(scope)
     found = await unit.rows(_COUNT, scope.space, step.memory, scope.user, step.times, records.number_of(step.seen_at))
     if not found:
-        raise NotFound(f"{scope.user!r} has no memory {step.memory}")
+        raise NotFound(f"{quoted(scope.user)} has no memory {step.memory}")
     add_sources(unit, scope, step.memory, step.sources, SOURCES_KEPT)
 
 
@@ -156,7 +156,7 @@ async def find(queries: Queries, scope: Scope, memory: int) -> MemoryRecord:
     """Return one memory of the user."""
     found = _memories(await queries.rows(_ONE_OF_USER, scope.space, memory, scope.user))
     if not found:
-        raise NotFound(f"{scope.user!r} has no memory {memory}")
+        raise NotFound(f"{quoted(scope.user)} has no memory {memory}")
     return found[0]
 
 
@@ -187,7 +187,7 @@ async def _checked(unit: Unit, scope: Scope, old: Superseded) -> str:
     """Return the text of a memory that is as it was when something was decided about it."""
     found = await unit.first(_REVISION, scope.space, old.memory, scope.user)
     if found is None:
-        raise NotFound(f"{scope.user!r} has no memory {old.memory}")
+        raise NotFound(f"{quoted(scope.user)} has no memory {old.memory}")
     revision, text = found
     if revision != old.revision:
         raise SourcesChanged(f"memory {old.memory} has changed since; read it again")

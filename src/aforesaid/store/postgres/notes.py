@@ -9,7 +9,7 @@ from aforesaid.domain.change import PutFacts, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Facts
-from aforesaid.errors import SourcesChanged
+from aforesaid.errors import SourcesChanged, quoted
 from aforesaid.store.postgres.unit import Unit
 
 _NEXT_VERSION: Final = "SELECT coalesce(max(version), 0) + 1 FROM facts WHERE space = $1 AND owner = $2"
@@ -31,7 +31,7 @@ async def put_facts(unit: Unit, step: PutFacts) -> Facts:
     unit.own(scope, created)
     version = await unit.value(_NEXT_VERSION, scope.space, scope.user)
     if step.instead_of is not None and version != step.instead_of + 1:
-        raise SourcesChanged(f"the facts about {scope.user!r} have changed since; read them again")
+        raise SourcesChanged(f"the facts about {quoted(scope.user)} have changed since; read them again")
     unit.later(_NEW_FACTS, scope.space, scope.user, version, step.text, step.cause, created)
     unit.audit(scope, step.actor, "facts.put", f"version {version}")
     return Facts(scope.space, scope.user, step.text, version, moment(created), step.cause)

@@ -14,7 +14,7 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store.postgres.queries import Row
 from aforesaid.store.postgres.unit import Unit
 
@@ -189,7 +189,7 @@ async def erase(unit: Unit, scope: Scope, actor: str) -> Purged:
     here = scope.space, scope.user
     [(known,)], found = await unit.begin((_KNOWN, here), (_MESSAGES, here))
     if not known and not found:
-        raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+        raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
     gone = _Gone(found)
     await _gather_notes(unit, scope, gone)
     await _gather_touched(unit, scope, gone)

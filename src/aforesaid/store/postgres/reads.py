@@ -14,7 +14,7 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.store import records
 from aforesaid.store.postgres import rows, views
 from aforesaid.store.postgres.queries import Queries
@@ -159,7 +159,7 @@ async def message(queries: Queries, scope: Scope, message_id: str, within: Withi
         named = f"{limited} AND log.given_id = ${count + 1} ORDER BY log.thread != ${count + 2}, log.seq DESC LIMIT 1"
         row = await queries.first(named, *place.values, message_id, scope.thread)
     if row is None:
-        raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+        raise NotFound(f"{quoted(scope.user)} has no message {quoted(message_id)}")
     return records.message(row)
 
 
@@ -186,7 +186,7 @@ async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]
     """Return the messages below a summary."""
     found = await queries.first(_REACH, scope.space, summary, scope.user)
     if found is None:
-        raise NotFound(f"{scope.user!r} has no summary {summary}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {summary}")
     reach, chunks = found
     if reach != "chunks":
         return in_time_order(await views.below(queries, scope.space, summary))
@@ -229,7 +229,7 @@ async def summary(queries: Queries, scope: Scope, number: int) -> Summary:
     query = f"{rows.SUMMARY} WHERE y.space = $1 AND y.id = $2 AND y.owner = $3"
     row = await queries.first(query, scope.space, number, scope.user)
     if row is None:
-        raise NotFound(f"{scope.user!r} has no summary {number}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {number}")
     return rows.summary(row)
 
 

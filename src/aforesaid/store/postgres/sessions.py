@@ -9,7 +9,7 @@ from typing import Final
 from aforesaid.domain.message import Draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.postgres.queries import Row, Statement, columns
 from aforesaid.store.postgres.unit import Unit
 
@@ -204,7 +204,9 @@ class Sessions:
             # A name that the log gave out stays good when its session has become part of another.
             found = await unit.first(_OF_MESSAGE, *here, opened_by)
             if found is None:
-                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Aforesaid")
+                raise InvalidInput(
+                    f"there is no session {quoted(name)} in this thread; names like it are given by Aforesaid"
+                )
         if found is None:
             return self._new(scope, name, draft.at, seq, silence, automatic=False), name
         key, current = found

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store.postgres.queries import Queries, Row, Statement, columns
 
 _HOLD: Final = """
@@ -126,4 +126,4 @@ class Unit:
     async def expect_owner(self, scope: Scope) -> None:
         """Refuse a user whom nobody has heard of, without making one of the name."""
         if not await self.value(_OWNER, scope.space, scope.user):
-            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")

@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
@@ -128,7 +128,7 @@ async def revise(unit: Unit, step: Revise) -> Summary:
     await unit.expect_owner(scope)
     active = await unit.value(_ACTIVE, scope.space, step.summary, scope.user)
     if active is None:
-        raise NotFound(f"{scope.user!r} has no summary {step.summary}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {step.summary}")
     if not active:
         raise SourcesChanged(f"summary {step.summary} is not active any more; revise the one that stands for it")
     numbers = unit.numbers[scope.space]
@@ -156,7 +156,7 @@ async def above(queries: Queries, scope: Scope, seq: int) -> list[Summary]:
     """Return the summaries that a message lies below."""
     found = await queries.first(_PLACE, scope.space, seq, scope.user)
     if found is None:
-        raise NotFound(f"{scope.user!r} has no message with the number {seq}")
+        raise NotFound(f"{quoted(scope.user)} has no message with the number {seq}")
     chunk, at, thread = found
     return [rows.summary(row) for row in await queries.rows(_ABOVE, scope.space, scope.user, seq, chunk, at, thread)]
 

@@ -70,6 +70,7 @@ class SqliteStore:
         """Use `SqliteStore.open`."""
         self._shared = engine
         self._closed = False
+        self._releasing: asyncio.Future[None] | None = None
 
     @classmethod
     async def open(cls, path: Path, options: Options | None = None) -> Self:
@@ -386,11 +387,12 @@ class SqliteStore:
         return await self._engine.read(retention.marks)
 
     async def close(self) -> None:
-        """Finish what was handed in, then let go of everything."""
-        if not self._closed:
+        """Finish what was handed in, then close the file. When a call is cancelled, the next one waits for the rest."""
+        if self._releasing is None:
             self._closed = True
             self._shared.hand_over()
-            await asyncio.to_thread(release, self._shared)
+            self._releasing = asyncio.ensure_future(asyncio.to_thread(release, self._shared))
+        await asyncio.shield(self._releasing)
 
     def _verify_by_reading(self, messages: int, progress: Progress | None) -> list[Check]:
         with (

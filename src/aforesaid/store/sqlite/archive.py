@@ -9,7 +9,7 @@ from aforesaid.domain.change import Archive, RollBack
 from aforesaid.domain.clock import now
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.summary import CONTINUED, Summary
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import note_search, rows
 from aforesaid.store.sqlite.unit import Unit
@@ -83,7 +83,7 @@ def roll_back(unit: Unit, step: RollBack) -> Summary:
     owner = unit.known_owner(step.scope)
     found = execute(_ROLLING_BACK, (step.summary, owner)).fetchone()
     if found is None:
-        raise NotFound(f"{step.scope.user!r} has no summary {step.summary}")
+        raise NotFound(f"{quoted(step.scope.user)} has no summary {step.summary}")
     _, level, chunks, reach, replaces, replaced, rolled_back = found
     if rolled_back:
         raise SourcesChanged(f"summary {step.summary} has been rolled back already")

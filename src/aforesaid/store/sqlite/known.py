@@ -20,7 +20,7 @@ from aforesaid.domain.memory_change import (
     PutDerived,
 )
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import SourcesChanged
+from aforesaid.errors import SourcesChanged, quoted
 from aforesaid.store.sqlite import memories, rows
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.unit import Unit
@@ -75,7 +75,7 @@ def _put_derived(unit: Unit, step: PutDerived) -> None:
         query = "SELECT key FROM derived WHERE owner = ? AND kind = ?"
         kept: str | None = unit.connection.execute(query, (owner, step.kind)).get
         if (kept or "") != step.instead_of:
-            raise SourcesChanged(f"the {step.kind} of {step.scope.user!r} was computed by another process first")
+            raise SourcesChanged(f"the {step.kind} of {quoted(step.scope.user)} was computed by another process first")
     unit.connection.execute(_PUT_DERIVED, (owner, step.kind, step.key, step.value, now()))
 
 
@@ -84,7 +84,7 @@ def _mark_extracted(unit: Unit, step: MarkExtracted) -> None:
     owner = unit.known_owner(step.scope)
     unit.connection.execute(_MARK, (step.up_to, owner, step.after))
     if not unit.connection.changes():
-        raise SourcesChanged(f"the messages of {step.scope.user!r} were processed by another process first")
+        raise SourcesChanged(f"the messages of {quoted(step.scope.user)} were processed by another process first")
 
 
 def facts(connection: apsw.Connection, scope: Scope) -> list[Facts]:

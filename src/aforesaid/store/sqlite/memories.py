@@ -15,7 +15,7 @@ from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Timely
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import note_search, rows
 from aforesaid.store.sqlite.names import find_person
@@ -105,7 +105,7 @@ def count(unit: Unit, step: CountMemory) -> None:
     execute = unit.connection.execute
     execute(_COUNT, (step.times, records.number_of(step.seen_at), step.memory, owner))
     if not unit.connection.changes():
-        raise NotFound(f"{step.scope.user!r} has no memory {step.memory}")
+        raise NotFound(f"{quoted(step.scope.user)} has no memory {step.memory}")
     add_sources(unit, step.memory, owner, step.sources, SOURCES_KEPT)
 
 
@@ -132,7 +132,7 @@ def find(connection: apsw.Connection, scope: Scope, memory: int) -> MemoryRecord
     owner = find_person(connection, scope.space, scope.user)
     found = _memories(connection.execute(f"{_MEMORY} WHERE m.id = ? AND m.owner = ?", (memory, owner)))
     if not found:
-        raise NotFound(f"{scope.user!r} has no memory {memory}")
+        raise NotFound(f"{quoted(scope.user)} has no memory {memory}")
     return found[0]
 
 
@@ -189,7 +189,7 @@ def _checked(unit: Unit, owner: int, scope: Scope, old: Superseded) -> str:
     query = "SELECT revision, text FROM memory WHERE id = ? AND owner = ?"
     found = unit.connection.execute(query, (old.memory, owner)).fetchone()
     if found is None:
-        raise NotFound(f"{scope.user!r} has no memory {old.memory}")
+        raise NotFound(f"{quoted(scope.user)} has no memory {old.memory}")
     revision, text = found
     if revision != old.revision:
         raise SourcesChanged(f"memory {old.memory} has changed since; read it again")

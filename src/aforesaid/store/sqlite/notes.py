@@ -9,7 +9,7 @@ from aforesaid.domain.change import PutFacts, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory import Facts
-from aforesaid.errors import SourcesChanged
+from aforesaid.errors import SourcesChanged, quoted
 from aforesaid.store.sqlite.unit import Unit
 
 _NEW_FACTS: Final = "INSERT INTO facts (owner, version, text, cause, created_at) VALUES (?, ?, ?, ?, ?)"
@@ -29,7 +29,7 @@ def put_facts(unit: Unit, step: PutFacts) -> Facts:
     owner = unit.names.owner(step.scope.space, step.scope.user, created)
     version = unit.connection.execute("SELECT coalesce(max(version), 0) + 1 FROM facts WHERE owner = ?", (owner,)).get
     if step.instead_of is not None and version != step.instead_of + 1:
-        raise SourcesChanged(f"the facts about {step.scope.user!r} have changed since; read them again")
+        raise SourcesChanged(f"the facts about {quoted(step.scope.user)} have changed since; read them again")
     unit.connection.execute(_NEW_FACTS, (owner, version, step.text, step.cause, created))
     unit.audit(step.scope, step.actor, "facts.put", f"version {version}")
     return Facts(step.scope.space, step.scope.user, step.text, version, moment(created), step.cause)

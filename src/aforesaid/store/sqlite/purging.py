@@ -13,7 +13,7 @@ import apsw
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
-from aforesaid.errors import NotFound, StoreBusy
+from aforesaid.errors import NotFound, StoreBusy, quoted
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.connection import patience
 from aforesaid.store.sqlite.names import Names, find_person
@@ -267,7 +267,7 @@ def _refuse_strangers(connection: apsw.Connection, scope: Scope, who: int | None
     owns = None if who is None else connection.execute("SELECT 1 FROM person WHERE id = ? AND owner = 1", (who,)).get
     query = "SELECT 1 FROM audit WHERE space = ? AND user = ? AND action = 'purge' LIMIT 1"
     if not owns and not messages and connection.execute(query, (scope.space, scope.user)).get is None:
-        raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+        raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound
+from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows, views
 from aforesaid.store.sqlite.names import find_person, find_thread
@@ -119,7 +119,7 @@ def message(connection: apsw.Connection, scope: Scope, message_id: str, within: 
             or connection.execute(f"{named} ORDER BY log.seq DESC LIMIT 1", (*values, message_id)).fetchone()
         )
     if row is None:
-        raise NotFound(f"{scope.user!r} has no message {message_id!r}")
+        raise NotFound(f"{quoted(scope.user)} has no message {quoted(message_id)}")
     return records.message(row)
 
 
@@ -137,7 +137,7 @@ def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Mes
         "SELECT reach, chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)
     ).fetchone()
     if found is None:
-        raise NotFound(f"{scope.user!r} has no summary {summary}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {summary}")
     reach, chunks = found
     if reach != "chunks":
         return in_time_order(views.below(connection, summary))
@@ -171,7 +171,7 @@ def summary(connection: apsw.Connection, scope: Scope, number: int) -> Summary:
     owner = _number(find_person(connection, scope.space, scope.user))
     row = connection.execute(f"{rows.SUMMARY} WHERE y.id = ? AND y.owner = ?", (number, owner)).fetchone()
     if row is None:
-        raise NotFound(f"{scope.user!r} has no summary {number}")
+        raise NotFound(f"{quoted(scope.user)} has no summary {number}")
     return rows.summary(row)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from aforesaid.domain.message import Draft
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
-from aforesaid.errors import InvalidInput
+from aforesaid.errors import InvalidInput, quoted
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import LatestSession
 from aforesaid.store.sqlite.unit import Unit
@@ -150,7 +150,9 @@ class Sessions:
             # A name that the log gave out stays good when its session has become part of another.
             found = execute(_OF_MESSAGE, (opened_by, thread)).fetchone()
             if found is None:
-                raise InvalidInput(f"there is no session {name!r} in this thread; names like it are given by Aforesaid")
+                raise InvalidInput(
+                    f"there is no session {quoted(name)} in this thread; names like it are given by Aforesaid"
+                )
         if found is None:
             execute(NEW_SESSION, (thread, name, 0, owner, draft.at, seq, silence))
             return self._unit.connection.last_insert_rowid(), name

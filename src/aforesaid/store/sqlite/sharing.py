@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 from aforesaid.errors import StoreRefused
 from aforesaid.store.sqlite.connection import Identity, Options, identity, make_folder, refuse_unsafe_places, translated
 from aforesaid.store.sqlite.engine import Engine
+from aforesaid.store.sqlite.log_check import refuse_damaged_log
 
 Key: TypeAlias = tuple[Path, str | None]
 
@@ -46,6 +47,8 @@ def acquire(path: Path, options: Options) -> Engine:
         engine = slot.engine
         # An engine whose file was removed or replaced is left to those who still hold it.
         if engine is None or not engine.holds_its_file:
+            with translated(path, "opening"):
+                refuse_damaged_log(path)
             engine = slot.engine = Engine(path, options)
         else:
             engine.users += 1

@@ -9,7 +9,7 @@ import apsw
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import NotFound
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store.sqlite.names import Names
 
 _OWNER: Final = "SELECT id FROM person WHERE space = ? AND name = ? AND owner = 1"
@@ -31,5 +31,5 @@ class Unit:
         """Return the user's number without making a user of a name that nobody has heard of."""
         found: int | None = self.connection.execute(_OWNER, (scope.space, scope.user)).get
         if found is None:
-            raise NotFound(f"there is no user {scope.user!r} in the space {scope.space!r}")
+            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
         return found

@@ -16,7 +16,7 @@ from aforesaid.domain.report import Activity
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise
-from aforesaid.errors import NotFound, SourcesChanged
+from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import note_search, rows
 from aforesaid.store.sqlite.archive import read
@@ -109,7 +109,7 @@ def revise(unit: Unit, step: Revise) -> Summary:
     owner = unit.known_owner(step.scope)
     active = execute("SELECT active FROM summary WHERE id = ? AND owner = ?", (step.summary, owner)).get
     if active is None:
-        raise NotFound(f"{step.scope.user!r} has no summary {step.summary}")
+        raise NotFound(f"{quoted(step.scope.user)} has no summary {step.summary}")
     if not active:
         raise SourcesChanged(f"summary {step.summary} is not active any more; revise the one that stands for it")
     created = step.created_at or now()
@@ -148,7 +148,7 @@ def above(connection: apsw.Connection, scope: Scope, seq: int) -> list[Summary]:
     owner = find_person(connection, scope.space, scope.user)
     found = connection.execute("SELECT chunk, at, thread FROM log WHERE seq = ? AND owner = ?", (seq, owner)).fetchone()
     if found is None:
-        raise NotFound(f"{scope.user!r} has no message with the number {seq}")
+        raise NotFound(f"{quoted(scope.user)} has no message with the number {seq}")
     chunk, at, thread = found
     return [rows.summary(row) for row in connection.execute(_ABOVE, (owner, seq, chunk, at, thread))]
 

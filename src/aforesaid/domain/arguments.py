@@ -1,0 +1,197 @@
+"""Checks of the arguments of public methods, derived from their annotations.
+
+Every public method carries `@checked()`, whatever calls it: Python code, the REST API, MCP, the command line, the panel
+or a bot. So no store is given a value of a wrong type, a time without a time zone, a number that another store cannot
+hold, or text that is not valid Unicode. What one method alone requires (ranges, lengths) is checked in that method.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from functools import cache, wraps
+from inspect import iscoroutinefunction, signature
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+
+from aforesaid.domain import checks
+from aforesaid.domain.message import Message
+from aforesaid.errors import InvalidInput, TooLarge, quoted
+
+Check: TypeAlias = Callable[[Any], Any]
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+CHECKED: Final = "__checked__"
+"""The attribute of a method whose arguments are checked."""
+_MOST_ITEMS: Final = 10_000
+"""Maximum number of items of a list argument."""
+_LISTS: Final = (Sequence, Collection, Iterable)
+_WORDS: Final[Mapping[Any, str]] = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    datetime: "a datetime",
+    date: "a date",
+    Message: "a message",
+    os.PathLike: "a path",
+    Callable: "a function",
+    Mapping: "a mapping",
+}
+
+
+class _Kind(NamedTuple):
+    """One type that an argument may have: how it is recognised, checked and described."""
+
+    fits: Callable[[object], bool]
+    check: Check
+    words: str
+
+
+def checked(*loose: str) -> Callable[[Method], Method]:
+    """Check the arguments of a method against their annotations before it runs.
+
+    Of the parameters in `loose` only the type is checked: search texts may hold any characters, and some times may come
+    without a time zone. Raises InvalidInput.
+    """
+
+    def decorate(method: Method) -> Method:
+        @cache
+        def compiled() -> tuple[tuple[Check, ...], dict[str, Check]]:
+            # On first use: some annotations name what the module defines further below.
+            named = {
+                name: _check_for(eval(each.annotation, method.__globals__), name, loose=name in loose)  # noqa: S307
+                for name, each in signature(method).parameters.items()
+                if name != "self"
+            }
+            return tuple(named.values()), named
+
+        def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+            by_place, by_name = compiled()
+            for name, value in kwargs.items():
+                if name in by_name:  # otherwise Python's own error names it
+                    kwargs[name] = by_name[name](value)
+            return (*(check(value) for check, value in zip(by_place, args, strict=False)), *args[len(by_place) :])
+
+        if iscoroutinefunction(method):
+
+            @wraps(method)
+            async def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+                return await method(self, *arguments(args, kwargs), **kwargs)
+        else:
+
+            @wraps(method)
+            def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+                return method(self, *arguments(args, kwargs), **kwargs)
+
+        setattr(call, CHECKED, True)
+        return cast("Method", call)
+
+    return decorate
+
+
+def _check_for(annotation: Any, name: str, *, loose: bool) -> Check:  # noqa: ANN401 - any annotation
+    optional, members = _members(annotation)
+    # Ids are checked where it is known what they name; paths may hold bytes that are not valid Unicode.
+    names_something = {str, int} <= set(members) and float not in members
+    is_path = any(get_origin(each) is os.PathLike for each in members)
+    kinds = [_kind(each, name, loose=loose or names_something or is_path) for each in members]
+
+    def check(value: Any) -> Any:  # noqa: ANN401
+        if value is None and optional:
+            return None
+        for kind in kinds:
+            if kind.fits(value):
+                return kind.check(value)
+        words = " or ".join(dict.fromkeys(kind.words for kind in kinds))
+        raise InvalidInput(f"{name} must be {words}, not {type(value).__name__[:80]}")
+
+    return check
+
+
+def _members(annotation: Any) -> tuple[bool, tuple[Any, ...]]:  # noqa: ANN401
+    """Return whether None is allowed, and the other types of a union. True and False come before whole numbers."""
+    union = get_origin(annotation) in (Union, types.UnionType)
+    members = get_args(annotation) if union else (annotation,)
+    wanted = [each for each in members if each is not type(None)]
+    return len(wanted) < len(members), tuple(sorted(wanted, key=lambda each: each is not bool))
+
+
+def _kind(member: Any, name: str, *, loose: bool) -> _Kind:  # noqa: ANN401
+    origin = get_origin(member) or member
+    if origin is Literal:
+        allowed = get_args(member)
+        return _Kind(lambda _: True, lambda value: _one_of(value, allowed, name), "")
+    if origin in _LISTS:
+        each = _check_for(get_args(member)[0], f"an item of {name}", loose=loose)
+        return _Kind(_is_list, lambda value: _items(value, each, name), "a list")
+    if origin is Callable:
+        return _Kind(callable, _unchanged, _WORDS[Callable])
+    return _Kind(_recognised(origin), _exact(origin, name, loose=loose), _WORDS.get(origin, f"a {origin.__name__}"))
+
+
+def _recognised(kind: Any) -> Callable[[object], bool]:  # noqa: ANN401
+    if kind is int:
+        return lambda value: isinstance(value, int) and not isinstance(value, bool)
+    if kind is float:
+        return lambda value: isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is date:
+        return lambda value: isinstance(value, date) and not isinstance(value, datetime)
+    return lambda value: isinstance(value, kind)
+
+
+def _exact(kind: Any, name: str, *, loose: bool) -> Check:  # noqa: ANN401
+    """Return the check of a value whose type is right."""
+    if kind is int:
+        return lambda value: _bounded(value, f"the {name}")
+    if kind is Message:
+        return _stored
+    if loose:
+        return _unchanged
+    if kind is str:
+        return lambda value: checks.storable(value, f"the {name}")
+    if kind is float:
+        return lambda value: checks.number(value, f"the {name}")
+    if kind is datetime:
+        return lambda value: _moment(value, name)
+    return _unchanged
+
+
+def _unchanged(value: Any) -> Any:  # noqa: ANN401
+    return value
+
+
+def _bounded(value: int, what: str) -> int:
+    if not -checks.LARGEST <= value <= checks.LARGEST:
+        raise TooLarge(f"{what} must be at most {checks.LARGEST:,}, not {quoted(value)}")
+    return int(value)
+
+
+def _moment(value: datetime, what: str) -> datetime:
+    checks.microseconds(value, what)
+    return value
+
+
+def _stored(value: Message) -> Message:
+    checks.at_least(value.seq, 1, "the number of the message")
+    return value
+
+
+def _one_of(value: object, allowed: tuple[str, ...], name: str) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidInput(f"unknown {name} {quoted(value)}; use one of {', '.join(allowed)}")
+    return str.__str__(value)
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
+
+
+def _items(value: Iterable[object], check: Check, name: str) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for each in value:
+        if len(found) == _MOST_ITEMS:
+            raise TooLarge(f"{name} has more than {_MOST_ITEMS:,} items")
+        found.append(check(each))
+    return tuple(found)
