@@ -165,10 +165,9 @@ async def test_replies_are_made_with_the_portrait_and_with_names(tmp_path: Path)
             system = sent[0]["content"]
             assert "<portrait>\n<person>Ann</person>" in system
             assert "&lt;tea&gt; &amp; nothing else" in system
-            assert [(turn.get("name"), turn["content"]) for turn in sent[1:] if turn["role"] == "user"] == [
-                ("Bob", "@Ann is never late"),
-                ("Ann", "bot, what do I drink, @Bob?"),
-            ]
+            (talk,) = (turn["content"] for turn in sent[1:])
+            assert "\nBob: @Ann is never late\n\nNow: " in talk
+            assert talk.endswith("\n\nAnn: bot, what do I drink, @Bob?")
             assert str(here.ann.id) not in str(sent)
             # Stored with the ids.
             assert f"<@{here.ann.id}>" in (await here.there(here.bob).history())[-1].text

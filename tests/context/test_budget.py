@@ -73,7 +73,10 @@ async def test_a_context_is_within_its_budget_repeats_nothing_and_is_always_the_
     assert len(shown) == len(set(shown))
     last = context.messages[-1]
     assert last["role"] == "user"
-    assert last["content"] == current or last["content"].endswith("[…]")
+    assert last["content"].endswith((current, "[…]"))
+    assert [message["role"] for message in context.messages].count("system") <= 1
+    talk = [message["role"] for message in context.messages if message["role"] != "system"]
+    assert talk == [("user", "assistant")[place % 2] for place in range(len(talk))]
     assert await build(store, current, budget, profile, system) == context
 
 
@@ -81,7 +84,7 @@ async def test_one_giant_message_is_cut_with_a_visible_mark_and_never_dropped(st
     await store.apply([AddMessage(draft(ANN, "user", "remember the milk " * 3_000, at=NOON))])
     context = await build(store, "what now? " * 5_000, 1_000, "default", system="be kind " * 2_000)
     assert context.tokens <= 1_000
-    assert context.messages[-1]["content"].startswith("what now?")
+    assert "(UTC).\n\nwhat now?" in context.messages[-1]["content"]
     assert context.messages[-1]["content"].endswith("[…]")
     assert context.messages[0]["content"].startswith("be kind")
     cut = {item.section for item in context.items if item.cut}

@@ -124,10 +124,9 @@ async def test_every_context_has_the_date_the_weekday_and_the_time_zone_once(tmp
         await ann.set("time_zone", "Asia/Tokyo")
         at = datetime(2026, 5, 10, 16, 30, tzinfo=UTC)
         context = await ann.context("How long have I had my job?", at=at)
-    date, question = context.messages[-2:]
-    assert question["content"] == "How long have I had my job?"
-    assert date["content"].endswith("Now: Mon 2026-05-11 01:30 (Asia/Tokyo).")
-    assert sum(message["content"].count("2026-05-11") for message in context.messages) == 1
+    question = context.messages[-1]["content"]
+    assert question.endswith("Now: Mon 2026-05-11 01:30 (Asia/Tokyo).\n\nHow long have I had my job?")
+    assert sum(message["content"].count("Now: ") for message in context.messages) == 1
     assert context.text.count("Now: Mon 2026-05-11 01:30 (Asia/Tokyo).") == 1
 
 
@@ -147,18 +146,56 @@ async def test_turns_and_hits_are_dated_where_the_day_changes_in_the_persons_tim
         ):
             await ann.add("user", text, at=datetime(2026, 5, day, hour, 15, tzinfo=zone))
         context = await ann.context("When did I start the job?", at=datetime(2026, 5, 10, 12, 0, tzinfo=zone))
-    turns = [message["content"] for message in context.messages]
-    start = turns.index("[Fri 2026-05-08]")
-    assert turns[start : start + 7] == [
-        "[Fri 2026-05-08]",
-        "Good evening.",
-        "Still awake.",
-        "[Sat 2026-05-09]",
-        "Good morning.",
-        "[Today]",
-        "Back again.",
+    _, talk = (message["content"] for message in context.messages)
+    assert talk.startswith(
+        "[Fri 8 May 2026]\nGood evening.\nStill awake.\n[Sat 9 May]\nGood morning.\n[Today]\nBack again.\n\n"
+    )
+    assert "\nFri 1 May 2026\nann: I started the job at the harbour." in talk
+
+
+@pytest.mark.parametrize("kind", ["people", "assistant"])
+async def test_messages_are_one_system_message_and_then_turns_in_alternation(tmp_path: Path, kind: str) -> None:
+    """Strict chat templates refuse everything else."""
+    async with remembered(tmp_path, kind) as memory:
+        for budget in BUDGETS:
+            context = await memory.user("ann").context("Who borrowed the violin near the museum?", budget)
+            first, *talk = [message["role"] for message in context.messages]
+            assert first == "system"
+            assert talk == [("user", "assistant")[place % 2] for place in range(len(talk))]
+            assert talk[-1] == "user"
+
+
+async def test_only_people_are_shown_with_the_day(tmp_path: Path) -> None:
+    """A model would begin its answers with a day if its earlier ones did."""
+    async with connect(tmp_path / "memory.db", embedder="none") as memory:
+        ann = memory.user("ann")
+        said: tuple[tuple[Role, int], ...] = (("assistant", 0), ("user", 0), ("assistant", 30), ("user", 31))
+        for role, hours in said:
+            await ann.add(role, f"{role} after {hours}", at=START + timedelta(hours=hours))
+        context = await ann.context("And now?")
+    assert [message["content"] for message in context.messages[1:-1]] == [
+        "[Mon 2 Mar 2026]",
+        "assistant after 0",
+        "user after 0",
+        "assistant after 30",
     ]
-    assert "Fri 2026-05-01\nann: I started the job at the harbour." in turns[-2]
+    assert context.messages[-1]["content"].startswith("[Tue 3 Mar]\nuser after 31\n\n")
+
+
+async def test_the_beginning_of_a_context_stays_the_same_while_a_chat_goes_on(tmp_path: Path) -> None:
+    """Providers cache the beginning of prompts."""
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        ann = memory.user("ann")
+        for number, (role, author, text) in enumerate(chat("people", 12)):
+            await ann.add(role, text, at=START + timedelta(minutes=number), author=author)
+        before = await ann.context("Who borrowed the violin?", 8_000, at=START + timedelta(hours=1))
+        await ann.add("user", "Who borrowed the violin?", at=START + timedelta(hours=1))
+        await ann.add("assistant", "Bob did.", at=START + timedelta(hours=1))
+        after = await ann.context("And the kettle near the canal?", 8_000, at=START + timedelta(hours=2))
+    assert after.messages[0] == before.messages[0]
+    turns = before.messages[1]["content"].partition("\n\n")[0]
+    assert turns.count("\n") == 11
+    assert after.messages[1]["content"].startswith(turns)
 
 
 @pytest.mark.defect("K4")

@@ -59,7 +59,8 @@ def test_the_archive_has_its_sections_in_order_with_their_budgets(tmp_path: Path
         levels = [item.text for item in context.items if item.section == "summaries"]
         assert levels
         assert any("topic3" in item.text for item in context.items if item.section == "snippets")
-        assert context.messages[-1] == {"role": "user", "content": "What about topic3?"}
+        assert context.messages[-1]["role"] == "user"
+        assert context.messages[-1]["content"].endswith(".\n\nWhat about topic3?")
     with opened(tmp_path, {"extends": "archive", "context": {"recent": 2, "tokens": {"snippets": 0}}}) as memory:
         context = memory.user("ann").context("What about topic3?")
         assert sections(context) == ["rules", "summaries", "recent", "date", "current"]
@@ -211,8 +212,8 @@ def test_in_a_group_each_speaker_has_a_name(tmp_path: Path) -> None:
     with opened(tmp_path, "default") as memory:
         memory.user("bob", thread="general").add("user", "I like tea", name="Bob Builder", at=NOON)
         context = memory.user("ann", thread="general").context("And I coffee")
-    assert {"role": "user", "content": "I like tea", "name": "Bob_Builder"} in context.messages
-    assert context.messages[-1] == {"role": "user", "content": "And I coffee", "name": "ann"}
+    assert "\nBob Builder: I like tea\n" in context.messages[-1]["content"]
+    assert context.messages[-1]["content"].endswith("\n\nann: And I coffee")
 
 
 def test_a_message_that_was_stored_first_is_not_repeated(tmp_path: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_message_that_was_stored_first_is_not_repeated(tmp_path: Path) -> None
         ann = memory.user("ann")
         ann.add("user", "Where do I live?")
         context = ann.context("Where do I live?")
-    assert contents(context.messages).count("Where do I live?") == 1
+    assert "".join(contents(context.messages)).count("Where do I live?") == 1
 
 
 def test_what_was_cleared_leaves_the_window_and_can_still_be_found(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ def opened(tmp_path: Path, profile: object = "default") -> Iterator[SyncMemory]:
 
 
 def turns(context: aforesaid.Context) -> list[Mapping[str, str]]:
-    """The conversation itself."""
-    return [message for message in context.messages if message["role"] != "system"]
+    """The conversation itself. What stands above the question in its message is left out."""
+    said = [dict(message) for message in context.messages if message["role"] != "system"]
+    said[-1]["content"] = said[-1]["content"].rpartition("\n\n")[2]
+    return said
 
 
 def test_where_two_talk_nobody_is_named(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_where_two_talk_nobody_is_named(tmp_path: Path) -> None:
         ann = memory.user("ann")
         ann.add("user", "Good morning!", name="Ann", at=NOON)
         ann.add("assistant", "Good morning, Ann!", at=NOON)
-        context = ann.context("How are you?")
+        context = ann.context("How are you?", at=NOON)
     assert turns(context) == [
         {"role": "user", "content": "Good morning!"},
         {"role": "assistant", "content": "Good morning, Ann!"},
@@ -56,11 +58,11 @@ def test_where_many_talk_people_are_named_and_the_assistant_is_not(tmp_path: Pat
         memory.user("bob", thread="general").add("assistant", "Noted.", author="bot", name="Botty", at=NOON)
         context = memory.user("ann", thread="general").context("And I coffee")
     assert turns(context) == [
-        {"role": "user", "content": "I like tea", "name": "Bob"},
+        {"role": "user", "content": "[Sun 10 May 2026]\nBob: I like tea"},
         {"role": "assistant", "content": "Noted."},
-        {"role": "user", "content": "And I coffee", "name": "ann"},
+        {"role": "user", "content": "ann: And I coffee"},
     ]
-    assert "[Sun 2026-05-10]\nBob: I like tea\nYou: Noted.\n\n" in context.text
+    assert "[Sun 10 May 2026]\nBob: I like tea\nYou: Noted.\n\n" in context.text
     assert context.text.endswith("\n\nann: And I coffee\nYou:")
 
 
@@ -70,14 +72,12 @@ def test_what_a_tool_said_is_sent_as_something_that_was_said(tmp_path: Path) -> 
         ann = memory.user("ann")
         for role in ("user", "assistant", "system", "tool"):
             ann.add(role, f"from the {role}", at=NOON)
-        context = ann.context("And now?")
-    roles = {message["content"]: message["role"] for message in context.messages}
-    assert [roles[f"from the {role}"] for role in ("user", "assistant", "system", "tool")] == [
-        "user",
-        "assistant",
-        "system",
-        "user",
-    ]
+        context = ann.context("And now?", at=NOON)
+    first, second, third = context.messages[1:]
+    assert first == {"role": "user", "content": "from the user"}
+    assert second == {"role": "assistant", "content": "from the assistant"}
+    assert third["role"] == "user"
+    assert third["content"].startswith("system: from the system\ntool: from the tool\n\n")
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -86,9 +86,10 @@ def test_a_turn_is_counted_as_what_it_adds_and_at_most_one_more(tmp_path: Path, 
     with opened(tmp_path) as memory:
         if several:
             memory.user("bob", thread=thread).add("user", "I like tea", name="Bob the Builder", at=NOON)
+            memory.user("bob", thread=thread).add("assistant", "Fine.", at=NOON)
         memory.user("ann", thread=thread).add("user", "Coffee for me, as every morning.", at=NOON)
         memory.user("ann", thread=thread).add("assistant", "Noted.", at=NOON)
-        context = memory.user("ann", thread=thread).context("Something else")
+        context = memory.user("ann", thread=thread).context("Something else", at=NOON)
     said = [item for item in context.items if item.section in {"recent", "current"}]
     assert len(said) == len(turns(context))
     for item, turn in zip(said, turns(context), strict=True):
@@ -207,11 +208,11 @@ def test_sections_are_said_to_use_at_least_what_is_sent(tmp_path: Path) -> None:
             assert context.tokens - count_messages([]) <= sum(report.tokens for report in context.sections)
 
 
-def test_a_name_is_as_long_as_chat_apis_take_it(tmp_path: Path) -> None:
+def test_a_long_name_is_cut(tmp_path: Path) -> None:
     with opened(tmp_path) as memory:
         memory.user("bob", thread="general").add("user", "I like tea", name="B" * 80, at=NOON)
         context = memory.user("ann", thread="general").context("And I coffee")
-    assert [turn["name"] for turn in turns(context)] == ["B" * 64, "ann"]
+    assert f"\n{'B' * 64}: I like tea\n" in context.messages[-1]["content"]
 
 
 def test_a_context_is_of_a_moment_that_can_be_told(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_somebody_elses_equal_words_are_not_taken_for_the_current_message(tmp_pa
         ann.add("user", "Who comes to the party?", name="Ann", at=NOON)
         bob.add("user", "I do", name="Bob", at=NOON + timedelta(minutes=1))
         context = ann.context("I do")
-    assert {"role": "user", "content": "I do", "name": "Bob"} in context.messages
+    assert "\nBob: I do\n" in context.messages[-1]["content"]
 
 
 def test_equal_ids_in_two_threads_hide_nothing(tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_what_is_said_while_an_answer_is_on_its_way_is_not_in_its_context(tmp_pa
         ann.add("user", "Never mind.", name="Ann", at=NOON + timedelta(seconds=1))
         context = ann.context("Who comes?", answers=first)
         later = ann.context("Who comes?")
-    turns = [message["content"] for message in context.messages if message["role"] == "user"]
-    assert turns == ["Who comes?"]
+    assert text_of(context).count("Who comes?") == 1
+    assert "Never mind." not in text_of(context)
     assert "Never mind." in text_of(later)
 
 
@@ -103,6 +103,6 @@ def test_the_person_who_is_answered_is_called_by_their_name_and_not_by_their_id(
         bob.add("user", "hello", name="Bob")
         asked = ann.add("user", "What do I like?", name="Ann").message
         context = ann.context("What do I like?", answers=asked)
-    assert context.messages[-1]["name"] == "Ann"
+    assert context.messages[-1]["content"].endswith("\n\nAnn: What do I like?")
     assert "<person>Ann</person>" in text_of(context)
     assert "4711" not in text_of(context)

@@ -1,6 +1,6 @@
 """Choosing what fits into the budget.
 
-1. The question and the system prompt, then the last exchange: cut where they are too long, never dropped.
+1. The question, the system prompt and the date, then the last exchange: cut where they are too long, never dropped.
 2. Every other section up to its share.
 3. What sections leave of their shares goes to those that have more to show, in the order of the recipe.
 4. The whole is counted as it will be sent. What is too much is trimmed; what that leaves free is filled again.
@@ -27,6 +27,9 @@ Count = Callable[[Sequence[Item]], int]
 
 _MARK: Final = " […]"
 _REQUIRED: Final[tuple[SectionName, ...]] = ("current", "system")
+"""Sections that are cut rather than left out."""
+_FIRST: Final[frozenset[SectionName]] = frozenset({*_REQUIRED, "date"})
+"""Sections that are filled before all others and never dropped."""
 _IN_A_ROW: Final[tuple[SectionName, ...]] = ("recent",)
 """Sections in which a gap would mislead: they end at the first item that does not fit."""
 _CUT: Final[tuple[SectionName, ...]] = ("snippets", "portrait")
@@ -123,10 +126,10 @@ class Assembler:
     def assemble(self, offers: Mapping[SectionName, Sequence[Item]]) -> Assembled:
         """Fill all sections. Offers are in the order of preference."""
         filling = self._recipe.filling()
-        for name in (name for name in filling if name in _REQUIRED):
+        for name in (name for name in filling if name in _FIRST):
             self._fill(name, offers.get(name, ()))
         recent = self._take_exchange(offers.get("recent", ())) if "recent" in filling else ()
-        for name in (name for name in filling if name not in _REQUIRED):
+        for name in (name for name in filling if name not in _FIRST):
             self._fill(name, recent if name == "recent" else offers.get(name, ()))
         self._lend()
         tokens = self._trim()
@@ -160,7 +163,9 @@ class Assembler:
     def _fill(self, name: SectionName, offered: Sequence[Item]) -> None:
         section = self._sections[name]
         for number, offer in enumerate(self._wanted(offered)):
-            room = min(section.share - section.used, self._room())
+            # The date is as long at every budget. A share of 0 switches it off.
+            share = self._budget if name == "date" and section.share else section.share
+            room = min(share - section.used, self._room())
             item = offer
             if name in _REQUIRED or (name in _CUT and number == 0):
                 item = self._cut_to(offer, room - section.headings(offer))
@@ -283,7 +288,7 @@ class Assembler:
     def _drop_one(self) -> bool:
         for name in (*self._recipe.trim, *self._recipe.order):
             section = self._sections.get(name)
-            if section is None or name in _REQUIRED:
+            if section is None or name in _FIRST:
                 continue
             places = [place for place, item in enumerate(section.kept) if item.key not in self._exchange]
             if places:

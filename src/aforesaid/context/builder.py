@@ -342,10 +342,9 @@ def _overhead(counter: TokenCounter, user: str, wording: Wording, section: Secti
 
 
 def _day_cost(counter: TokenCounter, item: Item) -> int:
-    """Return the tokens of the heading of an item's day: a message of its own among turns, otherwise a line."""
-    if item.section == "recent":
-        return counter.count_messages([{"role": "system", "content": f"[{item.day}]"}])
-    return counter.count(f"{item.day}\n")
+    """Return the tokens of the line with an item's day. Most lines have no year."""
+    day = item.day.rpartition(" ")[0] or item.day
+    return counter.count(f"[{day}]\n" if item.section == "recent" else f"{day}\n")
 
 
 def _count(counter: TokenCounter, user: str, wording: Wording, items: Sequence[Item]) -> int:

@@ -16,9 +16,11 @@ from aforesaid.profiles.recipe import Layout, SectionName, Wording
 Message: TypeAlias = dict[str, str]
 
 TODAY: Final = "Today"
-"""The day heading of messages of the current day. The date line gives its date."""
+"""Day of messages of the current day. The date line gives its date."""
 _TURNS: Final[tuple[SectionName, ...]] = ("recent", "current")
 _SEPARATOR: Final = "\n\n"
+FURTHER_LINE: Final = "\n    "
+"""Break between the lines of a message that is shown below or after another one."""
 
 
 def block(section: SectionName, items: Sequence[Item], user: str, wording: Wording = "plain") -> str:
@@ -28,21 +30,65 @@ def block(section: SectionName, items: Sequence[Item], user: str, wording: Wordi
 
 
 def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") -> list[Message]:
-    """Return messages for an OpenAI-style chat API."""
+    """Return messages for a chat API: at most one system message, then `user` and `assistant` in alternation.
+
+    Strict chat templates accept nothing else. Sections before the turns are the system message. Sections between the
+    turns and the question are in the question's message, above it, and so is the date. Consecutive turns of one role
+    are one message.
+    """
     messages: list[Message] = []
-    blocks: list[str] = []
-    for section, group in _grouped(items):
-        if section not in _TURNS:
-            blocks.append(block(section, group, user, wording))
+    groups, talking = dict(_grouped(items)), False
+    for section, group in groups.items():
+        if section == "date":
             continue
-        if blocks:
-            messages.append({"role": "system", "content": _SEPARATOR.join(blocks)})
-            blocks = []
-        for day, item in _dated(group):
-            if day:
-                messages.append({"role": "system", "content": day})
-            messages.append(_turn(item))
+        if section not in _TURNS:
+            started = messages and messages[-1]["role"] != "system"
+            _append(messages, "user" if started else "system", block(section, group, user, wording))
+            talking = False
+            continue
+        if section == "current":
+            talking = False
+            if "date" in groups:
+                _append(messages, "user", block("date", groups["date"], user, wording))
+        for role, text in _marked(group):
+            _append(messages, role, text, "\n" if talking else _SEPARATOR)
+            talking = True
     return messages
+
+
+def _append(messages: list[Message], role: str, text: str, separator: str = _SEPARATOR) -> None:
+    if messages and messages[-1]["role"] == role:
+        messages[-1]["content"] += f"{separator}{text}"
+    else:
+        messages.append({"role": role, "content": text})
+
+
+def _marked(turns: Sequence[Item]) -> Iterator[tuple[str, str]]:
+    """Yield roles and texts of turns. The first turn of a person on a day begins with the day.
+
+    Turns of the assistant have no day, since a model would imitate it. A conversation that begins with one of them
+    gets the day as a turn of the person, because chat templates want a person to begin.
+    """
+    mark = ""
+    for place, (day, item) in enumerate(_dated(turns)):
+        mark = f"[{day}]" if day else mark
+        if item.role != "assistant":
+            yield "user", f"{mark}\n{_named(item)}" if mark else _named(item)
+            mark = ""
+            continue
+        if place == 0:
+            yield "user", mark or f"[{TODAY}]"
+            mark = ""
+        yield "assistant", item.text
+
+
+def _named(item: Item) -> str:
+    """Return a turn with its speaker, where several people talk. Further lines are indented: none passes for a turn."""
+    name = item.name if item.role == "user" else item.role
+    if not name:
+        return item.text
+    indented = item.text.replace("\n", FURTHER_LINE)
+    return f"{name}: {indented}"
 
 
 def as_text(items: Sequence[Item], user: str, layout: Layout, wording: Wording = "plain") -> str:
@@ -50,7 +96,7 @@ def as_text(items: Sequence[Item], user: str, layout: Layout, wording: Wording =
     parts: list[str] = []
     for section, group in _grouped(items):
         if section == "recent":
-            lines = [line for day, item in _dated(group) for line in (day, _spoken(item, user)) if line]
+            lines = [line for day, item in _dated(group) for line in (day and f"[{day}]", _spoken(item, user)) if line]
             parts.append("\n".join(["Current conversation:", *lines]))
         elif section == "current":
             parts.append("\n".join([*(_spoken(item, user) for item in group), "You:"]))
@@ -68,28 +114,23 @@ def _grouped(items: Sequence[Item]) -> list[tuple[SectionName, list[Item]]]:
 
 
 def _rows(items: Sequence[Item]) -> Iterator[str]:
-    day = ""
-    for item in items:
-        if item.day and item.day != day:
-            day = item.day
+    for day, item in _dated(items, ""):
+        if day:
             yield day
         yield item.text
 
 
-def _dated(turns: Sequence[Item]) -> Iterator[tuple[str, Item]]:
-    """Yield turns with the heading of their day where the day changes. Without a heading, a turn is of today."""
-    day = TODAY
-    for item in turns:
-        changed = bool(item.day) and item.day != day
-        day = item.day or day
-        yield (f"[{day}]" if changed else ""), item
-
-
-def _turn(item: Item) -> Message:
-    turn = {"role": item.role if item.role in {"user", "assistant", "system"} else "user", "content": item.text}
-    if item.name is not None and item.role == "user":
-        turn["name"] = item.name
-    return turn
+def _dated(items: Sequence[Item], today: str = TODAY) -> Iterator[tuple[str, Item]]:
+    """Yield items with their day where it changes, otherwise with an empty text. The year is given where it changes."""
+    last, last_year = today, ""
+    for item in items:
+        heading = ""
+        if item.day and item.day != last:
+            last = item.day
+            day, _, year = last.rpartition(" ")
+            heading = day if day and year == last_year else last
+            last_year = year if day else last_year
+        yield heading, item
 
 
 def _spoken(item: Item, user: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, tzinfo
 from typing import Any, Final
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
-from aforesaid.context.render import TODAY
+from aforesaid.context.render import FURTHER_LINE, TODAY
 from aforesaid.domain.fast_constructor import fast_constructor
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MemoryRecord
@@ -17,23 +16,23 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.prompts import Fenced, load_prompt, quote
-from aforesaid.models.prompts.fence import moment, one_line
+from aforesaid.models.prompts.fence import moment, one_line, written_day
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import SectionName
 
 _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
-_FURTHER_LINE: Final = "\n    "
-_DAY: Final = len("Sun 2026-03-01")
 _BEST: Final = 3
 """This many hits come first whatever their length."""
 _RANK_OFFSET: Final = 5
-_TOKEN_OFFSET: Final = 20
-"""After the best hits, those with the highest value per token come first. The value of a hit falls with its rank."""
+_TOKEN_OFFSET: Final = 5
+"""After the best hits, those with the highest value per token come first. The value of a hit falls with its rank.
+
+The token offset is the line with the day that a hit may need.
+"""
 _NOTHING: Final[frozenset[int]] = frozenset()
 _make_item: Final = fast_constructor(Item)
-_FORBIDDEN: Final = re.compile(r"[\s<>|\\/]+")
 
 Written = TwoGenerationCache[bytes | str, tuple[str, int]]
 """Rendered messages (by hash) and summaries (by text) with their tokens. They come back turn after turn."""
@@ -224,11 +223,10 @@ class Offers:
         return offered
 
     def _day(self, at: datetime) -> str:
-        """Return the heading of a day in the person's time zone."""
-        local = at.astimezone(self.zone)
-        day = local.date()
+        """Return a day in the person's time zone, such as `Sun 1 Mar 2026`."""
+        day = at.astimezone(self.zone).date()
         if day not in self.days:
-            self.days[day] = TODAY if day == self.now.date() else moment(local)[:_DAY]
+            self.days[day] = TODAY if day == self.now.date() else written_day(day)
         return self.days[day]
 
     def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
@@ -236,9 +234,8 @@ class Offers:
         return [Item("current", "current message", text, self._turn(text, name), name=name, at=at)]
 
     def _turn(self, text: str, name: str | None) -> int:
-        """Return the tokens of a turn: it is a message of its own, with what a chat API adds around each."""
-        tokens = self.counter.count(text) + 1 + _PER_TURN
-        return tokens + self.counter.count(name) + 1 if name else tokens
+        """Return the tokens of a turn as a message of its own, with what a chat API adds around each."""
+        return self.counter.count(f"{name}: {text}" if name else text) + 1 + _PER_TURN
 
     def _item(self, section: SectionName, key: str, text: str, **more: Any) -> Item:  # noqa: ANN401 - fields of an item
         return Item(section=section, key=key, text=text, tokens=self.counter.count(f"{text}\n"), **more)
@@ -252,10 +249,10 @@ def _row(message: Message, names: dict[str, str]) -> str:
     called = message.name or message.author
     if called not in names:
         names[called] = quote(one_line(called))
-    said = quote(message.text).replace("\n", _FURTHER_LINE)
+    said = quote(message.text).replace("\n", FURTHER_LINE)
     return f"{names[called]}: {said}"
 
 
 def speaker(name: str) -> str | None:
-    """Return a name as chat APIs take it: without spaces and what they forbid."""
-    return _FORBIDDEN.sub("_", one_line(name))[:_LONGEST_NAME] or None
+    """Return a name as it is written before a turn: in one line, and not too long."""
+    return one_line(name)[:_LONGEST_NAME] or None

@@ -6,7 +6,7 @@ Everything between the tags is escaped: no text can close its tag, open another,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -15,6 +15,7 @@ from aforesaid.models.prompts.invisible import strip_invisible
 
 _TO_THE_MINUTE: Final = len("2026-03-01 09:30")
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Fenced(str):
@@ -104,6 +105,11 @@ def listed(items: Iterable[tuple[str, str]]) -> Fenced:
 def moment(at: datetime) -> str:
     """Write a moment as it is in its time zone, to the minute, with the weekday that people reckon by."""
     return f"{_DAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
+
+
+def written_day(day: date) -> str:
+    """Write a day in few tokens, such as `Sun 1 Mar 2026`."""
+    return f"{_DAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 
 @lru_cache(1_024)
