@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime, timedelta
@@ -32,7 +32,7 @@ def opened(tmp_path: Path, profile: object = "default") -> Iterator[SyncMemory]:
         yield memory
 
 
-def turns(context: aforesaid.Context) -> list[Mapping[str, str]]:
+def turns(context: aforesaid.Context) -> list[dict[str, str]]:
     """The conversation itself. What stands above the question in its message is left out."""
     said = [dict(message) for message in context.messages if message["role"] != "system"]
     said[-1]["content"] = said[-1]["content"].rpartition("\n\n")[2]
