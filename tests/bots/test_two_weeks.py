@@ -88,7 +88,7 @@ async def test_two_weeks_on_telegram(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 telegram.press(ANN, asked, "sqlite")
                 await telegram.wait_for(lambda: "Send a number" in telegram.sent[-1].text)
                 assert (await life.ask("5")).text.endswith("Threshold: 5 messages")
-                assert "I will remind you at 2026-03-05" in (await life.ask("/remind call mum in 3 days")).text
+                assert "on Thursday, 5 March 2026" in (await life.ask("/remind call mum in 3 days")).text
                 for day in range(1, 4):
                     await life.talk(day)
                     clock.now += timedelta(days=1)
