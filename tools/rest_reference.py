@@ -14,27 +14,29 @@ _HEAD: Final = """# REST API
 
 <!-- Written by `make rest`; a test fails when it is not up to date. -->
 
-`aforesaid serve` answers at `http://127.0.0.1:5002`. Every request carries a key, `Authorization: Bearer …`; how to
-make one, and what the roles may do: [keys and walls](../explanation/access-control.md). How to begin:
-[serve a memory](../how-to/run-the-server.md). The same as OpenAPI, for generators of clients: `/openapi.json`.
+`aforesaid serve` listens on `http://127.0.0.1:5002`. Every request needs a key: `Authorization: Bearer …`. [Access
+control](../explanation/access-control.md) explains keys and roles, and [Run the
+server](../how-to/run-the-server.md) shows how to start. Client generators can use the OpenAPI description at
+`/openapi.json`.
 
-**Errors** are problem details (`application/problem+json`): `type`, `title`, `status`, `detail`, and `errors` where
-several things are wrong. Beside what each route lists: 400 and 422 what was sent cannot be accepted; 401 no key, or an
-unknown one; 403 the key may not do this; 404 there is no such thing for this key; 409 it was changed meanwhile; 413 too
-large; 429 too much (`Retry-After` says when again); 502 and 503 a model or the store does not work; 507 the disk is
-full.
+**Errors** are problem details (`application/problem+json`) with `type`, `title`, `status` and `detail`, and
+`errors` if there are several. Every route can return these, in addition to those it lists: 400 and 422 invalid
+input; 401 missing or unknown key; 403 the key's role does not allow this; 404 not found, or not visible to this
+key; 409 conflicting change; 413 body too large; 429 too many requests (`Retry-After` says when to try again); 502
+and 503 a model or the store is unavailable; 507 the disk is full.
 
-**Pages.** Lists come with `next`; pass it as `cursor` to read on. It is null on the last page.
+**Pagination.** Lists have a field `next`; pass it as `cursor` to get the next page. It is null on the last page.
 
-**Sending twice.** `POST` with an `Idempotency-Key` is not carried out again when it is sent again; the answer then says
-`Idempotency-Replayed: true`, also after a restart. For messages the key becomes the message's id, and holds as long as
-the message is kept. For everything else about 64 keys of a user are kept; a server that dies between doing something
-and writing that down may do it a second time.
+**Retries.** A `POST` with an `Idempotency-Key` that was already processed is not processed again; the response then
+has the header `Idempotency-Replayed: true`, even after a restart. For messages, the key becomes the message id, so
+it works for as long as the message exists. For other requests, the server keeps about the last 64 keys of each
+user. If it crashes after processing such a request but before recording its key, a retry is processed a second
+time.
 
-**Changing what others change too.** Memories have an `ETag`; send it as `If-Match`, and 412 says that somebody was
-faster.
+**Concurrent changes.** Memories have an `ETag`. Send it as `If-Match`; the response is 412 if the memory was
+changed in the meantime.
 
-**Spaces.** A key is for one space, or for all; only the latter say which with `space`.
+**Spaces.** A key is limited to one space, or valid for all. With a key for all spaces, `space` selects one.
 """
 
 

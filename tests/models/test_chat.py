@@ -134,7 +134,7 @@ async def test_each_operation_can_have_its_own_model() -> None:
 
 
 async def test_an_embedder_is_not_asked_to_write(chat: RoutedChat) -> None:
-    with pytest.raises(InvalidInput, match="cannot be asked to write"):
+    with pytest.raises(InvalidInput, match="cannot write replies"):
         await chat.text("embed", HELLO)
 
 

@@ -82,7 +82,7 @@ class TestRetry:
         with caplog.at_level(logging.DEBUG):
             await heard(Retry(Stub([DOWN, ("yes",)]), 3, first_pause=0.001, jitter=0))
         assert [(record.name, record.getMessage()) for record in caplog.records if record.name != "asyncio"] == [
-            ("aforesaid.models", "chat is tried again: down")
+            ("aforesaid.models", "retrying chat: down")
         ]
 
 
@@ -142,7 +142,7 @@ class TestLimit:
         first = asyncio.create_task(heard(limited))
         while not inner.running:
             await asyncio.sleep(0)
-        with pytest.raises(ModelUnavailable, match="ann is busy: its 1 places"):
+        with pytest.raises(ModelUnavailable, match="ann is busy"):
             await heard(limited, asking(0.01))
         first.cancel()
 

@@ -109,7 +109,7 @@ async def test_without_services_it_says_what_to_set() -> None:
         await speech.hear(b"")
     with pytest.raises(NoModel, match=r"speech\.speak"):
         await speech.speak("hello")
-    assert [part.facts for part in speech_health(speech)] == [(("providers", "none: it goes on in text"),)] * 2
+    assert [part.facts for part in speech_health(speech)] == [(("providers", "none: bots use text only"),)] * 2
 
 
 def test_services_are_configured_like_models() -> None:
@@ -128,7 +128,7 @@ def test_services_are_configured_like_models() -> None:
     with pytest.raises(InvalidInput, match="there is no provider 'wisper'; did you mean 'whisper'"):
         load_settings(env={}, overrides={**given, "speech.hear": "wisper:base"})
     for key in ("speech.hear", "models.default", "models.chat.chain"):
-        with pytest.raises(InvalidInput, match="nothing but speak"):
+        with pytest.raises(InvalidInput, match="text to speech only"):
             load_settings(env={}, overrides={**given, key: "piper:en_US-lessac-medium"})
 
 

@@ -1,4 +1,4 @@
-"""The connection to one provider, and what its failures mean."""
+"""The client of one provider, and the translation of its errors."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Client:
         hide_address(provider.base_url)
 
     async def open(self) -> AsyncOpenAI:
-        """Return the client of the library."""
+        """Return the OpenAI library's client; create it on the first call."""
         async with self._opening:
             if self._opened is None:
                 await load_library()
-                # Reading the certificates takes a tenth of a second.
+                # Loading certificates takes about 0.1 s, so it is done in a thread.
                 self._opened = await asyncio.to_thread(self._make)
             return self._opened
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
@@ -71,17 +71,17 @@ class Client:
 
         parts = urlsplit(self.provider.base_url)
         return AsyncOpenAI(
-            # The library would put its paths behind the query of an address.
+            # The library would append its paths to the query of the URL.
             base_url=urlunsplit((*parts[:3], "", "")),
             default_query=dict(parse_qsl(parts.query)),
-            # Without one it would take OpenAI's key from the environment, and send it to whoever this is.
+            # Without a key, the library would send OPENAI_API_KEY from the environment to this server.
             api_key=self.provider.api_key or "none",
             max_retries=0,
             timeout=None,
         )
 
     def failure(self, error: Exception, model: str) -> ModelError:
-        """Say what an error of the library means, without anything secret in it."""
+        """Convert an error of the library to a ModelError, with secrets removed."""
         if isinstance(error, ModelError):
             return error
         from openai import APIConnectionError, APIError, APIStatusError  # noqa: PLC0415 - loaded by now
@@ -91,14 +91,14 @@ class Client:
             return self._status(error, name)
         if isinstance(error, APIConnectionError):
             where = plain_address(self.provider.base_url)
-            # The library says no more than that there was an error.
+            # The library's own message only says that there was an error.
             why = _quoted(error.__cause__ or error)
             return ModelUnavailable(f"{name} cannot be reached at {where}: {why}. Is it running?")
         why = _quoted(error)
         if isinstance(error, APIError):
-            return ModelUnavailable(f"{name} broke off: {why}")
+            return ModelUnavailable(f"{name} closed the connection: {why}")
         return ModelUnavailable(
-            f"{name} answered with something that could not be read ({type(error).__name__}: {why}). If this goes on, "
+            f"{name} returned an unreadable response ({type(error).__name__}: {why}). If this goes on, "
             f"check the base_url"
         )
 
@@ -118,13 +118,13 @@ class Client:
 
 
 def _quoted(error: BaseException) -> str:
-    """Return what an error says, cut and cleaned: servers repeat what they were sent."""
+    """Return an error's text, shortened and redacted, since servers may repeat the request."""
     text = redact(" ".join(str(error).split())).rstrip(".") or type(error).__name__
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}…"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read in how many seconds a server wants to be asked again: a number, or a date."""
+    """Return the seconds of a Retry-After header, given as a number or a date."""
     for header, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             return max(0.0, float(headers[header]) / scale)

@@ -1,4 +1,4 @@
-"""How the models are doing, for `health`."""
+"""The health of model providers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def models_health(chat: Chat | None) -> Component:
-    """Say how each provider is doing. Without any, everything is done without a model, and that is fine."""
+    """Return the health of all providers. No provider at all is healthy: everything works without a model."""
     return component("models", {} if chat is None else chat.states(), "none: everything is done without a model")
 
 
 def component(name: str, states: Mapping[str, BreakerState], without: str) -> Component:
-    """Say how services are doing that stand behind breakers, or what it means that there are none."""
+    """Return the health of services with circuit breakers; `none` describes the case without services."""
     if not states:
         return Component(name, "active", None, (), (("providers", without),))
     issues = tuple(f"{each}: {state.error}" for each, state in states.items() if state.state != "closed")
@@ -27,7 +27,7 @@ def component(name: str, states: Mapping[str, BreakerState], without: str) -> Co
 
 
 def shown(state: BreakerState) -> str:
-    """Say how a provider is doing, in a few words."""
+    """Return the state of a provider as text."""
     if state.retry_in is None:
         return "working" if not state.failures else f"{state.failures} failures in a row"
     return f"{state.state}, tried again in {state.retry_in:.0f} s"

@@ -1,4 +1,4 @@
-"""Keeping secrets out of logs and error texts."""
+"""Remove secrets from logs and error texts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 _MASK: Final = "…"
 _SHORTEST: Final = 8
-"""Shorter keys, such as `ollama` or `none`, stand in for no key at all, and would blacken half of a text."""
+"""Minimum length of a secret. Shorter keys, such as `ollama` or `none`, are placeholders and occur in normal text."""
 
 _KNOWN: Final[set[str]] = set()
-"""Every secret that this process uses."""
+"""All known secrets of this process."""
 
 _LOOKS_SECRET: Final = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -52,26 +52,26 @@ _LOGGERS: Final = (
 
 
 def hide(*secrets: str | None) -> None:
-    """Remember secrets, so that they are left out from now on."""
+    """Register secrets that are removed from now on."""
     for secret in secrets:
         if secret is not None and len(secret) >= _SHORTEST:
             _KNOWN.update((str(secret), quote(secret, safe="")))
 
 
 def hide_address(url: str) -> None:
-    """Remember what is secret in an address: its user, its password, the values of its query."""
+    """Register the secrets of a URL: user, password and query values."""
     parts = urlsplit(url)
     hide(parts.username, parts.password, *(value for _, value in parse_qsl(parts.query)))
 
 
 def plain_address(url: str) -> str:
-    """Return an address without what may be secret in it."""
+    """Return a URL without its secrets."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def redact(text: str) -> str:
-    """Leave out every secret that is known, and whatever looks like one."""
+    """Return a text without registered secrets and without text that looks like a secret."""
     for secret in sorted(_KNOWN, key=len, reverse=True):
         text = text.replace(secret, _MASK)
     for pattern in _LOOKS_SECRET:
@@ -80,10 +80,10 @@ def redact(text: str) -> str:
 
 
 class SecretFilter(logging.Filter):
-    """Rewrites what is logged, tracebacks included. Add it to a handler of your own to be sure of every logger."""
+    """Removes secrets from log records and tracebacks. Add it to your own handlers to cover every logger."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every record, without its secrets."""
+        """Remove the secrets of a record; always return True."""
         said = record.getMessage()
         if (clean := redact(said)) != said:
             record.msg, record.args = clean, ()
@@ -98,6 +98,6 @@ _FILTER: Final = SecretFilter()
 
 
 def guard_logs() -> None:
-    """Filter everything that is logged about requests to models. Doing it twice is fine."""
+    """Add the filter to all loggers that log requests to models. A second call does nothing."""
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_FILTER)

@@ -1,4 +1,4 @@
-"""Asking models, whoever runs them."""
+"""Calls to chat models of any provider."""
 
 from aforesaid.models.chat.contract import Answer, Chat, Reply, Said
 from aforesaid.models.chat.routed_chat import RoutedChat, open_chat

@@ -1,4 +1,4 @@
-"""What a model turned out not to accept. Each provider's API differs a little from OpenAI's."""
+"""Remember which parameters a model rejects, since every provider's API differs a little from OpenAI's."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from aforesaid.models.chat.completion import Prompt
 
 Form = Literal["full", "plain", "instructed"]
-"""How a schema is sent: with all its limits, with types alone, or in words."""
+"""How a schema is sent: with all its limits, with types only, or as text in the instructions."""
 
 _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
 
 
 @dataclass(frozen=True, slots=True)
 class ApiQuirks:
-    """How to talk to a model."""
+    """The request features that a model supports, as far as known."""
 
     temperature: bool = True
     tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     usage: bool = True
-    """Whether a stream can end with what it cost."""
+    """Whether a stream can end with token usage."""
     form: Form = "full"
     words_allowed: bool = True
-    """Whether a schema may go in words."""
+    """Whether a schema may be sent as text."""
 
     def after(self, error: APIStatusError, prompt: Prompt) -> ApiQuirks | None:
         """Return another way to say the same, or None where the error is not about the way it was said.
@@ -43,7 +43,7 @@ class ApiQuirks:
         if prompt.piecewise and self.usage and ("stream_options" in named or "include_usage" in named):
             return replace(self, usage=False)
         if prompt.schema is not None:
-            # Servers refuse schemas in too many words to look for one of them.
+            # Servers reject schemas with too many different messages to match one of them.
             if self.form == "full" and prompt.schema.plain != prompt.schema.full:
                 return replace(self, form="plain")
             if self.form != "instructed" and self.words_allowed:

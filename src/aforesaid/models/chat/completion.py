@@ -1,4 +1,4 @@
-"""One model of one provider, asked through the OpenAI library."""
+"""Calls to one model of one provider, through the OpenAI library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CHARACTERS_PER_TOKEN: Final = 4
 
-_NOT_A_REPLY: Final = "{} answered without a reply in it. If this goes on, check the base_url"
+_NOT_A_REPLY: Final = "{} returned a response without a reply. If this continues, check the base_url"
 _INSTRUCTION: Final = (
     "Answer with one JSON value that fits the following JSON schema, and with nothing else: no explanation before or "
     "after it.\n"
@@ -32,18 +32,18 @@ _INSTRUCTION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is asked."""
+    """A request to a model."""
 
     messages: tuple[Said, ...]
     temperature: float | None = None
     max_tokens: int | None = None
     schema: Schema | None = None
     piecewise: bool = False
-    """Whether the reply comes in pieces."""
+    """Whether the reply is streamed."""
 
 
 class Completion:
-    """Asks, learns how the model wants to be asked, and checks that there is a reply in what comes back."""
+    """Calls a model, adapts to the parameters it accepts, and validates the reply."""
 
     def __init__(self, client: Client, choice: Choice) -> None:
         self._client = client
@@ -54,7 +54,7 @@ class Completion:
         )
 
     async def call(self, ask: Ask[Prompt]) -> AsyncGenerator[Reply, None]:
-        """Yield the reply, or its pieces and then what they cost."""
+        """Yield the reply, or its pieces followed by the token usage."""
         try:
             if ask.what.piecewise:
                 async with aclosing(self._pieces(ask.what)) as pieces:
@@ -63,7 +63,7 @@ class Completion:
             else:
                 yield self._whole(await self._create(ask.what))
         except Exception as error:
-            # Whatever the library raises, callers know ModelError alone; and its own texts may repeat the key.
+            # Callers handle ModelError only, and the library's error texts may contain the API key.
             raise self._client.failure(error, self._choice.model) from None
 
     async def _create(self, prompt: Prompt) -> Any:  # noqa: ANN401 - a completion or a stream of pieces
@@ -125,12 +125,12 @@ class Completion:
 
 
 def estimate(prompt: Prompt) -> int:
-    """Guess how many tokens a prompt has, to hold back while it is on its way."""
+    """Estimate the tokens of a prompt, to reserve them during the call."""
     return sum(len(said.content) for said in prompt.messages) // _CHARACTERS_PER_TOKEN + 1
 
 
 def estimate_reply(piece: Reply) -> int:
-    """Guess how many tokens a piece has, where its model does not say."""
+    """Estimate the tokens of a piece, for models that do not report usage."""
     return -(-len(piece.text) // _CHARACTERS_PER_TOKEN)
 
 
@@ -157,7 +157,7 @@ def _arguments(model: str, prompt: Prompt, quirks: ApiQuirks) -> dict[str, Any]:
 
 
 def _instructed(messages: tuple[Said, ...], schema: Schema) -> tuple[Said, ...]:
-    """Put the schema into the instructions: at the end of the first message where that is one, else before it."""
+    """Add the schema to the instructions: to the system message if there is one, else as a new first message."""
     instruction = f"{_INSTRUCTION}{schema.full}"
     if messages and messages[0].role == "system":
         first = messages[0]._replace(content=f"{messages[0].content}\n\n{instruction}")
@@ -173,7 +173,7 @@ def _message(said: Said) -> dict[str, str]:
 
 
 def _first(answer: ChatCompletion | ChatCompletionChunk) -> object:
-    """Return the first choice. The library builds its values without checking them, so nothing is sure to be there."""
+    """Return the first choice, or None. The library does not validate responses, so any field may be missing."""
     choices = getattr(answer, "choices", None)
     return choices[0] if isinstance(choices, list) and choices else None
 

@@ -1,4 +1,4 @@
-"""What everything that asks a model relies on."""
+"""The interface of chat models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Said(NamedTuple):
-    """One message of what a model is shown."""
+    """One message of a request to a model."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -26,20 +26,20 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model wrote."""
+    """A model's reply."""
 
     text: str
     model: str
-    """Which one: `provider:model`."""
+    """The model: `provider:model`."""
     prompt_tokens: int
     reply_tokens: int
     cut: bool = False
-    """Whether it ends where `max_tokens` were used up."""
+    """Whether the reply was cut off at `max_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[Shape]):
-    """What a model wrote, as a value that fits its schema."""
+    """A model's reply, parsed and validated against its schema."""
 
     value: Shape
     model: str
@@ -48,7 +48,7 @@ class Answer(Generic[Shape]):
 
 
 class Chat(Protocol):
-    """Models for every operation, with their fallbacks, limits and breakers behind one face.
+    """The models of all operations, with fallbacks, limits and circuit breakers.
 
     Every call ends within the operation's deadline. It raises ModelError, never anything of a client library: NoModel
     where the operation is done without one, ModelUnavailable where none of the chain answers, ModelRefused where the
@@ -56,12 +56,12 @@ class Chat(Protocol):
     """
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        """Return what the model writes. `scope` says who pays for it."""
+        """Return the reply. `scope` is the user whose spending limit applies."""
 
     def stream(
         self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
     ) -> AsyncGenerator[str, None]:
-        """Yield what the model writes, piece by piece. Once a piece was yielded, no other model is tried."""
+        """Yield the reply piece by piece. After the first piece, no other model is tried."""
 
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
@@ -69,10 +69,10 @@ class Chat(Protocol):
         """Return what the model writes, as a value of `shape`."""
 
     def has(self, operation: Operation) -> bool:
-        """Tell whether a model is configured for an operation, whether or not it answers at the moment."""
+        """Tell whether a model is configured for an operation, even if it does not respond at the moment."""
 
     def states(self) -> Mapping[str, BreakerState]:
-        """Say how each provider is doing, by its name."""
+        """Return the state of each provider's circuit breaker, by provider name."""
 
     async def close(self) -> None:
-        """Let go of connections. Closing twice is fine."""
+        """Close all connections. A second call does nothing."""

@@ -1,4 +1,4 @@
-"""Every operation, by the models that are configured for it."""
+"""The configured models of each operation."""
 
 from __future__ import annotations
 
@@ -63,18 +63,18 @@ class RoutedChat:
                 self._add(operation, choice)
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
-        """Return what the model writes."""
+        """Return the reply."""
         async with self._calls.running():
             return await only(Fallback(self._chain(operation)), await self._ask(operation, messages, scope))
 
     async def stream(
         self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None
     ) -> AsyncGenerator[str, None]:
-        """Yield what the model writes, piece by piece."""
+        """Yield the reply piece by piece."""
         ask = await self._ask(operation, messages, scope, piecewise=True)
         async with aclosing(Fallback(self._chain(operation)).call(ask)) as pieces:
             while True:
-                # Around the waiting alone: what the caller does with a piece is no business of the model's.
+                # The timeout covers waiting for the model only, not the caller's work between two pieces.
                 async with self._calls.running():
                     piece = await anext(pieces, None)
                 if piece is None:
@@ -85,7 +85,7 @@ class RoutedChat:
     async def structure(
         self, operation: Operation, messages: Sequence[Said], shape: type[Shape], *, scope: Scope | None = None
     ) -> Answer[Shape]:
-        """Return what the model writes, as a value of `shape`."""
+        """Return the reply, parsed as a value of `shape`."""
         chain = [StructuredCall(model, shape) for model in self._chain(operation)]
         async with self._calls.running():
             return await only(Fallback(chain), await self._ask(operation, messages, scope))
@@ -95,18 +95,18 @@ class RoutedChat:
         return bool(self._settings.route(operation).chain)
 
     def states(self) -> dict[str, BreakerState]:
-        """Say how each provider is doing."""
+        """Return the state of each provider's circuit breaker."""
         return {name: breaker.state() for name, breaker in self._breakers.items()}
 
     async def close(self) -> None:
-        """End what is under way, and let go of connections."""
+        """Cancel running calls and close all connections."""
         self._calls.close()
         for client in self._clients.values():
             await client.close()
 
     def _chain(self, operation: Operation) -> list[Service[Prompt, Reply]]:
         if operation == "embed":
-            raise InvalidInput("'embed' is for an embedder: its model cannot be asked to write")
+            raise InvalidInput("'embed' is an embedding model and cannot write replies")
         return [self._models[choice] for choice in self._settings.route(operation).chain]
 
     async def _ask(
@@ -138,5 +138,5 @@ class RoutedChat:
         model = Limited(model, limit)
         model = Checked(model, breaker)
         model = Retry(model, resilience.attempts)
-        # Once more: most calls while a provider is down should cost next to nothing.
+        # Checked a second time, before queueing: calls to a provider that is down should cost almost nothing.
         self._models[choice] = Checked(model, breaker)

@@ -1,4 +1,4 @@
-"""From a Pydantic model to a JSON schema that providers accept."""
+"""Convert a Pydantic model to a JSON schema that providers accept."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _LIMITS: Final = frozenset(
         *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames"),
     }
 )
-"""Local servers keep to these; OpenAI and others refuse a schema that has some of them."""
+"""Schema keywords that local servers support, but OpenAI and others reject."""
 
 _DROPPED: Final = frozenset({"default", "title", "discriminator", "examples", "$comment"})
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What a reply must look like."""
+    """The JSON schema of a reply."""
 
     name: str
     full: str
-    """As JSON, with every limit that the model has."""
+    """The schema as JSON, with all limits."""
     plain: str
-    """Without limits, for providers that know only types; what they write is validated all the same."""
+    """The schema without limits, for providers that support types only. Replies are validated anyway."""
     strict: bool
-    """Whether every key is known, as OpenAI's strict mode wants it."""
+    """Whether the schema fits OpenAI's strict mode, which requires all keys to be known."""
 
 
 @cache
@@ -40,7 +40,7 @@ def schema_of(shape: type[BaseModel]) -> Schema:
     """Return the schema of a shape."""
     whole = shape.model_json_schema()
     if "$ref" in whole:
-        # A shape that contains itself: providers want an object at the root, not a reference to one.
+        # A recursive shape: providers require an object at the root instead of a reference.
         whole = {**whole["$defs"][whole["$ref"].rpartition("/")[2]], "$defs": whole["$defs"]}
     full, plain = _walk(whole, _full), _walk(whole, _plain)
     return Schema(shape.__name__, json.dumps(full), json.dumps(plain), _closed(full))

@@ -1,4 +1,4 @@
-"""From what a model writes to a value of a shape."""
+"""Request JSON from a model, and parse and validate its reply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_ERRORS: Final = 8
 
 
 class StructuredCall(Generic[Shape]):
-    """Asks for JSON and validates it strictly. What does not fit goes back once, with the reason."""
+    """Requests JSON and validates it strictly. An invalid reply is sent back once, with the reason."""
 
     def __init__(self, inner: Service[Prompt, Reply], shape: type[Shape]) -> None:
         self._inner = inner
@@ -49,7 +49,7 @@ class StructuredCall(Generic[Shape]):
 
 
 def read(reply: Reply, shape: type[Shape]) -> tuple[Shape | None, str]:
-    """Return the value in a reply, or None and what is wrong with it. A code fence around it is taken off."""
+    """Return the value in a reply, or None and the error. A code fence around the JSON is removed."""
     if reply.cut:
         return None, "it was cut off because it was too long; be shorter."
     fenced = _FENCE.fullmatch(reply.text)

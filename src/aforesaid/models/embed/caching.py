@@ -1,4 +1,4 @@
-"""Keeping the vectors of the texts that were embedded last.
+"""Cache the vectors of recent texts.
 
 What somebody asks is embedded to search by it, and once more when it is stored as a message. And a search may say early
 what it is going to need.
@@ -18,7 +18,7 @@ _KEPT: Final = 256
 
 
 class CachingEmbedder:
-    """An embedder that is not asked for the same text twice within a short while."""
+    """An embedder with a cache of recent texts."""
 
     def __init__(self, inner: Embedder) -> None:
         self.inner: Final = inner
@@ -27,7 +27,7 @@ class CachingEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the one inside."""
+        """The name of the wrapped embedder."""
         return self.inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -45,17 +45,17 @@ class CachingEmbedder:
         return np.stack([known[text] for text in texts])
 
     async def close(self) -> None:
-        """Close the one inside."""
+        """Close the wrapped embedder."""
         await self.inner.close()
 
     def expect(self, text: str) -> None:
-        """Begin to embed a text that will be asked for in a moment."""
+        """Start embedding a text that will be requested soon."""
         if text not in self._kept:
             self._begin(text)
 
     async def _one(self, text: str) -> Vectors:
         kept = self._kept.get(text)
-        # Whoever gives up does not take it from others.
+        # A cancelled caller must not cancel the call of others.
         return kept if kept is not None else await asyncio.shield(self._begin(text))
 
     def _begin(self, text: str) -> asyncio.Future[Vectors]:
@@ -70,6 +70,6 @@ class CachingEmbedder:
 
     def _arrived(self, key: tuple[asyncio.AbstractEventLoop, str], ended: asyncio.Future[Vectors]) -> None:
         del self._coming[key]
-        # A failure is for whoever asks; if nobody does, it is no news.
+        # Callers get the exception; without a caller it is ignored.
         if not ended.cancelled() and ended.exception() is None:
             self._kept[key[1]] = ended.result()

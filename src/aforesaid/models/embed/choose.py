@@ -1,4 +1,4 @@
-"""From the name of an embedder, as people write it, to the embedder."""
+"""Create an embedder from its name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def choose_embedder(
 
 
 def embedder_of_a_server(settings: Settings) -> str | None:
-    """Return which embedder a server has where nobody named one; None where somebody did."""
+    """Return the default embedder of a server; None if one is configured."""
     named = settings.embedder or os.environ.get("AFORESAID_EMBEDDER") or settings.route("embed").chain
     return None if named else PROCESS
 
@@ -48,7 +48,7 @@ def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | N
         wanted = known.embedder
     if wanted is None and (chain := known.route("embed").chain):
         if len(chain) > 1:
-            raise InvalidInput("only one model can embed, for the vectors of two cannot be compared")
+            raise InvalidInput("only one model can embed, because vectors of different models are not comparable")
         return _configured(chain[0], known, metrics)
     if wanted is None:
         wanted = os.environ.get("AFORESAID_EMBEDDER") or LOCAL
@@ -77,7 +77,7 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
             f"unknown embedder {quoted(wanted)}; use local, process, deterministic, none, PROVIDER:MODEL or "
             "MODEL@BASE_URL"
         )
-    # A key is shown to those who gave it out alone.
+    # The OpenAI key is sent to OpenAI only.
     key = os.environ.get("OPENAI_API_KEY") if urlsplit(url).hostname == _OPENAI else None
     return RemoteEmbedder(
         model,

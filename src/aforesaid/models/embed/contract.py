@@ -1,4 +1,4 @@
-"""What every embedder promises."""
+"""The interface of embedders."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model, and whatever else makes its vectors different from those of another."""
+        """The model, and every other setting that changes its vectors."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text, in order. Raises ModelError when the model cannot answer."""
 
     async def close(self) -> None:
-        """Let go of what it holds. Closing twice is fine."""
+        """Release its resources. A second call does nothing."""
 
 
 @runtime_checkable
 class Beginning(Protocol):
-    """An embedder that can begin before anything else is done, while a task would wait for its turn."""
+    """An embedder that can start immediately, without waiting for the event loop to schedule a task."""
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        """Begin to embed a text. The result has one row."""
+        """Start embedding a text. The result has one row."""

@@ -1,4 +1,4 @@
-"""What the process of `SubprocessEmbedder` runs."""
+"""The program of the subprocess of `SubprocessEmbedder`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
 
 
 def serve(heard: IO[bytes], sent: IO[bytes]) -> None:
-    """Answer until nobody asks any more."""
+    """Answer requests until the input ends."""
     encoder: Any = None
     while len(length := heard.read(LENGTH.size)) == LENGTH.size:
         texts = json.loads(heard.read(LENGTH.unpack(length)[0]))
@@ -22,7 +22,7 @@ def serve(heard: IO[bytes], sent: IO[bytes]) -> None:
             vectors = encoder.encode(texts).astype("<f4")
             answer = SHAPE.pack(*vectors.shape) + vectors.tobytes()
         except Exception as error:
-            # Whoever asked hears of it, whatever it is.
+            # Every error is returned to the caller.
             words = str(error).encode(errors="replace")
             answer = SHAPE.pack(FAILED, len(words)) + words
         sent.write(answer)
@@ -30,15 +30,15 @@ def serve(heard: IO[bytes], sent: IO[bytes]) -> None:
 
 
 def main() -> None:
-    """Answer on the pipe that came with the process."""
-    # Ctrl+C is for the server, which ends this when it does not need it any more.
+    """Serve requests on standard input and output."""
+    # Ctrl+C is handled by the server, which stops this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(2, 1)  # whatever a library prints is no answer
+        os.dup2(2, 1)  # output of libraries must not mix with responses
         try:
             serve(sys.stdin.buffer, answers)
         except BrokenPipeError:
-            os._exit(0)  # the server is gone, and with it everybody who would hear of it
+            os._exit(0)  # the server has ended, so nobody reads the result
 
 
 if __name__ == "__main__":

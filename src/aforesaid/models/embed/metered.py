@@ -1,4 +1,4 @@
-"""Counting what an embedder in this process takes."""
+"""Count the calls of an embedder in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.telemetry import Metrics, kind_of
 
 
 class MeteredEmbedder:
-    """An embedder whose calls are counted, like those of a model behind an address."""
+    """An embedder whose calls are counted, like those of a remote model."""
 
     def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner
@@ -19,7 +19,7 @@ class MeteredEmbedder:
 
     @property
     def name(self) -> str:
-        """The name of the one inside."""
+        """The name of the wrapped embedder."""
         return self._inner.name
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -34,7 +34,7 @@ class MeteredEmbedder:
         return vectors
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
-        """Begin to embed a text, before anything else is done where the one inside can do that."""
+        """Start embedding a text, immediately if the wrapped embedder can."""
         if not isinstance(self._inner, Beginning):
             return asyncio.ensure_future(self.embed([text]))
         began, begun = perf_counter(), self._inner.begin(text)
@@ -42,7 +42,7 @@ class MeteredEmbedder:
         return begun
 
     async def close(self) -> None:
-        """Close the one inside."""
+        """Close the wrapped embedder."""
         await self._inner.close()
 
     def _count(self, began: float, error: BaseException | None) -> None:

@@ -36,7 +36,7 @@ class SubprocessEmbedder(LocalEmbedder):
         self._process: subprocess.Popen[bytes] | None = None
 
     async def close(self) -> None:
-        """Let the process end."""
+        """Stop the process."""
         await self._worker.run(self._end)
         await super().close()
 
@@ -44,7 +44,7 @@ class SubprocessEmbedder(LocalEmbedder):
         try:
             return self._asked(texts)
         except (OSError, EOFError):
-            # It was killed, perhaps for the memory that it takes. A new one may fare better.
+            # It was killed, perhaps because memory ran out. Try once more with a new process.
             self._end()
         try:
             return self._asked(texts)
@@ -68,7 +68,7 @@ class SubprocessEmbedder(LocalEmbedder):
         return vectors
 
     def _end(self) -> int | None:
-        """End the process, and return what it ended with."""
+        """Stop the process and return its exit code."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -76,7 +76,7 @@ class SubprocessEmbedder(LocalEmbedder):
             try:
                 end.close()
             except OSError:
-                continue  # it was gone before us
+                continue  # it had already ended
         try:
             return process.wait(_SECONDS_TO_END)
         except subprocess.TimeoutExpired:

@@ -43,14 +43,14 @@ class _Rows:
 
 
 class _Embeddings:
-    """Asks for the vectors of one batch."""
+    """Requests the vectors of one batch."""
 
     def __init__(self, client: Client, model: str) -> None:
         self._client = client
         self._model = model
 
     async def call(self, ask: Ask[_Texts]) -> AsyncGenerator[_Rows, None]:
-        """Yield them, once."""
+        """Yield the vectors of the batch."""
         try:
             # Asking for floats by name: not every server knows the packed form that the client would ask for.
             answer = await (await self._client.open()).embeddings.create(
@@ -106,7 +106,7 @@ class RemoteEmbedder:
 
     @property
     def name(self) -> str:
-        """The model and where it is asked for."""
+        """The model and its base URL."""
         return f"{self._model}@{self._where}"
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -132,10 +132,10 @@ class RemoteEmbedder:
         return (vectors / np.where(lengths == 0, 1, lengths)).astype(np.float32)
 
     def state(self) -> BreakerState:
-        """Say how the server is doing."""
+        """Return the state of the server's circuit breaker."""
         return self._breaker.state()
 
     async def close(self) -> None:
-        """End what is under way, and close the connection."""
+        """Cancel running calls and close the connection."""
         self._calls.close()
         await self._client.close()

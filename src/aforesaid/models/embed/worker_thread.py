@@ -1,4 +1,4 @@
-"""A thread of its own for work that would block the event loop."""
+"""A worker thread for calls that would block the event loop."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Worker:
         return await self.submit(call)
 
     def submit(self, call: Callable[[], T]) -> asyncio.Future[T]:
-        """Hand a call to the thread at once."""
+        """Queue a call for the thread, and return its future."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
@@ -35,7 +35,7 @@ class Worker:
         return future
 
     def stop(self) -> None:
-        """Let the thread end after what it is doing, without waiting for it."""
+        """Stop the thread after its current call, without waiting for it."""
         if self._thread is not None:
             self._calls.put(None)
             self._thread = None
@@ -50,7 +50,7 @@ class Worker:
             try:
                 loop.call_soon_threadsafe(_settle, future, outcome, error)
             except RuntimeError:
-                continue  # whoever asked is gone, and so is their event loop
+                continue  # the caller's event loop is closed
 
 
 def _settle(future: asyncio.Future[Any], outcome: object, error: Exception | None) -> None:

@@ -1,4 +1,4 @@
-"""What models are told: prompts as files, and the fence around what people wrote."""
+"""Prompts, loaded from files, and the escaping of users' texts in them."""
 
 from aforesaid.models.prompts.fence import Fenced, Line, enclose, fence, fence_labelled, listed, quote
 from aforesaid.models.prompts.invisible import strip_invisible

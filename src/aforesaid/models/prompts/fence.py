@@ -1,4 +1,4 @@
-"""Putting what people wrote into a prompt such that it stays what they wrote.
+"""Insert users' texts into prompts, so that they cannot be mistaken for instructions or markup.
 
 Everything between the tags is escaped: no text can close its tag, open another, or add an attribute.
 """
@@ -25,10 +25,10 @@ class Fenced(str):
 
 
 class Line(NamedTuple):
-    """A message as a model is shown it."""
+    """A message as a model receives it."""
 
     speaker: str
-    """The name that people know. Ids stay at home."""
+    """The speaker's display name. Ids are never sent."""
     text: str
     at: datetime | None = None
     role: Role = "user"
@@ -37,7 +37,7 @@ class Line(NamedTuple):
 
 
 def quote(text: str) -> Fenced:
-    """Escape a text and take out what is invisible."""
+    """Return a text with markup escaped and invisible characters removed."""
     return Fenced(strip_invisible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 
 

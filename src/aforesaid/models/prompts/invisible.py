@@ -1,4 +1,4 @@
-"""Taking out of a text what a model would read and a person would not see."""
+"""Remove characters that a model reads but a person does not see."""
 
 from __future__ import annotations
 

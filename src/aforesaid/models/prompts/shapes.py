@@ -1,4 +1,4 @@
-"""What models answer with where a prompt asks for JSON. A prompt and its shape are changed together."""
+"""The shapes of JSON replies. Change a prompt and its shape together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Shape(BaseModel):
 
 
 class Extracted(_Shape):
-    """One thing worth remembering."""
+    """One extracted memory."""
 
     category: Category
     content: Brief
@@ -27,7 +27,7 @@ class Extracted(_Shape):
     sources: list[int] = Field(default_factory=list, max_length=20)
     """Numbers of the messages that say it."""
     replaces: int | None = None
-    """The number of what was known and is true no longer."""
+    """The number of a known memory that is no longer true."""
     when: Annotated[str, Field(max_length=40)] | None = None
     """The day, or the day and time, of what is scheduled or to be done."""
 

@@ -1,4 +1,4 @@
-"""Who speaks, in the names that people know. Ids are for storing and never go to a model."""
+"""Display names of speakers in prompts. Ids are never sent to a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.models.prompts.fence import Line, one_line
 
 NAMELESS: Final = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
-"""What somebody is called whose name nobody gave."""
+"""The names of speakers without a display name."""
 SOMEBODY: Final = "somebody"
 
 _MENTION: Final = re.compile(r"<@!?([^<>\s]{1,255})>")

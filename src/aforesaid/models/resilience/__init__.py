@@ -1,4 +1,4 @@
-"""What stands between a caller and a model that may be down, slow or expensive.
+"""Wrappers around models that may be down, slow or expensive.
 
 Every wrapper is a `Service` around a `Service`: it takes an `Ask` and yields what comes back. They compose in any
 order; this is the order in which a model is wrapped, from the caller to the wire:

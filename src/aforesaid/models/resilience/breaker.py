@@ -1,4 +1,4 @@
-"""Leaving a provider alone that is down."""
+"""Circuit breakers: stop calling a provider that is down."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _log: Final = logging.getLogger("aforesaid.models")
 
 
 class BreakerState(NamedTuple):
-    """How a provider is doing."""
+    """The state of a circuit breaker."""
 
     state: Literal["closed", "open", "half-open"]
-    """Closed: calls go through. Open: none does. Half-open: a probe is on its way."""
+    """Closed: calls pass. Open: calls fail at once. Half-open: a test call is running."""
     failures: int
-    """In a row."""
+    """Number of consecutive failures."""
     retry_in: float | None
-    """Seconds until the next probe may go; None where the breaker is closed."""
+    """Seconds until the next test call; None if closed."""
     error: str | None
-    """The last failure, while there is one."""
+    """The last failure; None after a success."""
 
 
 class BreakerOpen(ModelUnavailable):
@@ -51,7 +51,7 @@ class Breaker:
         self._probes = 0
 
     def check(self) -> None:
-        """Raise while the breaker is open and no probe is due."""
+        """Raise BreakerOpen while the breaker is open and no test call is due."""
         if self._next_probe is not None and (left := self._next_probe - self._clock()) > 0:
             raise BreakerOpen(
                 f"{self.name} is left alone after {self._failures} failures in a row; the next try is in {left:.1f} s. "
@@ -60,7 +60,7 @@ class Breaker:
             )
 
     def admit(self) -> bool:
-        """Let a call through, or raise; tell whether it is the probe of this interval."""
+        """Let a call pass, or raise BreakerOpen. Return whether it is the test call of this interval."""
         self.check()
         if self._next_probe is None:
             return False
@@ -69,17 +69,17 @@ class Breaker:
         return True
 
     def done(self, *, probe: bool) -> None:
-        """Note that an admitted call is over, whatever came of it."""
+        """Record that an admitted call has ended."""
         self._probes -= probe
 
     def answered(self) -> None:
-        """Note that the provider answered."""
+        """Record a success."""
         if self._next_probe is not None:
             _log.warning("%s answers again", self.name)
         self._failures, self._error, self._next_probe = 0, None, None
 
     def failed(self, error: ModelUnavailable) -> None:
-        """Note that it did not."""
+        """Record a failure."""
         self._failures += 1
         self._error = error
         if self._next_probe is None and self._failures >= self._limit:
@@ -93,7 +93,7 @@ class Breaker:
             )
 
     def state(self) -> BreakerState:
-        """Describe it."""
+        """Return the current state."""
         error = None if self._error is None else str(self._error)
         if self._next_probe is None:
             return BreakerState("closed", self._failures, None, error)
@@ -102,14 +102,14 @@ class Breaker:
 
 
 class Checked(Generic[What, Got]):
-    """Turns callers away at once while a breaker is open, before they queue for anything."""
+    """Fails at once while a breaker is open, before the call queues for a slot."""
 
     def __init__(self, inner: Service[What, Got], breaker: Breaker) -> None:
         self._inner = inner
         self._breaker = breaker
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield the answer, or raise Resting."""
+        """Yield the answer, or raise BreakerOpen."""
         self._breaker.check()
         async with aclosing(self._inner.call(ask)) as pieces:
             async for piece in pieces:
@@ -117,19 +117,19 @@ class Checked(Generic[What, Got]):
 
 
 class Guarded(Generic[What, Got]):
-    """Tells a breaker how calls go."""
+    """Reports the results of calls to a breaker."""
 
     def __init__(self, inner: Service[What, Got], breaker: Breaker) -> None:
         self._inner = inner
         self._breaker = breaker
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield the answer, or raise Resting."""
+        """Yield the answer, or raise BreakerOpen."""
         probe = self._breaker.admit()
         try:
             async with aclosing(self._inner.call(ask)) as pieces:
                 async for piece in pieces:
-                    # At the first piece, not after the last: a caller may stop listening in between.
+                    # Counted at the first piece, because the caller may stop before the last one.
                     self._breaker.answered()
                     yield piece
         except ModelUnavailable as error:

@@ -12,7 +12,7 @@ from aforesaid.models.resilience.contract import Ask, Got, Service, What
 
 
 class ConcurrencyLimit:
-    """The places at one provider. All its models share them."""
+    """The concurrent calls allowed at one provider, shared by its models."""
 
     def __init__(self, name: str, count: int) -> None:
         self.name = name
@@ -20,30 +20,30 @@ class ConcurrencyLimit:
         self._free = asyncio.Semaphore(count)
 
     async def take(self, until: float) -> None:
-        """Wait for a free place, first come first served."""
+        """Wait for a free slot, in order of arrival. Raises ModelUnavailable at the deadline."""
         try:
             async with asyncio.timeout_at(until):
                 await self._free.acquire()
         except TimeoutError:
             raise ModelUnavailable(
-                f"{self.name} is busy: its {self.count} places at a time were taken until the deadline. Raise its "
-                f"concurrency or the timeout"
+                f"{self.name} is busy: its limit of {self.count} concurrent calls was in use until the deadline. "
+                f"Raise its concurrency or the timeout"
             ) from None
 
     def give_back(self) -> None:
-        """Let the next one in."""
+        """Release the slot."""
         self._free.release()
 
 
 class Limited(Generic[What, Got]):
-    """Keeps a place from the question to the last piece."""
+    """Holds a slot from the request to the last piece."""
 
     def __init__(self, inner: Service[What, Got], limit: ConcurrencyLimit) -> None:
         self._inner = inner
         self._limit = limit
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield the answer, when it is one's turn."""
+        """Yield the answer, once a slot is free."""
         await self._limit.take(ask.answer_by)
         try:
             async with aclosing(self._inner.call(ask)) as pieces:

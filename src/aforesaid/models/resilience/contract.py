@@ -1,4 +1,4 @@
-"""What every wrapper wraps, and is."""
+"""The interface of services and their wrappers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Got_co = TypeVar("Got_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Ask(Generic[What]):
-    """One question on its way to a model. Times are those of the event loop's clock."""
+    """One request to a model. Times are in the event loop's clock."""
 
     operation: Operation | SpeechOperation
     what: What
     answer_by: float
-    """When the first piece must be there. A chain gives each of its models a share of the time."""
+    """Deadline of the first piece. A chain gives each model a share of the time."""
     over_by: float
-    """When everything must be there."""
+    """Deadline of the whole answer."""
     scope: Scope | None = None
-    """Who pays."""
+    """The user whose spending limit applies."""
 
 
 class Service(Protocol[What, Got_co]):
@@ -54,7 +54,7 @@ class Priced(Protocol):
 
 
 async def begin(service: Service[What, Got], ask: Ask[What]) -> AsyncGenerator[Got, None]:
-    """Wait for the first piece; return all pieces, that one included. What fails here can be tried elsewhere."""
+    """Wait for the first piece and return all pieces. A failure here can be retried with another model."""
     pieces = service.call(ask)
     try:
         first = await anext(pieces)
@@ -71,7 +71,7 @@ async def _with_first(first: Got, rest: AsyncGenerator[Got, None]) -> AsyncGener
 
 
 async def only(service: Service[What, Got], ask: Ask[What]) -> Got:
-    """Return the answer of a call that has one piece."""
+    """Return the answer of a call with one piece."""
     last: list[Got] = []
     async with aclosing(await begin(service, ask)) as pieces:
         async for piece in pieces:

@@ -1,4 +1,4 @@
-"""When it must be over."""
+"""Timeouts of calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aforesaid.models.resilience.contract import Ask, Got, Service, What
 
 
 class Deadline(Generic[What, Got]):
-    """Breaks off what takes too long: the first piece, the silence between two pieces, and the whole."""
+    """Aborts calls that take too long: until the first piece, between two pieces, or in total."""
 
     def __init__(self, inner: Service[What, Got], name: str, *, stall: float) -> None:
         self._inner = inner
@@ -20,13 +20,13 @@ class Deadline(Generic[What, Got]):
         self._stall = stall
 
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Got, None]:
-        """Yield what comes in time."""
+        """Yield the pieces that arrive in time. Raises ModelUnavailable on a timeout."""
         time = asyncio.get_running_loop().time
         started, next_by, came = time(), min(ask.answer_by, ask.over_by), 0
         async with aclosing(self._inner.call(ask)) as pieces:
             while True:
                 try:
-                    # Around the waiting alone: what the caller does between two pieces is never cancelled.
+                    # The timeout covers waiting only: the caller's work between two pieces is never cancelled.
                     async with asyncio.timeout_at(next_by):
                         piece = await anext(pieces)
                 except StopAsyncIteration:
@@ -35,7 +35,7 @@ class Deadline(Generic[What, Got]):
                     what = f"fell silent after {came} pieces" if came else "did not answer"
                     raise self._late(what, time() - started, ask) from None
                 if came and time() >= ask.over_by:
-                    # Pieces that come without waiting would never run into the timeout.
+                    # Pieces that arrive without waiting would never hit the timeout.
                     raise self._late(f"was not done after {came} pieces", time() - started, ask)
                 came += 1
                 yield piece

@@ -1,4 +1,4 @@
-"""This model, else that one."""
+"""Try models in order until one answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _log: Final = logging.getLogger("aforesaid.models")
 
 
 class Fallback(Generic[What, Got]):
-    """Asks one after the other until one begins to answer.
+    """Calls models in order until one begins to answer.
 
     Each gets an equal share of the time that is left, so that one which hangs does not use up the time of the next. A
     spending limit ends it: the next model would cost as well.
@@ -42,12 +42,12 @@ class Fallback(Generic[What, Got]):
             except (ModelUnavailable, ModelRefused, ModelGarbled) as error:
                 failures.append(error)
                 if number + 1 < len(self._chain):
-                    _log.warning("%s goes to the next model: %s", ask.operation, error)
+                    _log.warning("%s falls back to the next model: %s", ask.operation, error)
         raise _together(ask, failures)
 
 
 def _together(ask: Ask[What], failures: list[ModelError]) -> ModelError:
-    """Make one error of all: the kind for which waiting helps, if there is one, else the kind that needs a person."""
+    """Combine errors: the result is retryable if one of them is, otherwise it needs a person."""
     if not failures:
         return NoModel(f"no model is configured to {ask.operation}")
     if len(failures) == 1:

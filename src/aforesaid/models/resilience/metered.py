@@ -1,4 +1,4 @@
-"""What it took."""
+"""Count calls, their latency and their tokens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log: Final = logging.getLogger("aforesaid.models")
 
 
 class Metered(Generic[What, Cost]):
-    """Counts calls that really go out: how many, how long, how much, and how they end."""
+    """Counts the calls that are sent: number, latency, tokens and result."""
 
     def __init__(self, inner: Service[What, Cost], model: str, metrics: Metrics) -> None:
         self._inner = inner
@@ -28,7 +28,7 @@ class Metered(Generic[What, Cost]):
     async def call(self, ask: Ask[What]) -> AsyncGenerator[Cost, None]:
         """Yield the answer."""
         seconds, prompt, reply = 0.0, 0, 0
-        # Until it turns out otherwise: the caller gave up.
+        # The default, if nothing else happens: the caller was cancelled.
         failure: str | None = "abandoned"
         try:
             async with aclosing(self._inner.call(ask)) as pieces:
@@ -39,7 +39,7 @@ class Metered(Generic[What, Cost]):
                     except StopAsyncIteration:
                         break
                     finally:
-                        # The waiting alone, not what the caller does between two pieces.
+                        # Only waiting is measured, not the caller's work between two pieces.
                         seconds += perf_counter() - began
                     prompt, reply = prompt + piece.prompt_tokens, reply + piece.reply_tokens
                     yield piece

@@ -1,4 +1,4 @@
-"""The same model again, after a pause."""
+"""Retry a call after a delay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log: Final = logging.getLogger("aforesaid.models")
 
 
 class _SaidAlready(logging.Filter):
-    """Drops what stamina logs about retries of models: this module says it, and says what failed."""
+    """Drops stamina's log records about retries: this module logs them, with the error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not str(getattr(record, "stamina.caused_by", "")).startswith("ModelUnavailable(")
@@ -68,7 +68,7 @@ class Retry(Generic[What, Got]):
             wait = pause if error.retry_after is None else error.retry_after
             if wait >= ask.answer_by - time():
                 return False
-            _log.info("%s is tried again: %s", ask.operation, error)
+            _log.info("retrying %s: %s", ask.operation, error)
             return True if error.retry_after is None else wait
 
         async for attempt in stamina.retry_context(

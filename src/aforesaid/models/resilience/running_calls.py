@@ -1,4 +1,4 @@
-"""Ending calls that are under way when whoever asks is closed."""
+"""Cancel running calls when their owner is closed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aforesaid.errors import ModelUnavailable
 
 
 class RunningCalls:
-    """The calls that are under way. Once closed, they end at once, and no other begins."""
+    """The running calls. Closing cancels them and prevents new ones."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Timeout] = set()
@@ -18,10 +18,10 @@ class RunningCalls:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Let a call run until it ends by itself or all of them are closed. Then it raises ModelUnavailable."""
+        """Run a call. Raises ModelUnavailable if `close` is called before it ends."""
         if self._closed:
             raise ModelUnavailable(_WHY)
-        # A deadline that is never, until closing makes it now: it ends the call without cancelling its caller.
+        # A timeout whose deadline `close` sets to now: it ends the call without cancelling its caller.
         limit = asyncio.timeout(None)
         try:
             async with limit:
@@ -36,7 +36,7 @@ class RunningCalls:
             raise
 
     def close(self) -> None:
-        """End all of them."""
+        """Cancel all running calls."""
         self._closed = True
         for limit in self._running:
             limit.reschedule(asyncio.get_running_loop().time())

@@ -1,4 +1,4 @@
-"""Tokens per day, for each user and for all."""
+"""Daily token limits, per user and in total."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ _Payer: TypeAlias = tuple[str, str] | None
 
 
 class SpendingLedger(Protocol):
-    """Where the tokens of each day are counted. What one process spends, all others see."""
+    """Counts the tokens of each day, shared by all processes."""
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        """Return what a user spent on a day (whatever the thread), or with None what all spent together."""
+        """Return the tokens that a user spent on a day, or with None the total of all users."""
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
-        """Add to what all spent together and, if there is a scope, to what its user spent."""
+        """Add spent tokens to the total and, with a scope, to its user."""
 
 
 class MemoryLedger:
-    """Counts in this process, until it ends."""
+    """Counts tokens in this process only."""
 
     def __init__(self) -> None:
         self._spent: Counter[tuple[date, _Payer]] = Counter()
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        """Return what was spent."""
+        """Return the tokens spent on a day."""
         return self._spent[day, _payer(scope)]
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
-        """Add to it."""
+        """Add spent tokens."""
         for payer in {_payer(scope), None}:
             self._spent[day, payer] += tokens
 
 
 class Budget:
-    """The limits, and what is on its way. One for all models."""
+    """The limits and the reserved tokens, shared by all models."""
 
     def __init__(self, limits: Spending, ledger: SpendingLedger, clock: Callable[[], int] = now) -> None:
         self._limits = limits
@@ -57,7 +57,7 @@ class Budget:
         self._pending: Counter[_Payer] = Counter()
 
     async def check(self, scope: Scope | None) -> None:
-        """Raise where a limit is reached, by what was spent and what is on its way."""
+        """Raise SpendingLimit if spent and reserved tokens reach a limit."""
         limits: list[tuple[int | None, Scope | None, str]] = [(self._limits.tokens_per_day, None, "all users together")]
         if scope is not None:
             limits.append((self._limits.tokens_per_user_and_day, scope, f"user {scope.user!r}"))
@@ -67,7 +67,7 @@ class Budget:
             for limit, payer, whose in limits
             if limit is not None
         ]
-        # What is on its way is looked at last, and without waiting: the caller reserves right after this.
+        # Reserved tokens are read last and without awaiting, because the caller reserves right after this.
         for limit, payer, whose, spent in known:
             if (used := spent + self._pending[_payer(payer)]) >= limit:
                 raise SpendingLimit(
@@ -76,7 +76,7 @@ class Budget:
                 )
 
     async def book(self, scope: Scope | None, tokens: int) -> None:
-        """Count what was spent. The answer is there and paid for, so a ledger that fails does not take it away."""
+        """Count spent tokens. A failing ledger is only logged, because the answer is already paid for."""
         try:
             await self._ledger.spend(self.today(), scope, tokens)
         except StoreError as error:
@@ -84,7 +84,7 @@ class Budget:
 
     @contextmanager
     def reserve(self, scope: Scope | None, tokens: int) -> Iterator[None]:
-        """Hold an estimate while a call is on its way, so that many at once do not all pass below the limit."""
+        """Reserve an estimate during a call, so that concurrent calls together respect the limit."""
         payers = {_payer(scope), None}
         self._pending.update(dict.fromkeys(payers, tokens))
         try:
@@ -93,7 +93,7 @@ class Budget:
             self._pending.subtract(dict.fromkeys(payers, tokens))
 
     def today(self) -> date:
-        """Return the day that is paid from, in UTC."""
+        """Return the current day in UTC."""
         return datetime.fromtimestamp(self._clock() / 1_000_000, UTC).date()
 
 

@@ -1,4 +1,4 @@
-"""Spending counted in the store, where every process sees it."""
+"""Count spending in the store, which all processes share."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class StoreLedger:
         self._store = store
 
     async def spent(self, day: date, scope: Scope | None) -> int:
-        """Return what was spent."""
+        """Return the tokens spent on a day."""
         return await self._store.spent(day, scope)
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
-        """Add to it."""
+        """Add spent tokens."""
         await self._store.apply([Spend(day, scope, tokens)])

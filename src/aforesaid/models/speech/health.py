@@ -1,4 +1,4 @@
-"""How hearing and speaking are doing, for `health`."""
+"""The health of speech services."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES: dict[SpeechOperation, str] = {"hear": "speech-to-text", "speak": "text-t
 
 
 def speech_health(speech: RoutedSpeech) -> tuple[Component, ...]:
-    """Say how each service is doing: one component for hearing, one for speaking."""
+    """Return the health of speech to text and of text to speech, one component each."""
     return tuple(
-        component(name, speech.states(operation), "none: it goes on in text") for operation, name in _NAMES.items()
+        component(name, speech.states(operation), "none: bots use text only") for operation, name in _NAMES.items()
     )

@@ -1,4 +1,4 @@
-"""Hearing and speaking, each by the services that are configured for it."""
+"""The configured services for speech to text and text to speech."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def open_speech(settings: Settings, *, metrics: Metrics | None = None) -> Routed
 
 
 class RoutedSpeech:
-    """Ears and a voice. Each service has a breaker of its own, so that one that is down costs nobody time."""
+    """Speech services with fallbacks. Each has its own circuit breaker, so one that is down costs no time."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.metrics = metrics
@@ -56,34 +56,34 @@ class RoutedSpeech:
 
     @property
     def hears(self) -> bool:
-        """Whether a service for hearing is configured."""
+        """Whether a speech-to-text service is configured."""
         return bool(self._hearing)
 
     @property
     def speaks(self) -> bool:
-        """Whether a service for speaking is configured."""
+        """Whether a text-to-speech service is configured."""
         return bool(self._voices)
 
     async def hear(self, wav: bytes) -> str:
-        """Return what is said in a WAV file; an empty text if nothing is. Raises ModelError."""
+        """Return the transcript of a WAV file; empty if nothing is said. Raises ModelError."""
         if not self._hearing:
             raise NoModel("no service for speech to text is configured: set speech.hear")
         await load_library()
         return (await only(Fallback(self._hearing), self._ask("hear", wav))).text
 
     async def speak(self, text: str) -> bytes:
-        """Return the sound of a text, as a WAV file. Raises ModelError."""
+        """Return a text as speech, in a WAV file. Raises ModelError."""
         if not self._voices:
             raise NoModel("no service for text to speech is configured: set speech.speak")
         await load_library()
         return (await only(Fallback(self._voices), self._ask("speak", text))).sound
 
     def states(self, operation: SpeechOperation) -> dict[str, BreakerState]:
-        """Say how each service for hearing, or for speaking, is doing."""
+        """Return the state of each service's circuit breaker."""
         return {name: breaker.state() for (does, name), breaker in self._breakers.items() if does == operation}
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         for client in self._clients.values():
             await client.close()
 

@@ -1,4 +1,4 @@
-"""One service for speech, asked once."""
+"""Calls to one speech service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_THERE: Final = (404, 405)
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said. Empty: nothing that could be understood."""
+    """A transcript. Empty: nothing was understood."""
 
     text: str
     prompt_tokens: int = 0
@@ -36,7 +36,7 @@ class SpokenAudio:
 
 
 class Transcription:
-    """Asks what was said, through OpenAI's `/v1/audio/transcriptions`."""
+    """Transcribes audio with OpenAI's `/v1/audio/transcriptions`."""
 
     def __init__(self, client: Client, choice: Choice, language: str | None) -> None:
         self._client = client
@@ -44,7 +44,7 @@ class Transcription:
         self._language = language
 
     async def call(self, ask: Ask[bytes]) -> AsyncGenerator[Transcript, None]:
-        """Yield the words of a WAV file, once."""
+        """Yield the transcript of a WAV file."""
         more: dict[str, Any] = {} if self._language is None else {"language": self._language}
         try:
             answer = await (await self._client.open()).audio.transcriptions.create(
@@ -60,7 +60,7 @@ class Transcription:
 
 
 class Speaking:
-    """Asks for the sound of a text, through OpenAI's `/v1/audio/speech`."""
+    """Synthesises speech with OpenAI's `/v1/audio/speech`."""
 
     def __init__(self, client: Client, choice: Choice, voice: str) -> None:
         self._client = client
@@ -68,7 +68,7 @@ class Speaking:
         self._voice = voice
 
     async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        """Yield a WAV file, once."""
+        """Yield a WAV file."""
         try:
             answer = await (await self._client.open()).audio.speech.create(
                 input=ask.what, model=self._choice.model, voice=self._voice, response_format="wav"
@@ -80,7 +80,7 @@ class Speaking:
 
 
 class PiperSpeaking:
-    """Asks Piper's own HTTP server. Its newer versions have `/synthesize`; before that it was the root."""
+    """Synthesises speech with Piper's HTTP server: at `/synthesize`, or at the root in older versions."""
 
     def __init__(self, client: Client, choice: Choice) -> None:
         self._client = client
@@ -88,7 +88,7 @@ class PiperSpeaking:
         self._path = "/synthesize"
 
     async def call(self, ask: Ask[str]) -> AsyncGenerator[SpokenAudio, None]:
-        """Yield a WAV file, once."""
+        """Yield a WAV file."""
         try:
             sound = await self._synthesize(await self._client.open(), ask.what)
         except Exception as error:
