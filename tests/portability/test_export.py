@@ -132,7 +132,7 @@ async def test_a_file_that_was_cut_or_changed_is_noticed(store: Store, other: St
 async def test_a_newer_format_and_a_strange_file_are_refused(other: Store, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     path.write_text('{"aforesaid": "export", "version": 2}\n')
-    with pytest.raises(InvalidInput, match="knows version 1"):
+    with pytest.raises(InvalidInput, match="supports only version 1"):
         await loaded(other, path)
     path.write_text("something else entirely")
     with pytest.raises(InvalidInput, match="unrecognised format"):
