@@ -322,6 +322,7 @@ async def test_a_day_is_summarised_by_one_model_and_merged_by_another(tmp_path: 
             tmp_path / "memory.db", profile="community", embedder="none", settings=settings
         ) as memory:
             ann = memory.user("ann", space="900", thread="general")
+            strong.say([{"summaries": [{"id": "1", "summary": "Ann went to the gym again."}]}])
             await ann.add("user", "I went to the gym again today.", name="Ann")
             assert await ann.day() is not None
             assert [request.body["model"] for request in strong.requests] == ["strong"]
