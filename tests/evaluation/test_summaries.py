@@ -137,7 +137,7 @@ def test_every_format_is_known_by_its_content(data: Path) -> None:
     ("name", "content", "complaint"),
     [
         ("a.jsonl", '{"dialogue": ', "line 1 is not JSON"),
-        ("a.csv", 'dialogue,summary\n"Ann: hi', "not a table"),
+        ("a.csv", 'dialogue,summary\n"Ann: hi', "not valid CSV"),
         ("a.jsonl", '{"meeting_transcripts": []}', "has no 'general_query_list'"),
         (
             "a.jsonl",
