@@ -21,7 +21,7 @@ NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("time_zone", "Nowhere/Land", "no time zone"),
+        ("time_zone", "Nowhere/Land", "unknown time zone"),
         ("time_zone", 5, "time zone"),
         ("summry_every_n", 3, "did you mean 'summary_every_n'"),
         ("summary_every_n", 0, "at least 1"),

@@ -90,7 +90,7 @@ async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Pa
 async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: Path, room: Room) -> None:
     gate = threading.Event()
     with ScriptedModel(
-        lambda request: Waits(gate) if request.asked == "slow" else f"answer to {request.asked}"
+        lambda request: Waits(gate) if request.question == "slow" else f"answer to {request.question}"
     ) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
             for number in range(3):

@@ -127,7 +127,7 @@ async def test_a_message_is_stored_once_and_answered_after_a_kill_on_telegram(
     tmp_path: Path, killed: Killing, step: str
 ) -> None:
     store = tmp_path / "memory.db"
-    with ScriptedModel(lambda request: f"answer to {request.asked}") as model:
+    with ScriptedModel(lambda request: f"answer to {request.question}") as model:
         async with FakeTelegram() as telegram:
             telegram.say(ANN, "one")
             await killed("telegram", telegram.base_url, telegram.token, store, step, model.base_url)
@@ -147,7 +147,7 @@ async def test_a_message_is_answered_exactly_once_on_discord(
     tmp_path: Path, killed: Killing, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     store = tmp_path / "memory.db"
-    with ScriptedModel(lambda request: f"answer to {request.asked}") as model:
+    with ScriptedModel(lambda request: f"answer to {request.question}") as model:
         async with fake_discord(monkeypatch) as discord:
             async with opened(store, model.base_url) as memory:
                 # Something has to be stored of a channel for its history to be read.

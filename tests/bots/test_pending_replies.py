@@ -28,7 +28,7 @@ async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_
     tmp_path: Path, room: Room
 ) -> None:
     gate = threading.Event()
-    with ScriptedModel(lambda request: Waits(gate) if request.asked == "slow" else "Late.") as model:
+    with ScriptedModel(lambda request: Waits(gate) if request.question == "slow" else "Late.") as model:
         async with with_model(model, tmp_path / "memory.db") as memory:
             async with BotSession(memory, room, patience=0.0) as desk:
                 for text in ("slow", "then this", "/help"):

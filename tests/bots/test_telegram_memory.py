@@ -53,7 +53,7 @@ async def test_a_group_that_becomes_a_supergroup_keeps_its_memory(
 
 @pytest.mark.req("C11", "C12")
 async def test_the_context_of_an_account_reaches_the_model_of_a_bot(telegram: FakeTelegram, tmp_path: Path) -> None:
-    with ScriptedModel(lambda request: f"re {request.asked}") as model:
+    with ScriptedModel(lambda request: f"re {request.question}") as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted"}
         async with aforesaid.connect(
             tmp_path / "memory.db", profile="account", embedder="deterministic", settings=settings
@@ -82,7 +82,7 @@ async def test_the_context_of_an_account_reaches_the_model_of_a_bot(telegram: Fa
 async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
     telegram: FakeTelegram, tmp_path: Path
 ) -> None:
-    with ScriptedModel(lambda request: f"re {request.asked}") as model:
+    with ScriptedModel(lambda request: f"re {request.question}") as model:
         settings = {"providers.s.base_url": model.base_url, "models.chat.chain": "s:scripted", "fallback": "memory"}
         async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings

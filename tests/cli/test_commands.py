@@ -299,4 +299,4 @@ def test_what_fails_is_told_once_and_a_mistake_leaves_the_store_well(tmp_path: P
         assert ran.returncode == 1
         assert len(ran.stderr.splitlines()) == 1, ran.stderr
         assert ran.stderr.startswith("aforesaid: ")
-    assert "check the folder and its rights" in ran.stderr
+    assert "check that the folder exists and is writable" in ran.stderr

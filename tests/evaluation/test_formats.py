@@ -301,7 +301,7 @@ def test_a_sample_is_spread_over_all_conversations(tmp_path: Path) -> None:
     few = sample(whole, 5)
     assert [len(conversation.questions) for conversation in few.conversations] == [1] * 5
     assert few == sample(whole, 5)
-    assert few.left_out[-1] == Count("questions that a quick look does not ask", 5)
+    assert few.left_out[-1] == Count("questions outside the sample", 5)
     assert [c.id for c in sample(whole, 1).conversations] == ["1"]
     assert sample(whole, 1_000) == whole
 
@@ -309,4 +309,4 @@ def test_a_sample_is_spread_over_all_conversations(tmp_path: Path) -> None:
 def test_a_sample_has_no_questions_that_count_apart(tmp_path: Path) -> None:
     few = sample(only(samples.write(tmp_path / "locomo.json", samples.locomo())), 100)
     assert [q.apart for c in few.conversations for q in c.questions] == [False] * 3
-    assert few.left_out[-1] == Count("questions that a quick look does not ask", 1)
+    assert few.left_out[-1] == Count("questions outside the sample", 1)

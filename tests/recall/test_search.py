@@ -334,11 +334,11 @@ async def test_the_semantic_layer_is_a_few_conversations_that_are_near_enough(me
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"kinds": ("letter",)}, "unknown kind 'letter'"),
+        ({"kinds": ("letter",)}, "unknown kinds 'letter'"),
         ({"around": -1}, "around"),
-        ({"similarity": float("nan")}, "the similarity must be a number"),
+        ({"similarity": float("nan")}, "the similarity must be a finite number"),
         ({"tokens": 0}, "tokens"),
-        ({"without": [""]}, "without"),
+        ({"without": [1.5]}, "without"),
     ],
 )
 async def test_what_cannot_be_asked_for_is_refused(memory: aforesaid.Memory, wrong: dict[str, Any], said: str) -> None:

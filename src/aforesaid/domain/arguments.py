@@ -24,6 +24,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 CHECKED: Final = "__checked__"
 """The attribute of a method whose arguments are checked."""
+_ITEM: Final = "an item of "
 _MOST_ITEMS: Final = 10_000
 """Maximum number of items of a list argument."""
 _LISTS: Final = (Sequence, Collection, Iterable)
@@ -124,7 +125,7 @@ def _kind(member: Any, name: str, *, loose: bool) -> _Kind:  # noqa: ANN401
         allowed = get_args(member)
         return _Kind(lambda _: True, lambda value: _one_of(value, allowed, name), "")
     if origin in _LISTS:
-        each = _check_for(get_args(member)[0], f"an item of {name}", loose=loose)
+        each = _check_for(get_args(member)[0], f"{_ITEM}{name}", loose=loose)
         return _Kind(_is_list, lambda value: _items(value, each, name), "a list")
     if origin is Callable:
         return _Kind(callable, _unchanged, _WORDS[Callable])
@@ -180,7 +181,8 @@ def _stored(value: Message) -> Message:
 
 def _one_of(value: object, allowed: tuple[str, ...], name: str) -> str:
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidInput(f"unknown {name} {quoted(value)}; use one of {', '.join(allowed)}")
+        what = name.removeprefix(_ITEM)
+        raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(allowed)}")
     return str.__str__(value)
 
 

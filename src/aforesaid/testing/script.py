@@ -34,6 +34,11 @@ class Request:
         return str(self.messages[-1].get("content", "")) if self.messages else ""
 
     @property
+    def question(self) -> str:
+        """The last paragraph of the last message: what was asked, without what a context puts above it."""
+        return self.asked.rpartition("\n\n")[2]
+
+    @property
     def schema(self) -> dict[str, Any] | None:
         """The JSON schema of the reply, or None."""
         form = self.body.get("response_format")
