@@ -67,15 +67,14 @@ async def test_the_context_of_an_account_reaches_the_model_of_a_bot(telegram: Fa
                 telegram.say(ANN, "The blue safe in the cellar opens with what?")
                 await telegram.next_sent(0)
         sent = model.requests[-1].body["messages"]
-        system, turns = sent[0]["content"], [turn["content"] for turn in sent[1:]]
-        # History first, then what is near in meaning of the window before, then the last ten, then the question.
-        assert turns == [
-            *(f"Today I walked {number} miles along the river." for number in range(50, 60)),
-            "The blue safe in the cellar opens with what?",
-        ]
+        assert [turn["role"] for turn in sent] == ["system", "user"], "turns of one role are one message"
+        system, said = (turn["content"] for turn in sent)
+        # History first, then the last ten messages, then the question below what is near in meaning.
         assert "walked" in system
-        assert "4711" in system
-        assert 0 < system.index("walked") < system.rindex("4711")
+        lines = [f"Today I walked {number} miles along the river." for number in range(50, 60)]
+        assert [line for line in said.splitlines() if line in lines] == lines
+        assert "4711" in system + said
+        assert said.endswith("The blue safe in the cellar opens with what?")
 
 
 @pytest.mark.req("A14", "A15")

@@ -120,7 +120,7 @@ def test_an_embedder_that_fails_gives_no_figures(run: Run, data: Path, monkeypat
 def test_a_quick_look(run: Run, data: Path) -> None:
     (report,) = as_json(run(str(data / "locomo.json"), "--arms", "keyword", "--limit", "2", "--json"))
     assert (report["questions"], report["apart"]) == (2, 0)
-    assert {"what": "questions that a quick look does not ask", "number": 2} in report["left_out"]
+    assert {"what": "questions outside the sample", "number": 2} in report["left_out"]
 
 
 def test_a_data_set_whose_questions_all_fall_out_has_no_figures(run: Run, tmp_path: Path) -> None:

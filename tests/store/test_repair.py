@@ -67,7 +67,7 @@ async def test_a_changed_message_is_found_named_and_left_out_and_all_else_is_rec
     assert done.needed
     assert done.verification.ok
     assert done.recovered["message"] == 299
-    assert len(done.lost) == 1
+    assert any("#78" in line for line in done.lost), done.lost
     assert done.set_aside is not None
     assert changed in [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()], "kept as it was"
     store = await open_store(place)

@@ -107,7 +107,7 @@ FORKED = """
 import asyncio, os, sys
 from making import add, adding
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import StoreClosed, StoreUnavailable
+from aforesaid.errors import StoreClosed, StoreRefused
 from aforesaid.store import open_store
 
 ann = Scope.of("ann")
@@ -122,7 +122,7 @@ async def refused(call, error, said):
 
 async def child(store, path):
     await refused(store.apply([adding(ann, "from the child")]), StoreClosed, "forked")
-    await refused(open_store(path), StoreUnavailable, "forked")
+    await refused(open_store(path), StoreRefused, "forked")
     await store.close()
     other = await open_store(path + ".other")
     await add(other, ann, "another file is fine")
