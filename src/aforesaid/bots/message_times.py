@@ -17,6 +17,7 @@ from aforesaid.domain import checks, clock
 LIVE: Final = timedelta(seconds=30)
 """Messages that arrive within this time of being sent are live. It covers whole-second times, slow polling and clocks
 that differ by some seconds. Older ones were sent while the bot was away, and keep their own time."""
+_REST_OF_A_SECOND: Final = timedelta(microseconds=999_999)
 _THREADS: Final = 10_000
 """Maximum number of threads whose newest time is cached."""
 
@@ -29,7 +30,11 @@ class MessageTimes:
 
     def received(self, thread: ThreadKey, sent_at: datetime) -> datetime:
         """Return the time to store a received message under: never before the newest one of its thread while live."""
-        live = abs(_now() - sent_at) <= LIVE
+        now = _now()
+        live = abs(now - sent_at) <= LIVE
+        if live and not sent_at.microsecond:
+            # A whole second names all of it. The time of arrival orders messages also across a restart of the bot.
+            sent_at = max(sent_at, min(now, sent_at + _REST_OF_A_SECOND))
         at = max(sent_at, self._newest.get(thread, sent_at)) if live else sent_at
         self._advance(thread, at)
         return at
