@@ -121,7 +121,7 @@ async def test_people_are_known_by_what_they_are_called_in_the_guild(server: Fak
                 await server.wait_for(lambda: len(server.said) == 1)
                 sent = str(model.requests[-1].body["messages"])
                 assert "@Captain Bob" in sent
-                assert "Queen_Ann" in sent, "as models take names"
+                assert "Queen Ann: bot, ask" in sent
                 assert not any(word in sent for word in (str(ANN), str(BOB), "ann_b", "bob77"))
                 # By nickname, by account's name, by mention: the same person.
                 await server.say(ANN, "ann_b", "bot remember that Captain Bob plays chess", nick="Queen Ann")

@@ -85,5 +85,5 @@ def test_what_is_no_labelled_conversation_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InvalidInput, match="nothing there is LoCoMo"):
         load_cases(tmp_path)
-    with pytest.raises(InvalidInput, match="there is nothing"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         load_cases(tmp_path / "missing")
