@@ -106,7 +106,7 @@ async def check_user(store: SqliteStore, scope: Scope, policy: str, figures: Fig
             times[message.seq] += message.seq >= summary.fresh
     figures.add("summaries", len(made))
     figures.add("doubles", sum(count > 1 for count in times.values()))
-    messages = await store.messages(scope, limit=100_000)
+    messages = sorted(await store.messages(scope, limit=100_000), key=lambda message: message.seq)
     covered = {seq for seq, count in times.items() if count}
     if policy == "tree":
         assert {message.seq for message in messages if not message.active} == covered
