@@ -14,7 +14,7 @@ from aforesaid.digest import Digest
 from aforesaid.domain.scope import Scope
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.upkeep import Digesting
-from torture.summariser import USERS, profile, tomorrow
+from torture.summariser import LEASE_SECONDS, USERS, profile, tomorrow
 from torture.support import Figures, Size, opened
 from torture.zygote import Zygote
 
@@ -87,6 +87,7 @@ async def check(path: Path, policy: str, said: int, figures: Figures) -> None:
         report = await store.verify()
         assert report.ok, report
         rules = profile(policy)
+        await asyncio.sleep(2 * LEASE_SECONDS)  # a lease that a killed worker held ends by itself
         digest = Digest(store, rules, clock=tomorrow)
         await Digesting(store, rules.summaries, lambda: digest).run()
         report = await store.verify()
