@@ -130,7 +130,7 @@ class Curator:
         )
 
     async def reactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Bring back a memory that was put away, superseded or over; but not one that waits for approval."""
+        """Restore a memory that was deactivated, superseded or expired; but not one that waits for approval."""
         before = await self._expected(scope, memory, revision)
         if before.state == "active":
             return before
@@ -151,7 +151,7 @@ class Curator:
     async def undo(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
         """Take back the last change of a memory.
 
-        A memory that was never changed is put away, and what it had taken the place of holds again.
+        A memory that was never changed is deactivated, and what it had superseded is active again.
         """
         now_ = await self._expected(scope, memory, revision)
         versions = await self._store.memory_versions(scope, memory)

@@ -39,7 +39,7 @@ _MOST_CHARACTERS: Final = 24_000
 _MESSAGES_PER_EXCHANGE: Final = 2
 """Where nobody replies, as in a channel, so many messages count as an exchange."""
 _SHOWN: Final = 40
-"""So much of what is known is shown to a model."""
+"""Maximum number of known memories shown to a model."""
 _NEAR: Final = 0.92
 """The cosine from which on two texts mean the same."""
 

@@ -84,7 +84,7 @@ class Forgotten:
     facts: str
     """The text of facts that is left."""
     memories: tuple[MemoryRecord, ...]
-    """The memories that were put away."""
+    """The memories that were deactivated."""
 
     def __bool__(self) -> bool:
         return self.found

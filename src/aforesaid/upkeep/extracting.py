@@ -39,7 +39,7 @@ _USERS: Final = 100
 _EXPIRING: Final = 200
 _MOST_COUNTED: Final = 1_000
 _PASSES: Final = 3
-"""So often it goes through those who wait, when others change the same things meanwhile."""
+"""Maximum passes over the waiting users when other processes change the same things."""
 _DEBOUNCE_SECONDS: Final = 0.2
 
 

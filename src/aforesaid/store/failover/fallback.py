@@ -27,7 +27,7 @@ FIRST: Final = 1 << 48
 """Numbers of messages that wait come after this one, so that nobody takes them for numbers of the store itself."""
 _POLICY: Final = "failover"
 _TOGETHER: Final = 100
-"""So many messages are merged in one change set."""
+"""Messages merged per change set."""
 
 
 class PendingMessages:
