@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from aforesaid.bots import BotSession, Edited
+from aforesaid.bots.message_times import MessageTimes
+from aforesaid.domain import checks, clock
 from aforesaid.testing import ScriptedModel
 from bots.remembering import texts, with_model
 from bots.room import NOON, Room, heard
@@ -57,3 +59,23 @@ async def test_an_edit_right_after_a_reply_is_read_after_it(tmp_path: Path, room
             await session.idle()
             await session.edited(Edited(said.address, said.id, "Tea", second))
             assert [text for _, text in await texts(memory)] == ["Tee", "First.", "(edited) Tea"]
+
+
+@pytest.mark.req("D3")
+def test_a_late_message_is_read_after_an_earlier_one_that_was_moved_behind_a_reply(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times, thread = MessageTimes(), ("room", "main")
+
+    def after(seconds: float) -> datetime:
+        return NOON + timedelta(seconds=seconds)
+
+    def at(seconds: float) -> None:
+        monkeypatch.setattr(clock, "now", lambda: checks.microseconds(after(seconds), "now"))
+
+    at(20)
+    reply = times.sent(thread)
+    earlier = times.received(thread, after(1))
+    at(40)
+    late = times.received(thread, after(2))
+    assert reply <= earlier <= late

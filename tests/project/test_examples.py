@@ -65,4 +65,4 @@ def test_own_bot_ends_cleanly_at_the_end_of_its_input(tmp_path: Path) -> None:
 
 
 def _repeat(request: Request) -> str:
-    return f"You said: {request.asked}"
+    return f"You said: {request.question}"

@@ -27,15 +27,24 @@ class MessageTimes:
 
     def __init__(self) -> None:
         self._newest: LRUCache[ThreadKey, datetime] = LRUCache(_THREADS)
+        self._received: LRUCache[ThreadKey, tuple[datetime, datetime]] = LRUCache(_THREADS)
+        """When the last received message of a thread was sent, and the time it was stored under."""
 
     def received(self, thread: ThreadKey, sent_at: datetime) -> datetime:
-        """Return the time to store a received message under: never before the newest one of its thread while live."""
-        now = _now()
+        """Return the time to store a received message under.
+
+        It is never before a received message that was sent earlier, and while live never before the thread's newest.
+        """
+        now, platform_time = _now(), sent_at
         live = abs(now - sent_at) <= LIVE
         if live and not sent_at.microsecond:
             # A whole second names all of it. The time of arrival orders messages also across a restart of the bot.
             sent_at = max(sent_at, min(now, sent_at + _REST_OF_A_SECOND))
         at = max(sent_at, self._newest.get(thread, sent_at)) if live else sent_at
+        last_sent, last_stored = self._received.get(thread, (platform_time, at))
+        if platform_time >= last_sent:
+            at = max(at, last_stored)
+            self._received[thread] = platform_time, at
         self._advance(thread, at)
         return at
 
