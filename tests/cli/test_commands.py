@@ -42,6 +42,36 @@ def test_add_history_and_search(run: Run) -> None:
     assert "there are no messages for bob" in ok(run("history", "--user", "bob"))
 
 
+READS = (
+    ("search", "berlin"),
+    ("context", "Where do I live?"),
+    ("memories",),
+    ("portrait",),
+    ("reminders",),
+    ("history",),
+    ("summaries",),
+)
+
+
+@pytest.mark.defect("U3")
+@pytest.mark.parametrize("words", READS, ids=[words[0] for words in READS])
+def test_commands_that_read_leave_background_work_to_others_and_say_that_it_waits(
+    run: Run, words: tuple[str, ...]
+) -> None:
+    for number in range(12):
+        ok(run("add", f"I moved to Berlin {number}", "--user", "ann"))
+        ok(run("add", "How is it?", "--user", "ann", "--role", "assistant"))
+    read = run(*words, "--user", "ann")
+    ok(read)
+    if words[0] not in {"history", "summaries"}:
+        assert "new messages wait for background work" in read.stderr
+    done = as_json(run("upkeep", "--json"))
+    assert done["embedded"] >= 24
+    assert done["summarised"] > 0
+    assert done["remembered"] > 0
+    assert run(*words, "--user", "ann").stderr == ""
+
+
 def test_scripts_get_json(run: Run) -> None:
     added = as_json(run("add", "hello", "-u", "ann", "--id", "7", "--at", "2026-03-01T09:30+02:00", "--json"))
     assert (added["durable"], added["duplicate"], added["message"]["id"]) == (True, False, "7")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import json
 import logging
 import os
 import re
 import stat
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -329,6 +332,30 @@ def test_a_key_needs_a_name_and_a_role(arguments: tuple[str, str]) -> None:
         Keys().add(*arguments)
     with pytest.raises(InvalidInput, match="one space"):
         Keys().add("a", "app", user="ann")
+
+
+@pytest.mark.defect("U3")
+async def test_other_requests_are_answered_while_another_process_changes_the_keys(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    lock = os.open(tmp_path / "keys.json.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    answered, in_time = threading.Event(), []
+
+    def release() -> None:
+        in_time.append(answered.wait(20))
+        os.close(lock)
+
+    holder = threading.Thread(target=release)
+    async with running(keys=path) as server, server.admin() as client:
+        holder.start()
+        making = asyncio.create_task(client.post("/api/keys", json={"name": "app", "role": "app"}))
+        assert (await client.get("/api/stats")).status_code == 200
+        answered.set()
+        key = (await making).json()
+        removed = await client.delete(f"/api/keys/{key['id']}")
+    holder.join()
+    assert in_time == [True], "the event loop waited for the lock"
+    assert removed.status_code == 200
 
 
 def test_keys_lie_beside_the_store(tmp_path: Path) -> None:

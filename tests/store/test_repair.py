@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
+from aforesaid.portability import repairing
 from aforesaid.portability.repairing import repair
 from aforesaid.store import Store, open_store
 from making import add, archive
@@ -91,6 +93,24 @@ async def test_what_is_whole_is_left_as_it_is(place: str, tmp_path: Path) -> Non
         await repair(f"{place}-that-is-not-there")
     with pytest.raises(InvalidInput):
         await repair(":memory:")
+
+
+@pytest.mark.defect("U3")
+@pytest.mark.parametrize("step", ["_copy_as_it_is", "salvage_store", "restore_store"])
+async def test_the_event_loop_goes_on_during_a_repair(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    await fill_with_everything(place)
+    damage(tmp_path, place.partition(":")[0], b"message number 77")
+    loop, went_on, slow = asyncio.get_running_loop(), threading.Event(), getattr(repairing, step)
+
+    def waiting(*given: object, **options: object) -> object:
+        loop.call_soon_threadsafe(went_on.set)
+        assert went_on.wait(10), "the event loop stands still"
+        return slow(*given, **options)
+
+    monkeypatch.setattr(repairing, step, waiting)
+    assert (await repair(place)).verification.ok
 
 
 async def test_files_that_are_in_use_are_not_repaired(tmp_path: Path) -> None:

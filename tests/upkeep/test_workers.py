@@ -8,14 +8,20 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import cast
 
 import pytest
 from typer.testing import CliRunner
 
 import aforesaid
 from aforesaid.cli import app
+from aforesaid.domain.memory import Unextracted
+from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
+from aforesaid.memory import Memory
 from aforesaid.store.postgres import PostgresStore
+from aforesaid.upkeep import Digesting, Extracting
+from aforesaid.upkeep.workers import Shop, Workers
 from making import adding
 from pg import clean_database
 
@@ -113,3 +119,40 @@ async def test_upkeep_can_be_left_to_workers(tmp_path: Path) -> None:
         assert not {task.get_name() for task in asyncio.all_tasks()} & {"aforesaid-embedding", "aforesaid-summarising"}
         report = await memory.upkeep()
         assert report.summarised > 0
+
+
+@pytest.mark.defect("U1")
+@pytest.mark.timeout(110)
+async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_health() -> None:
+    dsn = clean_database("workers")
+    await fill(dsn, users=1, turns=1)
+    async with aforesaid.connect(dsn, settings={"background": False, "fallback": "none"}) as memory:
+        parts = {part.name: part for part in memory._upkeep.parts}
+        learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
+        errors, failed = [ValueError("a row has no user")], asyncio.Event()
+        waiting = learning.waiting
+
+        async def fails_once(limit: int) -> list[Unextracted]:
+            if errors:
+                failed.set()
+                raise errors.pop()
+            return await waiting(limit)
+
+        learning.waiting = fails_once  # type: ignore[method-assign]
+        workers = Workers(dsn, Shop(learning, digesting, tuple(parts.values())), memory.loops, scan_seconds=0.2)
+        running = asyncio.create_task(workers.run())
+        await failed.wait()
+        while "queue scan: ValueError: a row has no user" not in (await background(memory)).issues:
+            await asyncio.sleep(0)
+        while (await background(memory)).issues or await memory.store.unextracted(1):
+            await asyncio.sleep(0.05)
+        facts = dict((await background(memory)).facts)
+        assert set(facts) >= {"queue scan", "queue worker"}
+        assert "1 failed, last error" in facts["queue scan"]
+        assert "failed" not in facts["queue worker"], "jobs go on while a scan fails"
+        workers.stop()
+        await running
+
+
+async def background(memory: Memory) -> Component:
+    return (await memory.health()).component("background")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -53,11 +54,11 @@ class Heartbeat:
     async def __aexit__(self, *error: object) -> None:
         await self._loop.stop()
         if self._path is not None:
-            self._path.unlink(missing_ok=True)
+            await asyncio.to_thread(self._path.unlink, missing_ok=True)
 
     async def _beat(self) -> float:
         if self._path is not None:
-            write(self._path, self._health())
+            await asyncio.to_thread(write, self._path, self._health())
         return EVERY
 
 

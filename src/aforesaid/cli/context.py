@@ -10,8 +10,20 @@ from rich.table import Table
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Profile, Session, Space, Store, Thread, User, moment, must_exist
-from aforesaid.cli.output import harmless, print_json, progress_bar, say
+from aforesaid.cli.options import (
+    ME,
+    AsJson,
+    Profile,
+    Session,
+    Space,
+    Store,
+    Thread,
+    User,
+    moment,
+    must_exist,
+    note_pending_work,
+)
+from aforesaid.cli.output import harmless, print_json, say
 from aforesaid.context import Context
 from aforesaid.domain.scope import DEFAULT_SPACE
 
@@ -51,8 +63,7 @@ def context(
     """
     must_exist(store)
     with aforesaid.open(store, profile=profile) as memory:
-        with progress_bar("upkeep", hidden=as_json) as progress:
-            memory.upkeep(progress)
+        note_pending_work(memory)
         handle = memory.user(user, space=space, thread=thread, session=session)
         made = handle.context(text, budget, system=system, at=moment(at), model=model)
     if as_json:

@@ -9,7 +9,17 @@ import typer
 from rich.text import Text
 
 import aforesaid
-from aforesaid.cli.options import ME, AsJson, Space, Store, User, announce_new_folder, moment, must_exist
+from aforesaid.cli.options import (
+    ME,
+    AsJson,
+    Space,
+    Store,
+    User,
+    announce_new_folder,
+    moment,
+    must_exist,
+    note_pending_work,
+)
 from aforesaid.cli.output import harmless, local_time, print_json, say
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -85,7 +95,7 @@ def portrait(
     """
     must_exist(store)
     with aforesaid.open(store) as memory:
-        memory.upkeep()
+        note_pending_work(memory)
         text = memory.user(user, space=space).portrait(name=name)
     if as_json:
         print_json({"portrait": text})
@@ -139,7 +149,7 @@ def memories(
         )
         changed = [change(number) for number, change in changes if number is not None]
         if not changed:
-            memory.upkeep()
+            note_pending_work(memory)
             every = state == "all"
             found = person.memories(
                 cast("Category | None", category),
@@ -228,7 +238,7 @@ def reminders(
     if ical and user is None:
         raise InvalidInput("--ical needs a user: pass --user")
     with aforesaid.open(store) as memory:
-        memory.upkeep()
+        note_pending_work(memory)
         if user is None:
             found = memory.reminders()
         elif ical:

@@ -21,8 +21,9 @@ from aforesaid.cli.options import (
     announce_new_folder,
     moment,
     must_exist,
+    note_pending_work,
 )
-from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, progress_bar, say
+from aforesaid.cli.output import complain, explained, harmless, hit_line, message_line, print_json, say
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.words import HitKind, Role
 from aforesaid.domain.words import Within as WithinWord
@@ -152,14 +153,16 @@ def search(
 ) -> None:
     """Search messages, summaries and memories by words and meaning, best match first.
 
+    New messages are found by their words at once, and by their meaning after background work: a program that has the
+    store open does it by itself, and so does `aforesaid upkeep`.
+
     Example:
         aforesaid search "berlin flat" --user ann
     """
     must_exist(store)
     with aforesaid.open(store, embedder="none" if arms == "keyword" else None) as memory:
+        note_pending_work(memory)
         handle = memory.user(user, space=space, thread=thread, session=session)
-        with progress_bar("upkeep", hidden=as_json) as progress:
-            memory.upkeep(progress)
         hits = handle.search(
             query,
             limit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from aforesaid.cli.output import inform
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.settings import load_settings
 from aforesaid.store import locate
+
+if TYPE_CHECKING:
+    from aforesaid import SyncMemory
 
 Store = Annotated[
     str | None,
@@ -62,6 +65,14 @@ def must_exist(store: str | None, advice: str = "check --store and AFORESAID_STO
     path = store_path(store)
     if path is not None and not path.exists():
         raise InvalidInput(f"there is no store at {path}, and this command does not create one; {advice}")
+
+
+def note_pending_work(memory: SyncMemory) -> None:
+    """Say on standard error that messages wait for background work. A command that only reads does not do it."""
+    health = memory.health()
+    learned = dict(health.component("memories").facts).get("waiting", "0 users") == "0 users"
+    if health.component("embedder").waiting or not learned:
+        inform("new messages wait for background work (search by meaning, memories, summaries); run: aforesaid upkeep")
 
 
 def announce_new_folder(store: str | None) -> None:

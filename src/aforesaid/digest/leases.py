@@ -1,7 +1,8 @@
 """Leases in the store: at most one process at a time makes the same summary.
 
 A lease is a mark of the store with an owner and an end. Taking one is a compare-and-set, so of two processes that try
-at the same moment one gets it. A process that dies leaves its lease behind; it counts until its end.
+at the same moment one gets it. While a process holds a lease, a heartbeat moves its end ahead, however long the work
+takes. A process that was killed renews nothing, so its leases end within `LEASE_SECONDS`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,14 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("aforesaid.digest")
 
-LEASE_SECONDS: Final = 300
-"""Longer than a model may take for one day; a process that died delays the others by no more."""
+LEASE_SECONDS: Final = 30
+"""Duration of a lease after its last heartbeat: how long a killed process delays the others.
+
+Clocks of several machines may differ by less than this. If they differ by more, a summary may be made twice; the store
+still accepts only one of the two.
+"""
+_BEATS_PER_LEASE: Final = 3
+"""Heartbeats in the duration of a lease, so that one that fails or comes late does not end it."""
 _POLL_SECONDS: Final = 0.25
 _MICROSECONDS: Final = 1_000_000
 
@@ -40,42 +47,86 @@ class Leases:
     @asynccontextmanager
     async def hold(self, *subject: str) -> AsyncIterator[bool]:
         """Hold the lease on a subject during the block. Yields False, without waiting, where another process has it."""
-        name = _name(subject)
-        value = json.dumps({"owner": self._owner, "until": now() + LEASE_SECONDS * _MICROSECONDS})
-        taken = await self._take(name, value)
+        lease = _Lease(self._store, _name(subject), self._owner)
+        if not await lease.take():
+            yield False
+            return
+        done = asyncio.Event()
+        heartbeat = asyncio.create_task(lease.renew_until(done), name="aforesaid-lease")
         try:
-            yield taken
+            yield True
         finally:
-            if taken:
-                await self._release(name, value)
+            # The heartbeat is not cancelled: a renewal that is under way must not come after the release.
+            done.set()
+            await heartbeat
+            await lease.release()
 
-    async def wait_until_free(self, *subject: str, seconds: float) -> None:
-        """Return when nobody holds the lease on a subject, or after so many seconds."""
+    async def wait_until_free(self, *subject: str, seconds: float) -> bool:
+        """Wait until nobody holds the lease on a subject, at most for `seconds`. Return whether it is free."""
         name = _name(subject)
         for _ in range(max(1, round(seconds / _POLL_SECONDS))):
             if _free((await self._store.marks()).get(name)):
-                return
+                return True
             await asyncio.sleep(_POLL_SECONDS)
+        return False
 
-    async def _take(self, name: str, value: str) -> bool:
-        before = (await self._store.marks()).get(name)
+
+class _Lease:
+    """One lease that this process takes, renews and releases."""
+
+    def __init__(self, store: Store, name: str, owner: str) -> None:
+        self._store = store
+        self._name = name
+        self._owner = owner
+        self._value = ""
+        """The mark as this process wrote it last."""
+
+    async def take(self) -> bool:
+        """Take the lease; return False where another process has it."""
+        before = (await self._store.marks()).get(self._name)
         if not _free(before):
             return False
         try:
-            await self._store.apply([PutMark(name, value, only_if=before)])
+            await self._put(self._until(), only_if=before)
         except SourcesChanged:
             return False
         return True
 
-    async def _release(self, name: str, value: str) -> None:
+    async def renew_until(self, done: asyncio.Event) -> None:
+        """Move the end of the lease ahead, several times during its duration, until `done` is set or it was lost."""
+        while True:
+            try:
+                async with asyncio.timeout(LEASE_SECONDS / _BEATS_PER_LEASE):
+                    await done.wait()
+            except TimeoutError:
+                pass
+            else:
+                return
+            try:
+                await self._put(self._until(), only_if=self._value)
+            except SourcesChanged:
+                # This process stood still for longer than its lease, and another one took it.
+                return
+            except StoreError as error:
+                _log.warning("a lease could not be renewed; it is tried again: %s", error)
+
+    async def release(self) -> None:
+        """End the lease. A failure is logged: the lease then ends by itself."""
         try:
-            await self._store.apply([PutMark(name, None, only_if=value)])
+            await self._put(None, only_if=self._value)
         except SourcesChanged:
             _log.warning(
-                "a summary took longer than its lease of %d s; another process may have made it too", LEASE_SECONDS
+                "a lease of %g s ended before the summary was made; another process may have made it too", LEASE_SECONDS
             )
         except StoreError as error:
-            _log.warning("a lease could not be released and ends by itself within %d s: %s", LEASE_SECONDS, error)
+            _log.warning("a lease could not be released and ends by itself within %g s: %s", LEASE_SECONDS, error)
+
+    async def _put(self, value: str | None, *, only_if: str | None) -> None:
+        await self._store.apply([PutMark(self._name, value, only_if=only_if)])
+        self._value = value or ""
+
+    def _until(self) -> str:
+        return json.dumps({"owner": self._owner, "until": now() + round(LEASE_SECONDS * _MICROSECONDS)})
 
 
 def _name(subject: tuple[str, ...]) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import glob
 import os
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,18 +46,17 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
     if not place.parent.is_dir() or not any(place.parent.glob(f"{glob.escape(place.name)}*")):
         raise InvalidInput(f"there is no store at {path}")
     # Opening the store would remove data that its write-ahead log still has.
-    broken_log = hides_damage(location)
-    kept = _copy_as_it_is(place)
+    broken_log = await asyncio.to_thread(hides_damage, location)
+    kept = await asyncio.to_thread(_copy_as_it_is, place)
     found = None if broken_log else await _check(location, progress)
     if found is not None and found.ok:
-        for path in kept:
-            _remove(path)
+        await asyncio.to_thread(_remove, kept)
         return Repair(needed=False, recovered={}, lost=(), set_aside=None, verification=found)
-    salvaged = salvage_store(location)
+    salvaged = await asyncio.to_thread(salvage_store, location)
+    lost = [*salvaged.lost]
     folder = place.with_name(f"{place.name}.repair-{uuid4().hex[:8]}")
     folder.mkdir(mode=0o700)
     try:
-        lost = [*salvaged.lost]
         made = await open_store(f"{kind}:{folder / 'new'}")
         try:
             recovered = await _fill(made, list(salvaged.rows), lost, progress)
@@ -66,13 +67,12 @@ async def repair(location: str | os.PathLike[str] | None, progress: Progress | N
             await made.backup(folder / "copy")
         finally:
             await made.close()
-        aside = restore_store(folder / "copy", f"{kind}:{place}", replace=True)
+        aside = await asyncio.to_thread(restore_store, folder / "copy", f"{kind}:{place}", replace=True)
     finally:
-        shutil.rmtree(folder)
+        await asyncio.to_thread(shutil.rmtree, folder)
     if aside is not None:
         # The copies were made before the store was opened, so they equal it byte for byte.
-        for path in aside.parent.glob(f"{glob.escape(aside.name)}*"):
-            _remove(path)
+        await asyncio.to_thread(_remove, list(aside.parent.glob(f"{glob.escape(aside.name)}*")))
     return Repair(needed=True, recovered=recovered, lost=tuple(lost), set_aside=kept[0], verification=report)
 
 
@@ -93,11 +93,12 @@ def _copy_as_it_is(place: Path) -> list[Path]:
     return copies
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 async def _check(location: str | os.PathLike[str] | None, progress: Progress | None) -> Verification | None:

@@ -3,6 +3,9 @@
 The queue only spreads the work. What is due is still derived from what is stored: a scan looks for it every few seconds
 and puts it in the queue, once for each user or subject, so nothing is forgotten when a job is lost. Locks keep two
 workers from the same user; the store's own checks keep them from storing anything twice, whatever happens to the locks.
+
+Two background loops do this in each process: `queue worker` carries out jobs and `queue scan` looks for what is due.
+Both go on after every failure, and health shows them.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.background import BackgroundLoop, BackgroundLoops, Work
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.memory import Unextracted
 from aforesaid.domain.scope import Scope
@@ -36,13 +40,20 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("aforesaid.upkeep")
 
+_UNREACHABLE: Final = (psycopg.Error, ProcrastinateException, OSError)
+"""What psycopg and procrastinate raise when the database is away, or refuses."""
 SCAN_SECONDS: Final = 2.0
+"""Pause between two scans for what is due: about how long a message waits for a worker."""
 _PAGE: Final = 500
 _STALLED_SECONDS: Final = 15
-"""A job whose worker has not been heard of for so long is given to another."""
+"""Time without a heartbeat of a worker after which its jobs are given to others."""
 _QUEUE: Final = "aforesaid"
 _SCHEMA_LOCK: Final = 0x52436C75
-_LONGEST_PAUSE: Final = 10.0
+_RETRY_SECONDS: Final = 0.2
+_LONGEST_RETRY_SECONDS: Final = 10.0
+"""Longest pause between two attempts to reach the queue: a database that restarts is back within seconds."""
+_SHUTDOWN_SECONDS: Final = 30.0
+"""Time that running jobs have to finish when a worker is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +69,25 @@ class Shop:
 class Workers:
     """One process that works."""
 
-    def __init__(self, dsn: str, shop: Shop, *, concurrency: int = 4, scan_seconds: float = SCAN_SECONDS) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        shop: Shop,
+        loops: BackgroundLoops,
+        *,
+        concurrency: int = 4,
+        scan_seconds: float = SCAN_SECONDS,
+    ) -> None:
+        """Work on the queue of the database `dsn`. Health shows the loops that are added to `loops`."""
         self._dsn = dsn
         self._shop = shop
         self._concurrency = concurrency
         self._scan_seconds = scan_seconds
+        self._loops = loops
+        self._working = loops.add(self._loop("queue worker", self._work))
         self._stopping = asyncio.Event()
         self.done = 0
-        """How many jobs were done."""
+        """Number of jobs that were done."""
 
     def stop(self) -> None:
         """Take no more jobs, finish those that were begun, and end."""
@@ -73,52 +95,43 @@ class Workers:
 
     async def run(self) -> None:
         """Work until `stop` is called. Every failure is logged and retried, with longer and longer pauses."""
-        pause = 0.2
-        while not self._stopping.is_set():
-            try:
-                await self._work()
-                pause = 0.2
-            except (psycopg.Error, ProcrastinateException, OSError, StoreUnavailable) as error:
-                _log.warning("the queue cannot be reached and is tried again in %.1f s: %s", pause, error)
-            except Exception:
-                _log.exception("the worker failed and is started again in %.1f s", pause)
-            else:
-                continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._stopping.wait()
-            pause = min(pause * 2, _LONGEST_PAUSE)
+        self._working.start()
+        try:
+            await self._stopping.wait()
+        finally:
+            await self._working.stop()
 
-    async def _work(self) -> None:
-        await prepare_queue(self._dsn)
-        connector = PsycopgConnector(conninfo=self._dsn, min_size=1, max_size=self._concurrency + 3)
-        app = App(connector=connector)
-        self._declare(app)
-        async with app.open_async():
-            worker = asyncio.create_task(
-                app.run_worker_async(
-                    queues=[_QUEUE],
-                    concurrency=self._concurrency,
-                    install_signal_handlers=False,
-                    delete_jobs="successful",
-                    fetch_job_polling_interval=self._scan_seconds,
-                    update_heartbeat_interval=3.0,
-                    stalled_worker_timeout=float(_STALLED_SECONDS),
-                    shutdown_graceful_timeout=30.0,
-                )
-            )
-            scanning = asyncio.create_task(self._scan_again_and_again(app))
-            stopping = asyncio.create_task(self._stopping.wait())
-            try:
-                ended, _ = await asyncio.wait({worker, scanning, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for task in (scanning, stopping, worker):
-                    task.cancel()
-                outcomes = await asyncio.gather(scanning, stopping, worker, return_exceptions=True)
-            if stopping not in ended:
-                failed = [each for each in outcomes if isinstance(each, Exception)]
-                if failed:
-                    raise failed[0]
+    def _loop(self, name: str, work: Work) -> BackgroundLoop:
+        return BackgroundLoop(
+            name, work, retry_seconds=_RETRY_SECONDS, longest_retry_seconds=_LONGEST_RETRY_SECONDS, log=_log
+        )
+
+    async def _work(self) -> float:
+        """Carry out jobs until cancelled; raise StoreUnavailable when the queue cannot be reached."""
+        try:
+            await prepare_queue(self._dsn)
+            connector = PsycopgConnector(conninfo=self._dsn, min_size=1, max_size=self._concurrency + 3)
+            app = App(connector=connector)
+            self._declare(app)
+            async with app.open_async():
+                scanning = self._loops.add(self._loop("queue scan", lambda: self._scan(app)))
+                scanning.start()
+                try:
+                    await app.run_worker_async(
+                        queues=[_QUEUE],
+                        concurrency=self._concurrency,
+                        install_signal_handlers=False,
+                        delete_jobs="successful",
+                        fetch_job_polling_interval=self._scan_seconds,
+                        update_heartbeat_interval=3.0,
+                        stalled_worker_timeout=float(_STALLED_SECONDS),
+                        shutdown_graceful_timeout=_SHUTDOWN_SECONDS,
+                    )
+                finally:
+                    await scanning.stop()
+        except _UNREACHABLE as error:
+            raise StoreUnavailable(f"the queue cannot be reached: {error}") from error
+        return _RETRY_SECONDS
 
     def _declare(self, app: App) -> None:
         """Tell the queue what can be done."""
@@ -143,20 +156,26 @@ class Workers:
         await work
         self.done += 1
 
-    async def _scan_again_and_again(self, app: App) -> None:
-        while True:
-            await self._scan(app)
-            await asyncio.sleep(self._scan_seconds)
+    async def _scan(self, app: App) -> float:
+        """Put what is due in the queue. Return after how many seconds to look again."""
+        try:
+            await self._remove_stalled_jobs(app)
+            await self._enqueue_due(app)
+        except _UNREACHABLE as error:
+            raise StoreUnavailable(f"the queue cannot be reached: {error}") from error
+        return self._scan_seconds
 
-    async def _scan(self, app: App) -> None:
-        """Put what is due in the queue, after what workers that died were doing was taken out of it.
+    async def _remove_stalled_jobs(self, app: App) -> None:
+        """Remove jobs of workers that died. The scan finds their work again.
 
-        A job that was left behind is not tried again itself: one for the same subject may wait already, and two cannot.
+        Such a job is not tried again itself: one for the same subject may wait already, and two cannot.
         """
         for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=_STALLED_SECONDS):
             _log.warning("job %s was left behind by a worker that died; it is given to another", job.id)
             if job.id is not None:
                 await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
+
+    async def _enqueue_due(self, app: App) -> None:
         shop = self._shop
         for part in shop.others:
             await _enqueue(app, "whole", part.name, name=part.name)

@@ -97,16 +97,20 @@ class CalendarSteps:
         return found
 
     async def _make_day_once(self, entry: Entry, when: _Day) -> Step:
-        """Summarise a day, unless another process does so now: then use the older summary, or wait for the first."""
+        """Summarise a day, unless another process does so now: then use the older summary, or wait for the first.
+
+        A process that was killed while it made the first one stops renewing its lease; then it is made here.
+        """
         leases, lease = self._executor.leases, ("day", when.space, entry.subject.day)
-        async with leases.hold(*lease) as taken:
-            if taken:
-                current = await self._executor.store.planned(entry.subject)
-                # Another process may have made it just before the lease was taken.
-                return Step() if current != entry else await self._make_day(entry, when)
-        if entry.done_at is None:
-            await leases.wait_until_free(*lease, seconds=_PATIENCE_SECONDS)
-        return Step(look_again_at=self._executor.clock() + _LOOK_AGAIN)
+        while True:
+            async with leases.hold(*lease) as taken:
+                if taken:
+                    current = await self._executor.store.planned(entry.subject)
+                    # Another process may have made it just before the lease was taken.
+                    return Step() if current != entry else await self._make_day(entry, when)
+            look_again = Step(look_again_at=self._executor.clock() + _LOOK_AGAIN)
+            if entry.done_at is not None or not await leases.wait_until_free(*lease, seconds=_PATIENCE_SECONDS):
+                return look_again
 
     async def _make_day(self, entry: Entry, when: _Day) -> Step:
         store, now = self._executor.store, self._executor.clock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Annotated
 
@@ -58,7 +59,10 @@ async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
 async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
     """Make a key. Needs an admin's key for all spaces."""
     require_all_spaces(who)
-    key, token = here.keys.add(new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at)
+    # In a thread: another process may hold the lock on the file, and the disk may be slow.
+    key, token = await asyncio.to_thread(
+        here.keys.add, new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at
+    )
     await _record(here, who, "key.add", key)
     return MadeKey(token=str.__str__(token), **_shown(key).model_dump())
 
@@ -69,7 +73,7 @@ async def remove_key(
 ) -> KeyShape:
     """Revoke a key. It is refused from now on, and its open event streams end."""
     require_all_spaces(who)
-    removed = here.keys.remove(key_id)
+    removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()
     await _record(here, who, "key.remove", removed)
     return _shown(removed)
