@@ -117,12 +117,12 @@ class UserContexts(Audited):
             usual = settings.get(BUDGET) or profile.context.budget
             if most is not None:
                 usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
-            tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget")
+            tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget", "budget")
             request = ContextRequest(
                 text=asked,
-                budget=checks.at_most(tokens, MOST_TOKENS, "the budget"),
-                system=None if system is None else checks.storable(system, "the system prompt"),
-                persona=checks.storable(persona, "the persona") if persona is not None else profile.persona or None,
+                budget=checks.at_most(tokens, MOST_TOKENS, "the budget", "budget"),
+                system=system,
+                persona=persona if persona is not None else profile.persona or None,
                 at=at,
                 zone=zone_from(settings, self._contexts.profile, self.scope.space),
                 after=cleared_up_to(settings),

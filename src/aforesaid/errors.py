@@ -2,7 +2,8 @@
 
     AforesaidError
     ├── InvalidInput            an argument is invalid (also a ValueError)
-    │   └── TooLarge            a text or a name is over its limit
+    │   ├── TooLarge            a text or a name is over its limit
+    │   └── WrongState          it exists, but this cannot be done with it in its present state
     ├── NotFound                an id that does not exist in this scope (also a LookupError)
     ├── ModelError              a model could not be loaded, or its answer is unusable
     │   ├── NoModel             no model is configured for this
@@ -58,6 +59,7 @@ __all__ = [
     "StoreTooNew",
     "StoreUnavailable",
     "TooLarge",
+    "WrongState",
 ]
 
 _MOST_QUOTED: Final = 80
@@ -82,11 +84,22 @@ class AforesaidError(Exception):
 
 
 class InvalidInput(AforesaidError, ValueError):
-    """An argument is invalid."""
+    """An argument is invalid.
+
+    `field` is the name of the argument, if it is known: forms show the message beside the field of that name.
+    """
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class TooLarge(InvalidInput):
     """A text or a name is over its limit."""
+
+
+class WrongState(InvalidInput):
+    """What was named exists, but this cannot be done with it in its present state."""
 
 
 class NotFound(AforesaidError, LookupError):

@@ -152,7 +152,7 @@ class UserKnowledge(Handle):
         With `about`, the fact is about somebody else whom the memory does not know, by their name ("Tom"): it becomes a
         memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
-        speaker = None if by is None else checks.identifier(by, "by")
+        speaker = None if by is None else checks.identifier(by, "by", "by")
         words = _words(fact, "the fact")
         whom = None if about is None else checks.display_name(about)
         return await self._knowledge.teller.remember(
@@ -199,9 +199,9 @@ class UserKnowledge(Handle):
 
 
 def _words(value: object, what: str) -> str:
-    text = checks.message_text(value)
+    text = checks.message_text(value, field="fact")
     if not text.strip():
-        raise InvalidInput(f"{what} is empty")
+        raise InvalidInput(f"{what} is empty", "fact")
     return text
 
 

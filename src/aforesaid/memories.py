@@ -70,10 +70,10 @@ class AllMemories:
         To read on, pass the id of the last one as `before`. `containing` keeps those whose text has these words,
         whatever their case. With an `actor`, the audit log names who looked.
         """
-        where = checks.identifier(space, "the space")
-        whose = None if user is None else checks.identifier(user, "the user id")
+        where = checks.identifier(space, "the space", "space")
+        whose = None if user is None else checks.identifier(user, "the user id", "user")
         last = None if before is None else _number(before)
-        most = min(checks.at_least(limit, 1, "the limit"), MOST_LISTED)
+        most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_LISTED)
         words = "" if containing is None else checks.query_text(containing).casefold()
         now = datetime.now(UTC)
         found: list[MemoryRecord] = []
@@ -103,7 +103,7 @@ class AllMemories:
         With an `actor`, the audit log names who looked.
         """
         number = _number(memory)
-        where = checks.identifier(space, "the space")
+        where = checks.identifier(space, "the space", "space")
         before = None if number == checks.LARGEST else number + 1
         found = await self._knowledge.store.memories_in(where, before=before, limit=1)
         if not found or found[0].id != number:
@@ -307,7 +307,7 @@ class UserMemories(Handle):
         """
         moment = at or datetime.now(UTC)
         if until <= moment:
-            raise InvalidInput("until must be later than now")
+            raise InvalidInput("until must be later than now", "until")
         return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
 
     @timed("delivered")
@@ -331,10 +331,10 @@ def _when(value: datetime | str | None) -> datetime | str | None:
         return None
     if isinstance(value, datetime):
         if value.tzinfo is not None:
-            checks.microseconds(value, "when")
+            checks.microseconds(value, "when", "when")
         return value
     return checks.query_text(value, MOST_ASKED)
 
 
 def _number(memory: object) -> int:
-    return checks.at_least(memory, 1, "the memory")
+    return checks.at_least(memory, 1, "the memory", "memory")

@@ -191,7 +191,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         """
         scope = Scope.of(user, space, thread, session)
         if scope.user == EVERYBODY:
-            raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space")
+            raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space", "user")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._services, scope, self._recall, actor)
 
     def _clear_caches(self) -> None:
@@ -238,7 +238,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     @checked()
     async def settings(self, space: str | int = DEFAULT_SPACE, *, actor: str | None = None) -> dict[str, SettingValue]:
         """Return the settings of a space. With an `actor`, the audit log names who looked."""
-        where = checks.identifier(space, "the space")
+        where = checks.identifier(space, "the space", "space")
         found = await self._contexts.effective.of_space(where)
         await self.record_access("settings.read", "settings", actor=actor, space=where)
         return found

@@ -138,20 +138,20 @@ class UserMessages(Handle):
             at=at,
             arms=arms,
             kinds=tuple(kinds),
-            around=min(checks.at_least(around, 0, "around"), MOST_AROUND),
+            around=min(checks.at_least(around, 0, "around", "around"), MOST_AROUND),
             similarity=similarity,
             min_score=_min_score(min_score, arms, similarity),
             without=frozenset(without),
         )
         hits = await self._recall.search(self.scope, request)
-        return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens"))
+        return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))
 
     @timed("message")
     @audited("messages.read", "message")
     @checked()
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
-        return await self._services.store.message(self.scope, checks.identifier(id, "the message"), within=within)
+        return await self._services.store.message(self.scope, checks.identifier(id, "the message", "id"), within=within)
 
     @timed("sessions")
     @audited("sessions.read", "sessions")
@@ -164,13 +164,13 @@ class UserMessages(Handle):
         if before is None or isinstance(before, Message):
             return None if before is None else before.position
         if isinstance(before, str):
-            known = checks.identifier(before, "the message")
+            known = checks.identifier(before, "the message", "before")
             return (await self._services.store.message(self.scope, known, within=within)).position
-        return checks.at_least(before, 1, "before")
+        return checks.at_least(before, 1, "before", "before")
 
 
 def _limit(value: object) -> int:
-    return min(checks.at_least(value, 1, "the limit"), MOST_AT_ONCE)
+    return min(checks.at_least(value, 1, "the limit", "limit"), MOST_AT_ONCE)
 
 
 def _min_score(value: object, arms: Arms, similarity: float | None) -> float:

@@ -96,7 +96,7 @@ class MemoryOperations:
 
         With an `actor`, the audit log names who looked.
         """
-        found = await self._store.users(None if space is None else checks.identifier(space, "the space"))
+        found = await self._store.users(None if space is None else checks.identifier(space, "the space", "space"))
         people = [user for user in found if user.id != EVERYBODY]
         spaces = {user.space for user in people} if space is None else {str(space)}
         await self._record(actor, "users.read", "users", spaces or {DEFAULT_SPACE})
@@ -110,7 +110,7 @@ class MemoryOperations:
     ) -> None:
         """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
         if space is not None:
-            await self._record(actor, action, subject, {checks.identifier(space, "the space")})
+            await self._record(actor, action, subject, {checks.identifier(space, "the space", "space")})
         elif actor is not None:
             known = {user.space for user in await self._store.users()}
             await self._record(actor, action, subject, known | {DEFAULT_SPACE})
@@ -132,8 +132,8 @@ class MemoryOperations:
 
         It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
-        wanted = None if users is None else [checks.identifier(user, "the user id") for user in users]
-        return await self._store.names(checks.identifier(space, "the space"), wanted)
+        wanted = None if users is None else [checks.identifier(user, "the user id", "user") for user in users]
+        return await self._store.names(checks.identifier(space, "the space", "space"), wanted)
 
     @timed("stats")
     @not_audited("counts alone")
@@ -151,8 +151,8 @@ class MemoryOperations:
 
         A message counts for its owner.
         """
-        where = checks.identifier(space, "the space")
-        whose = None if user is None else checks.identifier(user, "the user id")
+        where = checks.identifier(space, "the space", "space")
+        whose = None if user is None else checks.identifier(user, "the user id", "user")
         wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
         last = datetime.now(UTC).date()
         days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
@@ -170,8 +170,8 @@ class MemoryOperations:
 
         A user's audit log is in `memory.user(…).audit()`. With an `actor`, looking leaves a row too.
         """
-        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
-        where = checks.identifier(space, "the space")
+        most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
+        where = checks.identifier(space, "the space", "space")
         found = await self._store.audit(Scope.of(EVERYBODY, where), limit=most)
         await self._record(actor, "audit.read", "audit log", {where})
         return found
@@ -258,5 +258,5 @@ class UserOperations(Audited):
     @checked()
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
-        most = min(checks.at_least(limit, 1, "the limit"), MOST_AT_ONCE)
+        most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
         return await self._services.store.audit(self.scope, limit=most)

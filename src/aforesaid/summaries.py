@@ -136,7 +136,7 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        number = checks.at_least(summary, 1, "the summary")
+        number = checks.at_least(summary, 1, "the summary", "summary")
         who = self._editor if editor is None else checks.identifier(editor, "the editor")
         return await requests.edit(self._digests.digest, self.scope, number, text, who)
 
@@ -145,7 +145,7 @@ class UserSummaries(Audited):
     @checked()
     async def roll_back(self, summary: int) -> Summary:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""
-        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary"), self._who)
+        change = RollBack(self.scope, checks.at_least(summary, 1, "the summary", "summary"), self._who)
         return (await self._digests.store.apply([change])).summary
 
     @timed("summary_messages")
@@ -153,7 +153,7 @@ class UserSummaries(Audited):
     @checked()
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages that a summary of any level and kind covers, oldest first."""
-        return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary"))
+        return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary", "summary"))
 
     @timed("message_summaries")
     @audited("summaries.read", "summaries of a message")

@@ -84,8 +84,8 @@ class MemoryTransfer(ABC):
         profile = self._profile
         taking = ImportOptions(
             format=format,
-            space=checks.identifier(space, "the space"),
-            user=None if user is None else checks.identifier(user, "the user id"),
+            space=checks.identifier(space, "the space", "space"),
+            user=None if user is None else checks.identifier(user, "the user id", "user"),
             reading=ReadOptions(zone=None if zone is None else _zone(zone)),
             dry_run=dry_run,
             silence=profile.session_silence,
@@ -109,7 +109,7 @@ class MemoryTransfer(ABC):
         """
         scope = Scope.of(user, space)
         if scope.user == EVERYBODY:
-            raise InvalidInput(f"{EVERYBODY!r} means all users of a space; pass one user's id")
+            raise InvalidInput(f"{EVERYBODY!r} means all users of a space; pass one user's id", "user")
         done = await self._store.purge(scope, checks.identifier(actor, "the actor"))
         self._clear_caches()
         # Other users' summaries and memories are made again without the deleted messages.

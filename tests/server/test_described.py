@@ -63,6 +63,34 @@ def test_no_id_that_fits_the_description_is_refused_for_its_characters(operation
     ask()
 
 
+@pytest.mark.defect("P11")
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_every_refusal_of_invalid_input_names_a_field_that_is_described(operation: str, server: Live) -> None:
+    path, method = OPERATIONS[operation]
+    described = fields(SCHEMA["paths"][path][method])
+
+    @so_many(8)
+    @given(case=requests(operation))
+    def ask(case: Any) -> None:  # noqa: ANN401
+        answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
+        if answer.status_code in {413, 422}:
+            errors = answer.json()["errors"]
+            assert errors, answer.text
+            for each in errors:
+                assert ".".join(each["where"].split(".")[:2]) in described, answer.text
+
+    ask()
+
+
+def fields(operation: dict[str, Any]) -> set[str]:
+    """Return the fields of an operation, as problems name them."""
+    found = {f"{each['in']}.{each['name']}" for each in operation.get("parameters", ())}
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        shape = SCHEMA["components"]["schemas"].get(content["schema"].get("$ref", "").rpartition("/")[2], {})
+        found |= {"body", *(f"body.{name}" for name in shape.get("properties", ()))}
+    return found
+
+
 def test_every_operation_has_a_summary_and_an_answer() -> None:
     for path, methods in SCHEMA["paths"].items():
         for method, operation in methods.items():

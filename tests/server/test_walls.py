@@ -76,7 +76,7 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
         async with server.client(token) as client:
             for method, path, operation in operations(schema):
                 body = None
-                if "requestBody" in operation:
+                if "application/json" in operation.get("requestBody", {}).get("content", {}):
                     shape = operation["requestBody"]["content"]["application/json"]["schema"]
                     body = example(schema, shape, "bob")
                 answers = []
@@ -85,7 +85,6 @@ async def test_no_route_reaches_over_a_wall(server: Running) -> None:
                     filled = (
                         path.replace("{number}", str(number)).replace("{key_id}", "0a1b2c3d").replace("{user}", "bob")
                     )
-                    filled = filled.replace("{action}", "undo")
                     answers.append(await call(client, method, filled, operation, body, query))
                 for answer in answers:
                     asked += 1

@@ -62,7 +62,10 @@ def checked(*loose: str) -> Callable[[Method], Method]:
         def compiled() -> tuple[tuple[Check, ...], dict[str, Check]]:
             # On first use: some annotations name what the module defines further below.
             named = {
-                name: _check_for(eval(each.annotation, method.__globals__), name, loose=name in loose)  # noqa: S307
+                name: _naming(
+                    name,
+                    _check_for(eval(each.annotation, method.__globals__), name, loose=name in loose),  # noqa: S307
+                )
                 for name, each in signature(method).parameters.items()
                 if name != "self"
             }
@@ -90,6 +93,19 @@ def checked(*loose: str) -> Callable[[Method], Method]:
         return cast("Method", call)
 
     return decorate
+
+
+def _naming(argument: str, check: Check) -> Check:
+    """Return a check whose errors have the name of the argument as their `field`."""
+
+    def named(value: Any) -> Any:  # noqa: ANN401
+        try:
+            return check(value)
+        except InvalidInput as error:
+            error.field = argument
+            raise
+
+    return named
 
 
 def _check_for(annotation: Any, name: str, *, loose: bool) -> Check:  # noqa: ANN401 - any annotation

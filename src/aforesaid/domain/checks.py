@@ -2,7 +2,7 @@
 
 Accepted text comes back byte for byte from every store, so what one of them cannot hold (a NUL character, half of a
 surrogate pair) is refused here, with its position. `aforesaid.domain.arguments` applies these checks to the arguments
-of public methods.
+of public methods. `what` names the value in the error's text, and `field` is the argument that it was passed as.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ LATEST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _ROLES: Final = frozenset(get_args(Role))
 
 
-def storable(value: object, what: str) -> str:
+def storable(value: object, what: str, field: str | None = None) -> str:
     """Return `value` if every backend can store it unchanged; otherwise raise InvalidInput."""
     if not isinstance(value, str):
-        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
+        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}", field)
     if "\0" in value:
-        raise InvalidInput(f"{what} has a NUL character at position {value.index(chr(0))}; remove it and try again")
+        position = value.index("\0")
+        raise InvalidInput(f"{what} has a NUL character at position {position}; remove it and try again", field)
     # An enum member that is a string too would be stored as one text and hashed as another.
     text = value if type(value) is str else str.__str__(value)
     if text.isascii():
@@ -49,46 +50,47 @@ def storable(value: object, what: str) -> str:
     except UnicodeEncodeError as error:
         raise InvalidInput(
             f"{what} has half of a surrogate pair at position {error.start}, which is not valid Unicode; "
-            "decode the text with errors='replace' before you pass it"
+            "decode the text with errors='replace' before you pass it",
+            field,
         ) from None
     return text
 
 
-def identifier(value: object, what: str) -> str:
+def identifier(value: object, what: str, field: str | None = None) -> str:
     """Return an id as a string; integers, which some platforms use, are converted. Raises InvalidInput."""
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(at_most(value, LARGEST, what))
-    text = storable(value, what)
+        value = str(at_most(value, LARGEST, what, field))
+    text = storable(value, what, field)
     if not text:
-        raise InvalidInput(f"{what} is empty")
+        raise InvalidInput(f"{what} is empty", field)
     if len(text) > IDENTIFIER_CHARACTERS:
-        raise TooLarge(f"{what} has {len(text)} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
+        raise TooLarge(f"{what} has {len(text)} characters; at most {IDENTIFIER_CHARACTERS} are allowed", field)
     control = None if text.isprintable() else next((c for c in text if category(c) == "Cc"), None)
     if control is not None:
-        raise InvalidInput(f"{what} has the control character U+{ord(control):04X}: {quoted(text)}")
+        raise InvalidInput(f"{what} has the control character U+{ord(control):04X}: {quoted(text)}", field)
     return text
 
 
-def short_text(value: object, what: str) -> str:
+def short_text(value: object, what: str, field: str | None = None) -> str:
     """Return a text of at most 255 characters; unlike an id it may be empty and hold control characters."""
-    text = storable(value, what)
+    text = storable(value, what, field)
     if len(text) > IDENTIFIER_CHARACTERS:
-        raise TooLarge(f"{what} has {len(text):,} characters; at most {IDENTIFIER_CHARACTERS} are allowed")
+        raise TooLarge(f"{what} has {len(text):,} characters; at most {IDENTIFIER_CHARACTERS} are allowed", field)
     return text
 
 
 def display_name(value: object) -> str | None:
     """Return the name a person showed when they spoke, or None for an empty one."""
-    return short_text(value, "the name") or None
+    return short_text(value, "the name", "name") or None
 
 
-def message_text(value: object, limit: int = MESSAGE_BYTES) -> str:
+def message_text(value: object, limit: int = MESSAGE_BYTES, *, field: str = "text") -> str:
     """Return the text of a message. Raises InvalidInput if it is empty or too long."""
-    text = storable(value, "the text")
+    text = storable(value, "the text", field)
     if not text:
-        raise InvalidInput("the text is empty")
+        raise InvalidInput("the text is empty", field)
     if len(text) * 4 > limit and (size := len(text.encode())) > limit:
-        raise TooLarge(f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)")
+        raise TooLarge(f"the text has {size:,} bytes; at most {limit:,} are allowed (profile key message_bytes)", field)
     return text
 
 
@@ -117,19 +119,19 @@ def file_path(value: object, what: str) -> Path:
 def role(value: object) -> Role:
     """Return a valid role. Raises InvalidInput."""
     if not isinstance(value, str) or value not in _ROLES:
-        raise InvalidInput(f"unknown role {quoted(value)}; use one of {', '.join(sorted(_ROLES))}")
+        raise InvalidInput(f"unknown role {quoted(value)}; use one of {', '.join(sorted(_ROLES))}", "role")
     return cast("Role", str.__str__(value))
 
 
-def microseconds(value: object, what: str) -> int:
+def microseconds(value: object, what: str, field: str | None = None) -> int:
     """Return a time as microseconds since 1970 in UTC: exact, and the same on every backend."""
     if not isinstance(value, datetime):
-        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}")
+        raise InvalidInput(f"{what} must be a datetime, not {type(value).__name__}", field)
     if value.utcoffset() is None:
-        raise InvalidInput(f"{what} has no time zone; use datetime.now(UTC) or .replace(tzinfo=…)")
+        raise InvalidInput(f"{what} has no time zone; use datetime.now(UTC) or .replace(tzinfo=…)", field)
     number = (value - _EPOCH) // _MICROSECOND
     if not EARLIEST <= number <= LATEST:
-        raise InvalidInput(f"{what} lies outside the years 1 to 9999 in UTC")
+        raise InvalidInput(f"{what} lies outside the years 1 to 9999 in UTC", field)
     return number
 
 
@@ -138,13 +140,13 @@ def moment(microseconds_since_epoch: int) -> datetime:
     return _EPOCH + timedelta(microseconds=microseconds_since_epoch)
 
 
-def at_least(value: object, minimum: int, what: str) -> int:
+def at_least(value: object, minimum: int, what: str, field: str | None = None) -> int:
     """Return an integer of at least `minimum`. Raises InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}")
+        raise InvalidInput(f"{what} must be a whole number, not {type(value).__name__}", field)
     if value < minimum:
-        raise InvalidInput(f"{what} must be at least {minimum}, not {quoted(value)}")
-    return at_most(value, LARGEST, what)
+        raise InvalidInput(f"{what} must be at least {minimum}, not {quoted(value)}", field)
+    return at_most(value, LARGEST, what, field)
 
 
 def number(value: object, what: str) -> float:
@@ -174,8 +176,8 @@ def setting_value(value: object, what: str) -> SettingValue:
     return text
 
 
-def at_most(value: int, maximum: int, what: str) -> int:
+def at_most(value: int, maximum: int, what: str, field: str | None = None) -> int:
     """Return an integer of at most `maximum`. Raises InvalidInput."""
     if value > maximum:
-        raise TooLarge(f"{what} must be at most {maximum:,}")
+        raise TooLarge(f"{what} must be at most {maximum:,}", field)
     return int(value)

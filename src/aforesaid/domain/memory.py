@@ -204,32 +204,32 @@ def check_words(category: object, state: object, trust: object) -> None:
         (trust, TRUSTS, "trust"),
     ):
         if value not in known:
-            raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}")
+            raise InvalidInput(f"unknown {what} {quoted(value)}; use one of {', '.join(known)}", what)
 
 
 def check_weights(importance: object, priority: object) -> None:
     """Raise InvalidInput for an importance or priority outside its range."""
-    if (number := checks.at_least(importance, LEAST_IMPORTANCE, "the importance")) > MOST_IMPORTANCE:
-        raise InvalidInput(f"the importance must be at most {MOST_IMPORTANCE}, not {number}")
-    if (number := checks.at_least(priority, LEAST_PRIORITY, "the priority")) > MOST_PRIORITY:
-        raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}")
+    if (number := checks.at_least(importance, LEAST_IMPORTANCE, "the importance", "importance")) > MOST_IMPORTANCE:
+        raise InvalidInput(f"the importance must be at most {MOST_IMPORTANCE}, not {number}", "importance")
+    if (number := checks.at_least(priority, LEAST_PRIORITY, "the priority", "priority")) > MOST_PRIORITY:
+        raise InvalidInput(f"the priority must be at most {MOST_PRIORITY}, not {number}", "priority")
 
 
 def check_tags(tags: object) -> None:
     """Refuse tags that are not a tuple of short texts."""
     if not isinstance(tags, tuple):
-        raise InvalidInput(f"the tags must be a tuple, not {type(tags).__name__}")
+        raise InvalidInput(f"the tags must be a tuple, not {type(tags).__name__}", "tags")
     for tag in tags:
         if not isinstance(tag, str):
-            raise InvalidInput(f"a tag must be a string, not {type(tag).__name__}")
-        checks.identifier(tag, "a tag")
+            raise InvalidInput(f"a tag must be a string, not {type(tag).__name__}", "tags")
+        checks.identifier(tag, "a tag", "tags")
 
 
 def check_times(*moments: object) -> None:
     """Refuse times of a memory that no store can hold. None is allowed."""
     for moment in moments:
         if moment is not None:
-            checks.microseconds(moment, "a time of the memory")
+            checks.microseconds(moment, "a time of the memory", "expires")
 
 
 def in_state(memory: MemoryRecord, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001

@@ -110,9 +110,9 @@ def draft(
         scope,
         checked_role,
         checks.message_text(text, limit),
-        own_words if author is None else checks.identifier(author, "the author"),
+        own_words if author is None else checks.identifier(author, "the author", "author"),
         None if name is None else checks.display_name(name),
-        stored_at if at is None else checks.microseconds(at, "at"),
+        stored_at if at is None else checks.microseconds(at, "at", "at"),
         at is not None,
         stored_at,
         None if id is None else platform_id(id),
@@ -123,17 +123,17 @@ def draft(
 def _earlier_version(value: object) -> int | str:
     if isinstance(value, Message):
         return value.seq
-    name = checks.identifier(value, "the id of the replaced message")
+    name = checks.identifier(value, "the id of the replaced message", "replaces")
     seq = sequence_number(name)
     return name if seq is None else seq
 
 
 def platform_id(value: object) -> str:
     """Return a platform's message id. Raises InvalidInput if it looks like one of Aforesaid's."""
-    text = checks.identifier(value, "the message id")
+    text = checks.identifier(value, "the message id", "id")
     if text[0] == "#" and text[1:].isdecimal():
         raise InvalidInput(
-            f"the message id {quoted(text)} looks like one that Aforesaid gives out itself; use another form"
+            f"the message id {quoted(text)} looks like one that Aforesaid gives out itself; use another form", "id"
         )
     return text
 
@@ -205,7 +205,9 @@ def new_version(new: Draft, named: Position, role: str, newest: Position) -> Dra
     `named` and `role` are of the message that the caller named. Raises InvalidInput when the roles differ.
     """
     if role != new.role:
-        raise InvalidInput(f"message {named.seq} has the role {quoted(role)}; a new version cannot have {new.role!r}")
+        raise InvalidInput(
+            f"message {named.seq} has the role {quoted(role)}; a new version cannot have {new.role!r}", "role"
+        )
     return new._replace(replaces=newest.seq, at=new.at if new.at_given else newest.at)
 
 

@@ -25,19 +25,27 @@ class Scope(NamedTuple):
     @classmethod
     def of(cls, user: object, space: object = DEFAULT_SPACE, thread: object = None, session: object = None) -> Self:
         """Return a scope with validated names. Without a thread, it is the user's direct chat."""
-        owner = identifier(user, "the user id")
+        owner = identifier(user, "the user id", "user")
         if thread is None:
             name = direct_thread(owner)
         else:
-            name = identifier(thread, "the thread id")
+            name = identifier(thread, "the thread id", "thread")
             if is_direct(name) and name != direct_thread(owner) and not name.startswith(_chats_of(owner)):
-                raise InvalidInput(f"the thread {quoted(name)} is another user's direct chat, not {quoted(owner)}'s")
+                raise InvalidInput(
+                    f"the thread {quoted(name)} is another user's direct chat, not {quoted(owner)}'s", "thread"
+                )
         return cls(
-            space=identifier(space, "the space"),
+            space=identifier(space, "the space", "space"),
             user=owner,
             thread=name,
-            session=None if session is None else identifier(session, "the session id"),
+            session=None if session is None else identifier(session, "the session id", "session"),
         )
+
+    def named_session(self) -> str:
+        """Return the session. Raises InvalidInput if the scope has none."""
+        if self.session is None:
+            raise InvalidInput("within='session' needs a session; name one", "session")
+        return self.session
 
 
 def direct_thread(user: str) -> str:

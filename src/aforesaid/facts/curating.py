@@ -12,7 +12,7 @@ from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, M
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.words import Category
-from aforesaid.errors import InvalidInput, SourcesChanged, quoted
+from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
 from aforesaid.facts.settle import REJECTED
@@ -135,7 +135,7 @@ class Curator:
         if before.state == "active":
             return before
         if before.state == "quarantined":
-            raise InvalidInput(f"memory {memory} waits for approval; use approve or reject")
+            raise WrongState(f"memory {memory} waits for approval; use approve or reject", "memory")
         return await self._change(_active(before), "reactivate", actor)
 
     async def approve(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
@@ -213,7 +213,7 @@ class Curator:
     async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
         found = await self._store.memory(scope, memory)
         if found.remind_at is None:
-            raise InvalidInput(f"memory {memory} is no reminder")
+            raise WrongState(f"memory {memory} is no reminder", "memory")
         return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
@@ -226,7 +226,7 @@ class Curator:
     async def _waiting(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
         before = await self._expected(scope, memory, revision)
         if before.state != "quarantined":
-            raise InvalidInput(f"memory {memory} does not wait for approval: it is {before.state}")
+            raise WrongState(f"memory {memory} does not wait for approval: it is {before.state}", "memory")
         return before
 
     async def _change(self, memory: MemoryRecord, action: str, actor: str) -> MemoryRecord:
@@ -247,7 +247,8 @@ def _event_at(when: datetime | str, said: datetime, category: Category) -> Event
         requested = read_requested_time(when, said)
         if requested is None:
             raise InvalidInput(
-                f"no time can be read in {quoted(when[:100])}; write one like 'tomorrow at 9' or '2026-12-03 10:00'"
+                f"no time can be read in {quoted(when[:100])}; write one like 'tomorrow at 9' or '2026-12-03 10:00'",
+                "when",
             )
         event = Event(*requested.when)
         if category == "reminder":
@@ -279,7 +280,7 @@ def _refuse_the_past(at: datetime, said: datetime, *, grace: timedelta = _NO_GRA
     if at.timestamp() + grace.total_seconds() <= said.timestamp():
         local = at.astimezone(said.tzinfo)
         raise InvalidInput(
-            f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come"
+            f"{local:%A, %d %B %Y, %H:%M} ({said.tzinfo}) is in the past; name a time that is still to come", "when"
         )
 
 

@@ -52,11 +52,11 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
     """Return the name and reader of the requested format, or of the detected one. Raises InvalidInput."""
     if wanted != "auto":
         if wanted not in READERS:
-            raise InvalidInput(f"unknown format {quoted(wanted)}; use auto or one of {', '.join(READERS)}")
+            raise InvalidInput(f"unknown format {quoted(wanted)}; use auto or one of {', '.join(READERS)}", "format")
         return wanted, READERS[wanted]
     name = _sniffed(source)
     if name is None:
-        raise InvalidInput(f"{source.path} has an unrecognised format; pass --format (one of {', '.join(READERS)})")
+        raise InvalidInput(f"{source.path} has an unrecognised format; name it (one of {', '.join(READERS)})", "format")
     return name, READERS[name]
 
 

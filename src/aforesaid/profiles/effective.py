@@ -130,10 +130,7 @@ class EffectiveSettings:
 
     async def set(self, scope: Scope, key: str, value: SettingValue, actor: str = "aforesaid") -> None:
         """Check a setting and store it; None restores the default."""
-        checked = _checked(key, value)
-        if key == SESSION and scope.user != EVERYBODY:
-            raise InvalidInput(f"{SESSION} is set for a whole space: memory.set({SESSION!r}, …, space=…)")
-        await self._put(scope, key, checked, actor)
+        await self._put(scope, key, check_setting(scope, key, value), actor)
 
     async def mark_cleared(self, scope: Scope, seq: int, actor: str) -> None:
         """Record that the user's short-term memory begins after a message."""
@@ -193,6 +190,17 @@ def zone_from(settings: Mapping[str, SettingValue], profile: Profile, space: str
         except (LookupError, ValueError, OSError):
             _log.warning("the setting %s names no time zone: %r; the profile's is used", TIME_ZONE, name)
     return profile.zone(space)
+
+
+def check_setting(scope: Scope, key: str, value: SettingValue) -> SettingValue:
+    """Return the value of a setting as it is stored. Raises InvalidInput, whose `field` is the name of the setting."""
+    if key == SESSION and scope.user != EVERYBODY:
+        raise InvalidInput(f"{SESSION} is set for a whole space: memory.set({SESSION!r}, …, space=…)", key)
+    try:
+        return _checked(key, value)
+    except InvalidInput as error:
+        error.field = key
+        raise
 
 
 def _checked(key: str, value: SettingValue) -> SettingValue:

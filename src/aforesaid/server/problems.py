@@ -19,12 +19,14 @@ from starlette.routing import BaseRoute, Match
 from aforesaid import errors
 from aforesaid.models.redact import redact
 from aforesaid.server.pages import page
+from aforesaid.server.request_fields import field_of_request
 
 MEDIA_TYPE: Final = "application/problem+json"
 _NAMESPACE: Final = "urn:aforesaid:problem:"
 
 _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
     (errors.TooLarge, 413, "too-large"),
+    (errors.WrongState, 409, "wrong-state"),
     (errors.InvalidInput, 422, "invalid-input"),
     (errors.NotFound, 404, "not-found"),
     (errors.SourcesChanged, 409, "changed-meanwhile"),
@@ -49,7 +51,7 @@ _UNROUTED: Final = {
 class Wrong(BaseModel):
     """One thing that is wrong with a request."""
 
-    where: str = Field(examples=["body.importance"])
+    where: str = Field(examples=["body.importance"], description="The field: where it was sent, and its name.")
     what: str = Field(examples=["Input should be less than or equal to 10"])
 
 
@@ -60,7 +62,7 @@ class Problem(BaseModel):
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
     detail: str = Field(examples=["there is no memory 7"])
-    errors: list[Wrong] = Field(default=[], description="Each thing that is wrong, where several can be.")
+    errors: list[Wrong] = Field(default=[], description="Each field that is wrong, and what is wrong with it.")
 
 
 def problem(
@@ -108,7 +110,11 @@ def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
         headers["Retry-After"] = str(math.ceil(error.retry_after))
     # Half of a surrogate pair in what was sent cannot be sent back.
     said = redact(str(error)).encode(errors="backslashreplace").decode()
-    return _answer(request, status, kind, said, headers=headers)
+    wrong = []
+    if isinstance(error, errors.InvalidInput) and error.field is not None:
+        where = field_of_request(request, error.field)
+        wrong = [] if where is None else [Wrong(where=where, what=said)]
+    return _answer(request, status, kind, said, wrong=wrong, headers=headers)
 
 
 def refusal(request: Request, error: HTTPException) -> Response:
@@ -152,7 +158,7 @@ def install(app: FastAPI) -> None:
 
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
-        wrong = [Wrong(where=_place(each["loc"]), what=str(each["msg"])) for each in error.errors()]
+        wrong = [_unfit(each) for each in error.errors()]
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
         return _answer(request, 422, "invalid-input", detail, wrong=wrong)
 
@@ -181,5 +187,9 @@ def _wants_page(request: Request) -> bool:
     return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
 
 
-def _place(parts: Sequence[object]) -> str:
-    return ".".join(str(part).encode(errors="backslashreplace").decode() for part in parts)
+def _unfit(error: Mapping[str, Any]) -> Wrong:
+    """Describe what the framework found wrong with one field."""
+    place, what = error["loc"], str(error["msg"])
+    if error["type"] == "json_invalid":  # The second part is then a position, not a field.
+        return Wrong(where=str(place[0]), what=f"{what} at character {place[1]}")
+    return Wrong(where=".".join(str(part).encode(errors="backslashreplace").decode() for part in place), what=what)

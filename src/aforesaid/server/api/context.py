@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
-from aforesaid.server.api.params import Moment, OfUser, SpaceQuery
+from aforesaid.server.api.params import Moment, OfUser, SpaceQuery, Text
 from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.shapes import ContextShape
 
@@ -16,14 +16,14 @@ router = APIRouter(tags=["context"])
 class ContextWanted(OfUser):
     """What a context is asked for."""
 
-    text: str = Field(min_length=1, description="The message that is to be answered.", examples=["Where do I live?"])
+    text: Text = Field(min_length=1, description="The message that is to be answered.", examples=["Where do I live?"])
     budget: int | None = Field(
         default=None, ge=LEAST_BUDGET, le=MOST_TOKENS, description="Tokens at most. Default: the profile's."
     )
-    system: str | None = Field(default=None, description="Your system prompt.")
-    persona: str | None = Field(default=None, description="The character of a bot.")
+    system: Text | None = Field(default=None, description="Your system prompt.")
+    persona: Text | None = Field(default=None, description="The character of a bot.")
     at: Moment | None = Field(default=None, description="When it is asked. Default: now.")
-    model: str | None = Field(default=None, max_length=255, description="How tokens are counted.", examples=["gpt-4o"])
+    model: Text | None = Field(default=None, max_length=255, description="How tokens are counted.", examples=["gpt-4o"])
 
 
 @router.post("/context", summary="Make a context")

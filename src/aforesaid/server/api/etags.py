@@ -32,7 +32,7 @@ def expected(match: str | None) -> int | None:
         return None
     text = match.strip().removeprefix("W/").strip('"')
     if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - the digits of a revision
-        raise InvalidInput(f"If-Match must be an ETag of this resource or *, not {quoted(match)}")
+        raise InvalidInput(f"If-Match must be an ETag of this resource or *, not {quoted(match)}", "If-Match")
     return int(text)
 
 

@@ -127,5 +127,5 @@ async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
 def _place(last: str) -> tuple[int, int]:
     seq, _, entry = last.partition(".")
     if not (seq.isascii() and seq.isdecimal() and entry.isascii() and entry.isdecimal()):
-        raise InvalidInput("Last-Event-ID is none that this server gave out")
+        raise InvalidInput("Last-Event-ID is not the id of an event of this server", "last-event-id")
     return int(seq), int(entry)

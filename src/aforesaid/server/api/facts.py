@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from aforesaid.server.api.once import IdempotencyKey, Once
-from aforesaid.server.api.params import Identifier, OfUser, Person, SpaceQuery
+from aforesaid.server.api.params import Identifier, OfUser, Person, SpaceQuery, Text
 from aforesaid.server.dependencies import App, MemoryDep
 from aforesaid.server.shapes import MemoryShape, Shape, all_shown, shown
 
@@ -35,8 +35,8 @@ class FactsShape(Shape):
 class Told(OfUser):
     """Something to keep in mind, or to forget."""
 
-    fact: str = Field(min_length=1, examples=["prefers tea over coffee"])
-    name: str | None = Field(default=None, max_length=255, description="What the user is called in sentences.")
+    fact: Text = Field(min_length=1, examples=["prefers tea over coffee"])
+    name: Text | None = Field(default=None, max_length=255, description="What the user is called in sentences.")
 
 
 class ToldByOthers(Told):
@@ -65,7 +65,7 @@ class Forgotten(BaseModel):
 @router.get("/portrait", summary="Read the portrait")
 async def read_portrait(
     person: Person,
-    name: Annotated[str | None, Query(max_length=255, description="What the user is called in sentences.")] = None,
+    name: Annotated[Text | None, Query(max_length=255, description="What the user is called in sentences.")] = None,
 ) -> Portrait:
     """Return what should be known about a user, in one text: facts, today, the days before. Null if nothing is."""
     return Portrait(user=person.scope.user, portrait=await person.portrait(name=name))

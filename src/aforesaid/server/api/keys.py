@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.server.api.params import Body, Identifier, Moment
@@ -22,10 +22,17 @@ router = APIRouter(tags=["keys"])
 class NewKey(Body):
     """A key to make."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"properties": {"user": {"type": "string"}}, "required": ["user"]},
+            "then": {"properties": {"space": {"type": "string"}}, "required": ["space"]},
+        }
+    )
+
     name: Identifier = Field(description="What the audit log calls whoever uses it.", examples=["my-app"])
     role: Role = Field(examples=["app"])
     space: Identifier | None = Field(default=None, description="The one space it is for. Default: all of them.")
-    user: Identifier | None = Field(default=None, description="The one user it is for, in that space.")
+    user: Identifier | None = Field(default=None, description="The one user it is for; needs `space`.")
     expires_at: Moment | None = None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
-from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY
+from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole
@@ -23,6 +24,7 @@ from aforesaid.server.api.params import (
     Moment,
     Number,
     SpaceQuery,
+    Text,
     UserQuery,
     cursor_of,
     named,
@@ -42,7 +44,7 @@ _WHEN = (
     "When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's "
     "(`time_zone`). A reminder cannot lie in the past."
 )
-Content = Annotated[str, Field(min_length=1, examples=["Dentist on Monday at 9am"])]
+Content = Annotated[Text, Field(min_length=1, examples=["Dentist on Monday at 9am"])]
 
 
 class NewMemory(Body):
@@ -173,7 +175,7 @@ async def edit_memory(
     person = await _whose(who, memory, number, space)
     changes = edit.model_dump(exclude_unset=True, exclude={"active"})
     if not changes and edit.active is None:
-        raise InvalidInput("the request changes nothing; send at least one field")
+        raise InvalidInput("the request changes nothing; send at least one field", "body")
     revision = expected(match)
     with unchanged(match):
         if changes:
@@ -221,28 +223,54 @@ async def memory_history(
     ]
 
 
-@router.post("/memories/{number}/{action}", summary="Undo, approve, reject or bring back", responses=declared(412))
-async def act_on_memory(
-    who: App,
-    memory: MemoryDep,
-    number: Number,
-    action: Literal["undo", "approve", "reject", "reactivate"],
-    response: Response,
-    match: IfMatch = None,
-    space: SpaceQuery = None,
-) -> MemoryShape:
-    """Undo the last change; approve or reject a memory that waits for approval; restore one that was deactivated."""
-    person = await _whose(who, memory, number, space)
-    actions = {
-        "undo": person.undo,
-        "approve": person.approve,
-        "reject": person.reject,
-        "reactivate": person.reactivate,
-    }
-    with unchanged(match):
-        made = await actions[action](number, revision=expected(match))
-    response.headers["ETag"] = etag(made.revision)
-    return await shown(memory, made)
+class _Change:
+    """One memory that a request changes; the answer is the memory afterwards, with its ETag."""
+
+    def __init__(self, person: UserMemory, memory: TheWhole, match: str | None, response: Response) -> None:
+        self.person = person
+        self._memory = memory
+        self._match = match
+        self._response = response
+
+    async def carry_out(self, act: Callable[..., Awaitable[MemoryRecord]], number: int) -> MemoryShape:
+        """Change the memory, unless somebody else changed it before (412)."""
+        with unchanged(self._match):
+            made = await act(number, revision=expected(self._match))
+        self._response.headers["ETag"] = etag(made.revision)
+        return await shown(self._memory, made)
+
+
+async def _change(
+    who: App, memory: MemoryDep, number: Number, response: Response, match: IfMatch = None, space: SpaceQuery = None
+) -> _Change:
+    return _Change(await _whose(who, memory, number, space), memory, match, response)
+
+
+Change = Annotated[_Change, Depends(_change)]
+
+
+@router.post("/memories/{number}/undo", summary="Undo the last change", responses=declared(412))
+async def undo_change(change: Change, number: Number) -> MemoryShape:
+    """Undo the last change of a memory. Undoing twice redoes it."""
+    return await change.carry_out(change.person.undo, number)
+
+
+@router.post("/memories/{number}/approve", summary="Approve a memory", responses=declared(412))
+async def approve_memory(change: Change, number: Number) -> MemoryShape:
+    """Activate a memory that waits for approval. Returns 409 for any other."""
+    return await change.carry_out(change.person.approve, number)
+
+
+@router.post("/memories/{number}/reject", summary="Reject a memory", responses=declared(412))
+async def reject_memory(change: Change, number: Number) -> MemoryShape:
+    """Deactivate a memory that waits for approval. Returns 409 for any other."""
+    return await change.carry_out(change.person.reject, number)
+
+
+@router.post("/memories/{number}/reactivate", summary="Restore a memory", responses=declared(412))
+async def reactivate_memory(change: Change, number: Number) -> MemoryShape:
+    """Restore a memory that was deactivated, superseded or expired. Returns 409 for one that waits for approval."""
+    return await change.carry_out(change.person.reactivate, number)
 
 
 async def _whose(who: Credential, memory: TheWhole, number: int, space: str | None) -> UserMemory:

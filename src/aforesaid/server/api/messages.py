@@ -18,6 +18,7 @@ from aforesaid.server.api.params import (
     OfUser,
     Person,
     SpaceQuery,
+    Text,
     cursor_of,
     number_of,
 )
@@ -31,14 +32,14 @@ class NewMessage(OfUser):
     """A message to store."""
 
     role: Role = Field(examples=["user"])
-    text: str = Field(min_length=1, examples=["I moved to Berlin last week."])
+    text: Text = Field(min_length=1, examples=["I moved to Berlin last week."])
     session: Identifier | None = Field(default=None, description="A session by name. Default: by time.")
     at: Moment | None = Field(default=None, description="When it was said. Default: now.")
     id: Identifier | None = Field(
         default=None, description="The platform's id. A message with an id that the thread has is not stored twice."
     )
     author: Identifier | None = Field(default=None, description="Who spoke, if not the user or the assistant.")
-    name: str | None = Field(default=None, max_length=255, description="What the speaker is called.")
+    name: Text | None = Field(default=None, max_length=255, description="What the speaker is called.")
     replaces: Identifier | None = Field(
         default=None, description="The id of the message in the thread that this is a new version of."
     )

@@ -76,7 +76,9 @@ class Once:
             if kept is not None and kept.key == self._key:
                 record = json.loads(kept.value)
                 if record["body"] != self._body:
-                    raise InvalidInput("this Idempotency-Key was used for another request; take a new one")
+                    raise InvalidInput(
+                        "this Idempotency-Key was used for another request; take a new one", "Idempotency-Key"
+                    )
                 if record["answer"] is not None:
                     answer: str = record["answer"]
                     return answer

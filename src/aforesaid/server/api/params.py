@@ -24,6 +24,11 @@ Identifier = Annotated[
     # Described only: `checks.identifier` refuses control characters, and names the one that it found.
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"}),
 ]
+Text = Annotated[
+    str,
+    # Described only: `checks.storable` refuses NUL characters, and says where they are.
+    Field(json_schema_extra={"pattern": r"^[^\u0000]*$"}),
+]
 Moment = AwareDatetime
 
 SpaceQuery = Annotated[
@@ -43,7 +48,7 @@ Cursor = Annotated[
     Query(
         max_length=2_000,
         description="`next` of the page before; without it, the first page.",
-        json_schema_extra={"pattern": "^[A-Za-z0-9_-]*$"},
+        json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
     ),
 ]
 Number = Annotated[int, Path(ge=1, le=LARGEST, description="Its id.", examples=[1])]
@@ -74,7 +79,7 @@ def named(who: Credential, user: str | None) -> str:
     """Return the user that a request names, or the one that its key is for."""
     found = who.user_of(user)
     if found is None:
-        raise InvalidInput("the request does not say whose memory it is about: name the user")
+        raise InvalidInput("the request does not say whose memory it is about: name the user", "user")
     return found
 
 
@@ -105,7 +110,7 @@ def text_of(cursor: str | None) -> str | None:
     try:
         return base64.urlsafe_b64decode(cursor.encode() + b"==").decode()
     except (ValueError, binascii.Error):
-        raise InvalidInput("the cursor is none that this server gave out") from None
+        raise unknown_cursor() from None
 
 
 def number_of(cursor: str | None) -> int | None:
@@ -114,5 +119,10 @@ def number_of(cursor: str | None) -> int | None:
     if text is None:
         return None
     if not text.isascii() or not text.isdecimal() or not 0 < int(text) <= LARGEST:
-        raise InvalidInput("the cursor is none that this server gave out")
+        raise unknown_cursor()
     return int(text)
+
+
+def unknown_cursor() -> InvalidInput:
+    """Return the error for a cursor that no page ended with."""
+    return InvalidInput("the cursor is not from this server; use `next` of the page before", "cursor")

@@ -7,12 +7,16 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field, StringConstraints
 
-from aforesaid.server.api.params import Body, Identifier, SpaceQuery, UserQuery
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.errors import InvalidInput
+from aforesaid.profiles.effective import check_setting
+from aforesaid.server.api.params import Body, Identifier, SpaceQuery, Text, UserQuery
 from aforesaid.server.dependencies import App, MemoryDep, Reader
 
 router = APIRouter(tags=["settings"])
 
-Value = Annotated[str, StringConstraints(max_length=100_000)] | int | float | bool | None
+Value = Annotated[Text, StringConstraints(max_length=100_000)] | int | float | bool | None
 
 
 class SettingsShape(BaseModel):
@@ -54,6 +58,13 @@ async def change_settings(
     if whose is None and not who.may("admin"):
         raise HTTPException(403, "The settings of a space need the role admin; name a user.")
     person = None if whose is None else who.person(memory, whose, space=space)
+    scope = Scope.of(EVERYBODY, where) if person is None else person.scope
+    for key, value in edit.settings.items():  # All of them first: a wrong one changes nothing.
+        try:
+            check_setting(scope, key, value)
+        except InvalidInput as error:
+            error.field = f"settings.{key}"
+            raise
     for key, value in edit.settings.items():
         if person is None:
             await memory.set(key, value, space=where, actor=who.actor)

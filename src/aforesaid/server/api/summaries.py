@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from aforesaid.domain.scope import is_direct
 from aforesaid.domain.summary import SummaryKind
 from aforesaid.server.api.once import IdempotencyKey, Once
-from aforesaid.server.api.params import Body, Number, OfUser, Person, SpaceQuery, UserQuery, named
+from aforesaid.server.api.params import Body, Number, OfUser, Person, SpaceQuery, Text, UserQuery, named
 from aforesaid.server.dependencies import App, MemoryDep
 from aforesaid.server.shapes import MessageShape, SummaryShape
 
@@ -31,7 +31,7 @@ class SummaryWanted(OfUser):
 class SummaryEdit(Body):
     """The text that a summary should have."""
 
-    text: str = Field(min_length=1, examples=["Ann moved to Berlin and likes it."])
+    text: Text = Field(min_length=1, examples=["Ann moved to Berlin and likes it."])
 
 
 @router.get("/summaries", summary="List summaries")

@@ -18,6 +18,7 @@ from aforesaid.portability.exporting import LineWriter
 from aforesaid.server.api.params import Identifier, SpaceQuery, named
 from aforesaid.server.dependencies import Admin, MemoryDep, require_all_spaces
 from aforesaid.server.shapes import Shape
+from aforesaid.server.uploads import load_upload
 
 router = APIRouter(tags=["moving"])
 
@@ -74,7 +75,17 @@ async def export(
     return StreamingResponse(_exported(memory, vectors=vectors), media_type=_LINES, headers=headers)
 
 
-@router.post("/import", summary="Take a file in")
+@router.post(
+    "/import",
+    summary="Take a file in",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "description": "The file.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary", "minLength": 1}}},
+        }
+    },
+)
 async def load(
     request: Request,
     who: Admin,
@@ -95,8 +106,9 @@ async def load(
             async for part in request.stream():
                 await asyncio.to_thread(out.write, part)
         if not file.stat().st_size:
-            raise InvalidInput("the request has no body; send the file")
-        done = await memory.load(file, format, user=user, space=who.space_of(space), dry_run=dry_run, actor=who.actor)
+            raise InvalidInput("the request has no body; send the file", "body")
+        where = who.space_of(space)
+        done = await load_upload(memory, file, format, user=user, space=where, dry_run=dry_run, actor=who.actor)
     examples = [ProblemShape(where=str(each.where), why=str(each.why)) for each in done.examples]
     return LoadedShape(
         format=done.format,
@@ -120,7 +132,7 @@ async def purge(
     """Erase a user for good: messages, summaries, memories, facts, settings, from every byte. There is no way back."""
     whose, where = named(who, user), who.space_of(space)
     if confirm != whose:
-        raise InvalidInput("to erase somebody for good, repeat their id in `confirm`")
+        raise InvalidInput("to erase somebody for good, repeat their id in `confirm`", "confirm")
     return PurgedShape.model_validate(await memory.purge(whose, space=where, actor=who.actor))
 
 

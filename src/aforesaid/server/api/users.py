@@ -7,8 +7,7 @@ from operator import attrgetter
 
 from fastapi import APIRouter
 
-from aforesaid.errors import InvalidInput
-from aforesaid.server.api.params import PAGE, Cursor, Limit, SpaceQuery, cursor_of, text_of
+from aforesaid.server.api.params import PAGE, Cursor, Limit, SpaceQuery, cursor_of, text_of, unknown_cursor
 from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.shapes import UserPage, UserShape
 
@@ -37,5 +36,5 @@ def _place(cursor: str | None) -> tuple[str, str] | None:
         return None
     space, separator, user = text.partition("\n")
     if not separator:
-        raise InvalidInput("the cursor is none that this server gave out")
+        raise unknown_cursor()
     return space, user

@@ -40,7 +40,7 @@ class Credential:
     def space_of(self, wanted: str | None) -> str:
         """Return the space that a request is about. Another one than the credential's own looks like none at all."""
         if self.space is None:
-            return DEFAULT_SPACE if wanted is None else checks.identifier(wanted, "the space")
+            return DEFAULT_SPACE if wanted is None else checks.identifier(wanted, "the space", "space")
         if wanted not in (None, self.space):
             raise NotFound(f"there is no space {quoted(wanted)} for this key")
         return self.space
@@ -48,7 +48,7 @@ class Credential:
     def user_of(self, wanted: str | None) -> str | None:
         """Return the user that a request is about: the credential's own, where it has one."""
         if self.user is None:
-            return None if wanted is None else checks.identifier(wanted, "the user id")
+            return None if wanted is None else checks.identifier(wanted, "the user id", "user")
         if wanted not in (None, self.user):
             raise NotFound(f"there is no user {quoted(wanted)} for this key")
         return self.user

@@ -92,19 +92,19 @@ class Keys:
     ) -> tuple[Key, Secret]:
         """Make a key. Return it with its token, which nobody can show again."""
         if role not in ROLES:
-            raise InvalidInput(f"unknown role {quoted(role)}; use one of {', '.join(ROLES)}")
+            raise InvalidInput(f"unknown role {quoted(role)}; use one of {', '.join(ROLES)}", "role")
         if user is not None and space is None:
-            raise InvalidInput("a key for one user is for one space; name the space")
+            raise InvalidInput("a key for one user is for one space; name the space", "space")
         if expires_at is not None:
-            checks.microseconds(expires_at, "the end of the key")
+            checks.microseconds(expires_at, "the end of the key", "expires_at")
         token = Secret(PREFIX + secrets.token_urlsafe(_KEY_BYTES))
         key = Key(
             id=secrets.token_hex(_ID_BYTES),
-            name=checks.identifier(name, "the key's name"),
+            name=checks.identifier(name, "the key's name", "name"),
             role=role,
             hash=hash_of(token),
-            space=None if space is None else checks.identifier(space, "the space"),
-            user=None if user is None else checks.identifier(user, "the user id"),
+            space=None if space is None else checks.identifier(space, "the space", "space"),
+            user=None if user is None else checks.identifier(user, "the user id", "user"),
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             expires_at=None if expires_at is None else expires_at.isoformat(timespec="seconds"),
         )

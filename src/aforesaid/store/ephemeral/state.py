@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session, SessionBounds
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store.ephemeral.layer import Layer, Rows, take_over
 from aforesaid.store.ephemeral.numbers import Name, Numbers
 
@@ -138,14 +138,11 @@ class State:
 
     def holding(self, scope: Scope, within: Within) -> Callable[[Message], bool]:
         """Return what tells whether the scope holds a message."""
-        if within == "session" and scope.session is None:
-            raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
+        session = scope.named_session() if within == "session" else None
         limits: dict[Within, Callable[[Message], bool]] = {
             "user": lambda message: (message.space, message.user) == person(scope),
             "thread": lambda message: (message.space, message.thread) == thread(scope),
-            "session": lambda message: (
-                (message.space, message.thread, message.session) == (*thread(scope), scope.session)
-            ),
+            "session": lambda message: (message.space, message.thread, message.session) == (*thread(scope), session),
         }
         return limits[within]
 

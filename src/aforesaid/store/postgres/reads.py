@@ -14,7 +14,7 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store import records
 from aforesaid.store.postgres import rows, views
 from aforesaid.store.postgres.queries import Queries
@@ -108,9 +108,7 @@ async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
     values: tuple[Any, ...] = (scope.space, scope.thread, *([scope.user] if direct else []))
     if within == "thread":
         return Place(place, values)
-    if scope.session is None:
-        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
-    found = await queries.first(_SESSION, scope.space, scope.thread, scope.session) or (NOBODY,) * 3
+    found = await queries.first(_SESSION, scope.space, scope.thread, scope.named_session()) or (NOBODY,) * 3
     key, first, last = (f"${len(values) + place}" for place in (1, 2, 3))
     limits = f"{{table}}.session = {key} AND {{table}}.seq BETWEEN {first} AND {last}"
     return Place(f"{place} AND {limits}", (*values, *found))

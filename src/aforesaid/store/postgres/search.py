@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
 from aforesaid.store.hashed import Inverted
 from aforesaid.store.postgres import reads
@@ -162,9 +161,7 @@ async def _selected(
     if within == "thread":
         inside: NDArray[np.bool_] = columns.thread == kept.threads.get(scope.thread, -1)
         return inside
-    if scope.session is None:
-        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
-    session = await queries.value(_SESSION, scope.space, scope.thread, scope.session)
+    session = await queries.value(_SESSION, scope.space, scope.thread, scope.named_session())
     chosen: NDArray[np.bool_] = columns.session == (
         columns.sessions.index(session) if session in columns.sessions else -1
     )

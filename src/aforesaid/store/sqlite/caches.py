@@ -19,7 +19,6 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
@@ -221,9 +220,7 @@ def _selected(connection: apsw.Connection, columns: Columns, scope: Scope, withi
     thread = find_thread(connection, scope.space, scope.thread)
     inside: NDArray[np.bool_] = columns.thread == (-1 if thread is None else thread)
     if within == "session":
-        if scope.session is None:
-            raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
         query = "SELECT id FROM session WHERE thread = ? AND name = ?"
-        session = connection.execute(query, (thread, scope.session)).get
+        session = connection.execute(query, (thread, scope.named_session())).get
         inside = columns.session == (columns.sessions.index(session) if session in columns.sessions else -1)
     return inside

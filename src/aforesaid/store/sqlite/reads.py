@@ -17,7 +17,7 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.words import Within
-from aforesaid.errors import InvalidInput, NotFound, quoted
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows, views
 from aforesaid.store.sqlite.names import find_person, find_thread
@@ -49,11 +49,9 @@ def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[s
     )
     if within == "thread":
         return place
-    if scope.session is None:
-        raise InvalidInput("within='session' needs a session: memory.user(…, session='…')")
     row = connection.execute(
         "SELECT id, first_seq, last_seq, started_at, last_at FROM session WHERE thread = ? AND name = ?",
-        (thread, scope.session),
+        (thread, scope.named_session()),
     ).fetchone()
     limits = "log.session = ? AND log.seq BETWEEN ? AND ? AND log.at BETWEEN ? AND ?"
     return f"{place[0]} AND {limits}", (*place[1], *(row or (NOBODY,) * 5))
