@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from html import escape
 
 import httpx2
 import pytest
@@ -218,6 +219,54 @@ async def test_the_form_of_a_memory_moves_a_reminder(server: Running) -> None:
         edited = moved | {"text": "Call mum on December 3, 2126 at 10am"}
         assert (await browser.post(path, data=edited)).status_code == 303
         assert (await ann.read_memory(reminder.id)).remind_at == datetime(2126, 12, 3, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.defect("P11")
+async def test_a_refused_form_is_shown_again_and_nothing_that_was_typed_runs(server: Running) -> None:
+    hostile = "</textarea><script>alert(1)</script>\" onfocus='alert(2)"
+    form = {
+        "user": "ann",
+        "text": hostile,
+        "category": "task",
+        "importance": "eleven",
+        "tags": hostile,
+        "when": hostile,
+    }
+    page = f"{ADDRESS}/person/memories?user=ann"
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        answer = await browser.post("/memories/add", data=form | {"csrf": csrf}, headers={"Referer": page})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "importance must be a whole number, not &#x27;eleven&#x27;" in answer.text
+    assert answer.text.count(escape(hostile)) == 3
+    assert "<script>alert" not in answer.text
+    assert "came_from=%2Fperson%2Fmemories%3Fuser%3Dann" in answer.text
+
+
+@pytest.mark.defect("P11")
+async def test_a_form_that_was_corrected_leads_back_to_its_page(server: Running) -> None:
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        form = {"csrf": csrf, "user": "ann", "text": "tea"}
+        for came, back in (
+            ("/memories?text=x", "/memories?text=x"),
+            ("//evil.example/memories", "/person/memories?user=ann"),
+            ("/\\evil.example", "/person/memories?user=ann"),
+            ("https://evil.example/", "/person/memories?user=ann"),
+        ):
+            answer = await browser.post("/memories/add", params={"came_from": came}, data=form)
+            assert answer.headers["location"] == back
+
+
+@pytest.mark.defect("P11")
+async def test_a_name_that_several_people_have_is_explained_where_it_was_typed(server: Running) -> None:
+    for user in ("k1", "k2"):
+        await server.memory.user(user).add("user", "hello", name="Kim")
+    async with browsing(server, str.__str__(server.here.link)) as (browser, _):
+        answer = await browser.get("/search", params={"user": "Kim", "text": "hello"})
+    assert answer.status_code == 422
+    assert "2 people are called" in answer.text
+    assert 'value="Kim"' in answer.text
+    assert 'value="hello"' in answer.text
 
 
 IMPOSSIBLE = (

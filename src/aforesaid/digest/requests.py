@@ -101,7 +101,7 @@ async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
 async def edit(digest: Digest, scope: Scope, summary: int, text: str, editor: str) -> Summary:
     """Store what a person made of a summary, as its next version."""
     if len(summary_text(text)) > LONGEST_EDIT:
-        raise TooLarge(f"the summary has {len(text):,} characters; at most {LONGEST_EDIT:,} are allowed")
+        raise TooLarge(f"the summary has {len(text):,} characters; at most {LONGEST_EDIT:,} are allowed", "text")
     change = Revise(scope, summary, text, edited_by=editor, prompt=EDITED, created_at=digest.clock(), actor=editor)
     return (await digest.executor.store.apply([change])).summary
 

@@ -169,9 +169,9 @@ def check_origin(model: object, prompt: object) -> None:
 
 def summary_text(value: object) -> str:
     """Return the text of a summary. Raises InvalidInput if it is empty."""
-    text = checks.storable(value, "the summary")
+    text = checks.storable(value, "the summary", "text")
     if not text.strip():
-        raise InvalidInput("the summary is empty")
+        raise InvalidInput("the summary is empty", "text")
     return text
 
 

@@ -18,6 +18,7 @@ from starlette.routing import BaseRoute, Match
 
 from aforesaid import errors
 from aforesaid.models.redact import redact
+from aforesaid.server.form_again import form_again
 from aforesaid.server.pages import page
 from aforesaid.server.request_fields import field_of_request
 
@@ -102,7 +103,24 @@ def _answer(
     return JSONResponse({"error": error}, status, headers=headers)
 
 
-def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
+async def _refused(
+    request: Request,
+    status: int,
+    kind: str,
+    detail: str,
+    *,
+    wrong: Sequence[Wrong] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with a problem; if a form led to it and a browser shows the answer, with the form."""
+    if _wants_page(request):
+        shown = await form_again(request, status, detail, {each.where.partition(".")[2]: each.what for each in wrong})
+        if shown is not None:
+            return shown
+    return _answer(request, status, kind, detail, wrong=wrong, headers=headers)
+
+
+async def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
     """Answer with what an error of ours says."""
     status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
     headers = {}
@@ -114,7 +132,7 @@ def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
     if isinstance(error, errors.InvalidInput) and error.field is not None:
         where = field_of_request(request, error.field)
         wrong = [] if where is None else [Wrong(where=where, what=said)]
-    return _answer(request, status, kind, said, wrong=wrong, headers=headers)
+    return await _refused(request, status, kind, said, wrong=wrong, headers=headers)
 
 
 def refusal(request: Request, error: HTTPException) -> Response:
@@ -154,13 +172,13 @@ def install(app: FastAPI) -> None:
 
     async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, errors.AforesaidError)  # noqa: S101 - registered for these alone
-        return _problem_of(request, error)
+        return await _problem_of(request, error)
 
     async def unfit(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)  # noqa: S101
         wrong = [_unfit(each) for each in error.errors()]
         detail = "; ".join(f"{each.where}: {each.what}" for each in wrong)
-        return _answer(request, 422, "invalid-input", detail, wrong=wrong)
+        return await _refused(request, 422, "invalid-input", detail, wrong=wrong)
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)  # noqa: S101

@@ -18,6 +18,7 @@ from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability import READERS, Loaded
 from aforesaid.server.dependencies import Admin, require_all_spaces, state_of
 from aforesaid.server.panel.view import Looking, View
+from aforesaid.server.uploads import load_upload
 
 router = APIRouter()
 
@@ -60,13 +61,19 @@ async def take_in(
     """Take a file in: an export, or what another application wrote."""
     require_all_spaces(who)
     if format not in _FORMATS:
-        raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}")
+        raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}", "format")
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
         # The name can say what it is; where it lies is decided here.
         path = Path(folder) / f"file{''.join(Path(file.filename or '').suffixes[-2:])[:20]}"
         await asyncio.to_thread(_keep, file, path)
-        loaded = await view.memory.load(
-            path, format, user=user.strip() or None, space=view.space, dry_run=bool(trial), actor=who.actor
+        loaded = await load_upload(
+            view.memory,
+            path,
+            format,
+            user=user.strip() or None,
+            space=view.space,
+            dry_run=bool(trial),
+            actor=who.actor,
         )
     return await _page(view, loaded)
 
@@ -78,7 +85,7 @@ async def purge(
     """Erase a person for good, once their id was typed twice."""
     whose = view.person(user.strip()).scope.user
     if confirm.strip() != whose:
-        raise InvalidInput(f"type {quoted(whose)} a second time to erase it; nothing was erased")
+        raise InvalidInput(f"type {quoted(whose)} a second time to erase it; nothing was erased", "confirm")
     done = await view.memory.purge(whose, space=view.space, actor=who.actor)
     said = (
         f"Deleted permanently: {counted(done.messages, 'message')}, {counted(done.summaries, 'summary')}, "

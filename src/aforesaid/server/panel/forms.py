@@ -14,20 +14,20 @@ def text(value: str) -> str:
     return value.replace("\r\n", "\n")
 
 
-def whole(value: str, what: str) -> int:
-    """Return a whole number."""
+def whole(value: str, what: str, field: str) -> int:
+    """Return a whole number. Raises InvalidInput for the field."""
     digits = value.strip()
     if not digits.lstrip("-").isdecimal() or len(digits) > _MOST_DIGITS:
-        raise InvalidInput(f"{what} must be a whole number, not {quoted(value)}")
+        raise InvalidInput(f"{what} must be a whole number, not {quoted(value)}", field)
     return int(digits)
 
 
-def number(value: str, what: str) -> float:
-    """Return a number."""
+def number(value: str, what: str, field: str) -> float:
+    """Return a number. Raises InvalidInput for the field."""
     try:
         return float(value.strip().replace(",", "."))
     except ValueError:
-        raise InvalidInput(f"{what} must be a number, not {quoted(value)}") from None
+        raise InvalidInput(f"{what} must be a number, not {quoted(value)}", field) from None
 
 
 def words(value: str) -> tuple[str, ...]:

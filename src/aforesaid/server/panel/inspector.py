@@ -54,7 +54,7 @@ async def context(
     if text.strip() and whose:
         made = await view.person(whose).context(
             forms.text(text),
-            forms.whole(budget, "the budget") if budget.strip() else None,
+            forms.whole(budget, "the budget", "budget") if budget.strip() else None,
             system=forms.text(system) or None,
             persona=forms.text(persona) or None,
         )

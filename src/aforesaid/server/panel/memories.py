@@ -76,7 +76,7 @@ def _filters(category: str = "", state: str = "active", importance: str = "", te
     ):
         if value not in known:
             raise InvalidInput(
-                f"unknown {what} {quoted(value)}; use one of {', '.join(each for each in known if each)}"
+                f"unknown {what} {quoted(value)}; use one of {', '.join(each for each in known if each)}", what
             )
     return Filters(category, state, importance, text.strip())
 
@@ -130,7 +130,7 @@ async def add(
     memory = await person.note(
         cast("Category", category),
         forms.text(text).strip(),
-        importance=forms.whole(importance, "the importance"),
+        importance=forms.whole(importance, "the importance", "importance"),
         tags=forms.words(tags),
         when=when.strip() or None,
     )
@@ -236,10 +236,10 @@ async def correct(
         number,
         text=forms.text(text).strip(),
         category=cast("Category", category),
-        importance=forms.whole(importance, "the importance"),
+        importance=forms.whole(importance, "the importance", "importance"),
         tags=forms.words(tags),
         when=None if untouched else when.strip(),
-        revision=forms.whole(revision, "the revision") if revision else None,
+        revision=forms.whole(revision, "the revision", "revision") if revision else None,
     )
     return chosen.done("Corrected", memory)
 

@@ -31,7 +31,7 @@ async def search(
     """Search, and say why each thing was found."""
     kinds = kind or list(DEFAULT_KINDS)
     if arms not in ARMS:
-        raise InvalidInput(f"unknown arms={quoted(arms)}; use one of {', '.join(ARMS)}")
+        raise InvalidInput(f"unknown arms={quoted(arms)}; use one of {', '.join(ARMS)}", "arms")
     people = await view.offered()
     whose = await view.find(user) or (people[0].id if people else "")
     found: list[Hit] | None = None

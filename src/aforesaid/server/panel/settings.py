@@ -7,8 +7,11 @@ from typing import Final, Literal, NamedTuple
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.words import SettingValue
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
+from aforesaid.profiles.effective import check_setting
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import Admin
@@ -115,6 +118,8 @@ async def change_space(request: Request, view: Looking, who: Admin) -> Response:
     given = await _given(request, (*LIMITS, *CONTEXT, *LEARNING, *SPACE_ALONE))
     stored = await view.memory.settings(view.space)
     changed = {key: value for key, value in given.items() if stored.get(key) != value}
+    for key, value in changed.items():  # All of them first: a wrong one changes nothing.
+        check_setting(Scope.of(EVERYBODY, view.space), key, value)
     for key, value in changed.items():
         await view.memory.set(key, value, space=view.space, actor=who.actor)
     return view.done(_said(changed), view.address("/settings"))
@@ -141,6 +146,8 @@ async def change_person(request: Request, person: Person, who: Admin) -> Respons
     given = await _given(request, (*LIMITS, *CONTEXT, *LEARNING))
     stored = await person.memory.settings()
     changed = {key: value for key, value in given.items() if stored.get(key) != value}
+    for key, value in changed.items():
+        check_setting(person.memory.scope, key, value)
     for key, value in changed.items():
         await person.memory.set(key, value)
     return person.view.done(_said(changed), person.address("/person/settings"))
@@ -185,9 +192,9 @@ def _value(field: Field, sent: str) -> SettingValue:
     if not text:
         return None
     if field.kind == "whole":
-        return forms.whole(text, field.label)
+        return forms.whole(text, field.label, field.key)
     if field.kind == "share":
-        return forms.number(text, field.label)
+        return forms.number(text, field.label, field.key)
     if field.kind == "switch":
         return text == "on"
     return text

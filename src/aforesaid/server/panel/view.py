@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
@@ -18,6 +18,7 @@ from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import MemoryDep, Reader
+from aforesaid.server.form_again import page_of_form
 from aforesaid.server.pages import page
 
 _MOST_OFFERED: Final = 200
@@ -91,10 +92,14 @@ class View:
         """Answer to a change: with the part of the page that is new, or, to a browser without scripts, with a page.
 
         `said` is shown to the person. `back` is where a browser without scripts goes, as one does whose scripts were
-        not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there.
+        not there yet when it was clicked at; `undo` is the memory whose last change can be taken back there. Without a
+        `template`, scripts load the page again.
         """
         if not self.partly or template is None:
-            leading: Response = RedirectResponse(self._came_from(back), 303)
+            place = str(page_of_form(self.request) or back)
+            leading: Response = RedirectResponse(place, 303)
+            if self.partly:
+                leading = Response(status_code=204, headers={"HX-Redirect": place})
             leading.set_cookie(_TOLD, _fold(Told(said, undo)), max_age=_TOLD_SECONDS, httponly=True, samesite="strict")
             return leading
         answer = self.page(template, **values)
@@ -132,7 +137,9 @@ class View:
             return wanted
         named = [user.id for user in people if (user.name or "").casefold() == wanted.casefold()]
         if len(named) > 1:
-            raise InvalidInput(f"{len(named)} people are called {wanted!r}; type one of their ids: {', '.join(named)}")
+            raise InvalidInput(
+                f"{len(named)} people are called {wanted!r}; type one of their ids: {', '.join(named)}", "user"
+            )
         return named[0] if named else wanted
 
     async def spaces(self) -> list[Space]:
@@ -153,12 +160,6 @@ class View:
     def partly(self) -> bool:
         """Whether a part of a page is asked for, not all of it."""
         return self.request.headers.get("hx-request") == "true"
-
-    def _came_from(self, otherwise: str) -> str:
-        came = urlsplit(self.request.headers.get("referer", ""))
-        if came.netloc != self.request.url.netloc or not came.path.startswith("/"):
-            return otherwise
-        return f"{came.path}?{came.query}" if came.query else came.path
 
 
 class Told(NamedTuple):

@@ -33,13 +33,45 @@
       location.reload();
       return;
     }
-    let detail = `The server answered ${answer.status}.`;
+    let problem = {};
     try {
-      detail = JSON.parse(answer.responseText).detail || detail;
+      problem = JSON.parse(answer.responseText);
     } catch {
       // Not one of our own answers: its number has to do.
     }
-    tell("failed", detail);
+    const form = event.detail.elt.closest("form");
+    const explained = form && (problem.errors || []).map((error) => explain(form, error));
+    if (!explained || !explained.length || explained.includes(false)) {
+      tell("failed", problem.detail || `The server answered ${answer.status}.`);
+    }
+  });
+
+  // What is wrong is said beside the field, as the server does where there are no scripts (form_again.py).
+  function explain(form, error) {
+    const name = error.where.slice(error.where.indexOf(".") + 1);
+    const field = all(form, "input:not([type=hidden]), select, textarea").find((each) => each.name === name);
+    if (!field) return false;
+    const message = document.createElement("b");
+    message.className = "wrong";
+    message.id = `wrong-${name}`;
+    message.setAttribute("role", "alert");
+    message.textContent = error.what;
+    field.after(message);
+    field.setAttribute("aria-invalid", "true");
+    field.setAttribute("aria-describedby", [field.getAttribute("aria-describedby"), message.id].filter(Boolean).join(" "));
+    field.focus();
+    return true;
+  }
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const form = event.detail.elt.closest("form");
+    if (!form) return;
+    for (const message of all(form, ".wrong")) {
+      for (const field of all(form, `[aria-describedby~="${message.id}"]`)) {
+        field.removeAttribute("aria-invalid");
+        field.setAttribute("aria-describedby", field.getAttribute("aria-describedby").replace(message.id, "").trim());
+      }
+      message.remove();
+    }
   });
   document.addEventListener("htmx:sendError", () => tell("failed", "The server cannot be reached."));
   document.addEventListener("htmx:afterRequest", (event) => {
