@@ -117,7 +117,11 @@ class Connecting:
     async def _open(self) -> Memory:
         store = await open_with_failover(self._location, self._settings.fallback)
         chat = _chat(self._settings, store, self._metrics)
-        return Memory(store, self._profile, self._embedder, chat, self._settings, metrics=self._metrics)
+        memory = Memory(store, self._profile, self._embedder, chat, self._settings, metrics=self._metrics)
+        if (await store.health()).issues:
+            # Damaged files were set aside: their content is made again without waiting for the next message.
+            memory._upkeep.nudge()  # noqa: SLF001 - `Memory` is below
+        return memory
 
 
 def _chat(settings: Settings, store: Store, metrics: Metrics) -> Chat | None:

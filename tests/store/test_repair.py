@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from aforesaid.cli import app
@@ -19,6 +22,7 @@ from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged
 from aforesaid.portability import repairing
 from aforesaid.portability.repairing import repair
 from aforesaid.store import Store, open_store
+from aforesaid.store.salvage import ranges
 from making import add, archive
 
 ANN = Scope.of("ann")
@@ -44,7 +48,7 @@ def damage(tmp_path: Path, kind: str, text: bytes) -> Path:
     assert files, "the text is nowhere"
     for path in files:
         path.write_bytes(path.read_bytes().replace(text, text[:-1] + bytes((text[-1] ^ 1,))))
-    return files[0] if kind != "files" else next(path for path in files if path.name == "whole_history.json")
+    return next((path for path in files if kind == "files" and path.name == "whole_history.json"), files[0])
 
 
 async def texts(store: Store) -> list[str]:
@@ -184,6 +188,100 @@ async def test_a_damaged_write_ahead_log_is_read_past_the_damage(tmp_path: Path)
     store = await open_store(place)
     assert await texts(store) == ["already in the log", "said later"]
     await store.close()
+
+
+@pytest.mark.defect("D9")
+@pytest.mark.parametrize("kind", ["json", "files"])
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (b"message number 299", "messages that are not there (erased before, or lost): #300"),
+        (b"The last twenty.", "summaries that are not there (erased before, or lost): #2"),
+        (b"likes milk", "memories that are not there (erased before, or lost): #2"),
+    ],
+)
+async def test_the_number_of_the_last_record_is_named_too_when_it_is_lost(
+    tmp_path: Path, kind: str, text: bytes, named: str
+) -> None:
+    place = f"{kind}:{tmp_path / 'memory'}"
+    await fill_with_everything(place)
+    store = await open_store(place)
+    messages = await store.messages(ANN, limit=20)
+    await archive(store, ANN, messages, "The last twenty.")
+    await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes milk", sources=(messages[5].seq,)))])
+    await store.close()
+    damage(tmp_path, kind, text)
+    if kind == "files" and b"message" not in text:
+        # Only the messages of an account stop it from opening; the index is damaged too, so that repair has work.
+        index = tmp_path / "memory" / "aforesaid.json"
+        index.write_bytes(index.read_bytes().replace(b'"kind": "files"', b'"kind": "filed"'))
+    done = await repair(place)
+    assert done.needed
+    assert named in done.lost
+
+
+@pytest.mark.defect("D9")
+@pytest.mark.parametrize("kind", ["json", "files"])
+async def test_the_last_message_in_a_damaged_journal_is_named(tmp_path: Path, kind: str) -> None:
+    store = await open_store(f"{kind}:{tmp_path / 'live' / 'memory'}")
+    await add(store, ANN, "one")
+    await add(store, ANN, "two")
+    await add(store, ANN, "three")
+    shutil.copytree(tmp_path / "live", tmp_path / "killed")
+    await store.close()
+    (journal,) = (tmp_path / "killed").rglob("*.journal-*")
+    journal.write_bytes(journal.read_bytes().replace(b'"three"', b'"thrxe"'))
+    done = await repair(f"{kind}:{tmp_path / 'killed' / 'memory'}")
+    assert done.recovered["message"] == 2
+    assert "messages that are not there (erased before, or lost): #3" in done.lost
+
+
+@pytest.mark.defect("D9")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_a_repair_reports_what_is_there_afterwards_and_names_what_is_not(place: str, data: st.DataObject) -> None:
+    """Damage any byte of any file: what a repair says it recovered is in the store, and nothing else is missing."""
+    folder = Path(tempfile.mkdtemp(dir=Path(place.partition(":")[2]).parent))
+    asyncio.run(_damage_and_repair(f"{place.partition(':')[0]}:{folder / 'memory'}", folder, data))
+    shutil.rmtree(folder)
+
+
+async def _damage_and_repair(place: str, folder: Path, data: st.DataObject) -> None:
+    store = await open_store(place)
+    messages = await add(store, ANN, *[f"message number {number}" for number in range(30)])
+    await archive(store, ANN, messages[:10], "The first ten.")
+    await archive(store, ANN, messages[10:20], "The next ten.")
+    await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes tea", sources=(messages[5].seq,)))])
+    await store.apply([AddMemory(MemoryDraft(ANN, "fact", "likes milk", sources=(messages[6].seq,)))])
+    await store.close()
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    path = data.draw(st.sampled_from(files))
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    try:
+        done = await repair(place)
+    except StoreDamaged:  # not one message of the database can be read; nothing was changed
+        return
+    store = await open_store(place)
+    found = {
+        "message": {message.seq for message in await store.messages(ANN, limit=100)},
+        "summary": {summary.id for summary in await store.summaries(ANN, active=None)},
+        "memory": {memory.id for memory in await store.memories(ANN, active=None)},
+    }
+    assert (await store.verify()).ok
+    await store.close()
+    if done.needed:
+        assert {kind: done.recovered.get(kind, 0) for kind in found} == {kind: len(ids) for kind, ids in found.items()}
+    counts = {"message": 30, "summary": 2, "memory": 2}
+    names = {"message": "messages", "summary": "summaries", "memory": "memories"}
+    for kind, count in counts.items():
+        missing = set(range(1, count + 1)) - found[kind]
+        told = [line for line in done.lost if names[kind] in line and "#" in line]
+        if missing and done.needed and not place.startswith("sqlite"):
+            assert any(ranges(sorted(missing)) in line for line in told), (kind, missing, done.lost)
+        if not missing:
+            assert not told, (kind, done.lost)
 
 
 def test_the_command_line_repairs_and_says_so(tmp_path: Path) -> None:

@@ -175,6 +175,9 @@ def _was_put_away_later(said: datetime, memory: MemoryRecord) -> bool:
 def _count(candidate: Candidate, memory: MemoryRecord, now: Situation, plan: Plan) -> None:
     before = plan.counts.get(memory.id)
     seqs = tuple(message.seq for message in candidate.sources)
+    if set(seqs) <= set(memory.sources):
+        # The same messages are looked through again, as after damage: they count once.
+        return
     plan.counts[memory.id] = CountMemory(
         now.scope,
         memory.id,

@@ -38,11 +38,13 @@ class File:
     """Whether it only shows what is in the whole history."""
     derived: bool = False
     """Whether all that is in it can be made again from the messages."""
+    log: bool = False
+    """Whether it holds the messages. A store with damaged messages is not opened: `verify --repair` names them."""
 
 
 FILES: Final = (
     File("account.json", ("users", "settings", "extracted", "chunks", "spending")),
-    File("whole_history.json", ("messages", "sessions")),
+    File("whole_history.json", ("messages", "sessions"), log=True),
     File("short_term.json", ("messages",), window=True),
     File("mid_term.json", ("messages",), window=True),
     File("history_context.json", ("summaries", "derived"), derived=True),

@@ -13,7 +13,7 @@ from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
-from aforesaid.store.journalled.layout import Damaged, Header, Put, Salvaged, Snapshot
+from aforesaid.store.journalled.layout import Damaged, DamagedFile, Header, Put, Salvaged, Snapshot
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
 
 _log: Final = logging.getLogger("aforesaid.store")
@@ -69,12 +69,7 @@ class AccountFolders:
                 if file.window:
                     self._look_at_window(path)
                 elif path.exists():
-                    try:
-                        document.read(path, self.kind, put)
-                    except StoreDamaged as error:
-                        if damaged is None or not file.derived:
-                            raise
-                        damaged(path, file.tables, str(error))
+                    self._load_file(path, file, put, damaged)
         return header
 
     def owner_of(self, path: Path, state: State) -> Name | None:
@@ -153,6 +148,15 @@ class AccountFolders:
             document.read(path, self.kind, lambda *_: None)
         except StoreDamaged as error:
             _log.warning("%s It is made anew from the whole history with the next change of the account", error)
+
+    def _load_file(self, path: Path, file: File, put: Put, damaged: Damaged | None) -> None:
+        try:
+            document.read(path, self.kind, put)
+        except StoreDamaged as error:
+            if damaged is None or file.log:
+                raise
+            lost = () if file.derived else document.salvage(path, put)[1]
+            damaged(DamagedFile(path, file.tables, str(error), lost))
 
     def _write_file(self, disk: Disk, path: Path, file: File, account: Account, header: Header) -> None:
         made = document.pieces(self.kind, header, account.sections(file), about=account.about(file))

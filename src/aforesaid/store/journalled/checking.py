@@ -80,11 +80,20 @@ def _read_journals(files: Files, read: State) -> Iterator[str]:
 def _differences(read: State, state: State) -> Iterator[str]:
     for table in TABLES:
         written, held = getattr(read, table.state), getattr(state, table.state)
+        if table.name == "numbers_given":
+            written, held = _last_numbers(read), _last_numbers(state)
         for key in written.keys() ^ held.keys():
             yield f"{table.name} {key} is {'only in the files' if key in written else 'not in the files'}"
         for key in written.keys() & held.keys():
             if written[key] != held[key]:
                 yield f"{table.name} {key} is another in the files"
+
+
+def _last_numbers(state: State) -> dict[str, int]:
+    """Return the last number of each table. Files have it also where it follows from the records."""
+    last = {name: max(getattr(state, name), default=0) for name in loading.NUMBERED.values()}
+    every = {name: max(last.get(name, 0), state.given.get(name, 0)) for name in {*last, *state.given}}
+    return {name: number for name, number in every.items() if number}
 
 
 def _references(state: State) -> Iterator[str]:

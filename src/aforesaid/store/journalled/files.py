@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from aforesaid.errors import StoreDamaged, StoreError
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import loading
-from aforesaid.store.journalled.disk import Disk, translated
+from aforesaid.store.journalled.disk import Disk, replace_file, translated
 from aforesaid.store.journalled.journal import Journal, Read, journals_of, read_journal
-from aforesaid.store.journalled.layout import Header, Layout, Snapshot, Touched
+from aforesaid.store.journalled.layout import DamagedFile, Header, Layout, Snapshot, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.lock import Lock
-from aforesaid.store.journalled.rebuilding import drop_derived
+from aforesaid.store.journalled.rebuilding import rebuild
 from aforesaid.store.journalled.restoring import label, undo_interrupted_restore
 
 _log: Final = logging.getLogger("aforesaid.store")
@@ -30,14 +30,6 @@ ERASED: Final = "erased"
 """Marks the record of a purge: the files must be written anew before anybody uses them."""
 _WORTH_IT: Final = 8
 """In a pause they are written anew when the journal has at least this part (one eighth) of their size."""
-
-
-class DamagedFile(NamedTuple):
-    """A file whose content can be made again."""
-
-    path: Path
-    tables: tuple[str, ...]
-    error: str
 
 
 class Files:
@@ -66,6 +58,8 @@ class Files:
                 if self._purge_unfinished:
                     # What was erased is still in the files, and in the journals before the erasure.
                     self.write_now(self.state, everything=True)
+                elif self.set_aside:
+                    self._write_rebuilt()
             except BaseException:
                 self._lock.release()
                 raise
@@ -157,7 +151,7 @@ class Files:
         damaged: list[DamagedFile] = []
         header = self.layout.load(
             lambda name, record: loading.put(state, name, record),
-            lambda path, tables, error: damaged.append(DamagedFile(path, tables, error)),
+            damaged.append,
         )
         self.written = self.layout.size()
         journals = journals_of(self.layout.beside)
@@ -179,18 +173,27 @@ class Files:
         )
 
     def _rebuild(self, damaged: Sequence[DamagedFile]) -> None:
-        """Set damaged files aside under another name, and drop their content, which upkeep makes again."""
-        for path, tables, error in damaged:
-            owner = self.layout.owner_of(path, self.state)
+        """Copy damaged files to another name, and go on with what can be read or made again of their content."""
+        for file in damaged:
+            owner = self.layout.owner_of(file.path, self.state)
             if owner is None:
-                raise StoreDamaged(error)
-            drop_derived(self.state, owner, tables)
-            aside = path.with_name(f"{path.name}.{label('damaged')}")
-            self.disk.replace(path, aside)
-            self.disk.sync_folder(path.parent)
-            self.set_aside.append(f"{path} was damaged; it is kept as {aside.name}, and its content is made again")
+                raise StoreDamaged(file.error)
+            rebuild(self.state, owner, file, [each.path for each in damaged])
+            aside = file.path.with_name(f"{file.path.name}.{label('damaged')}")
+            replace_file(self.disk, aside, [file.path.read_bytes()])
+            lost = f"; not recovered: {', '.join(file.lost)}" if file.lost else ""
+            self.set_aside.append(
+                f"{file.path} was damaged; it is kept as {aside.name}, and its content is made again{lost}"
+            )
             _log.error("%s", self.set_aside[-1])
         self._all_touched = self._all_touched or bool(damaged)
+
+    def _write_rebuilt(self) -> None:
+        """Replace damaged files by rebuilt ones. If the disk refuses, the store is used all the same, as in memory."""
+        try:
+            self.write_now(self.state, everything=True)
+        except (OSError, StoreError) as error:
+            self.note(error)
 
     def _replay(self, state: State, number: int, path: Path, *, newest: bool) -> Journal | None:
         read = read_journal(path, newest=newest)

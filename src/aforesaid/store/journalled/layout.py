@@ -20,8 +20,19 @@ Put = Callable[[str, Record], None]
 """Takes the name of a table and a record of it."""
 
 
-Damaged = Callable[[Path, tuple[str, ...], str], None]
-"""Takes a damaged file whose content can be made again, the tables in it, and what is wrong with it."""
+@dataclass(frozen=True, slots=True)
+class DamagedFile:
+    """A damaged file that a store can do without until its content is rebuilt."""
+
+    path: Path
+    tables: tuple[str, ...]
+    """The tables whose records are in it."""
+    error: str
+    lost: tuple[str, ...] = ()
+    """What could not be read of it, one line each. Empty where all of it is rebuilt from the messages."""
+
+
+Damaged = Callable[[DamagedFile], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,8 @@ class Layout(Protocol):
     def load(self, put: Put, damaged: Damaged | None = None) -> Header | None:
         """Read the files. Returns None where there are none yet; raises StoreDamaged when something is wrong.
 
-        With `damaged`, damage to a file whose content can be made again from the messages is reported there instead.
+        With `damaged`, damage to any file of an account but its messages is reported there instead. The intact records
+        of such a file are read, unless they can all be made again from the messages.
         """
 
     def owner_of(self, path: Path, state: State) -> Name | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from aforesaid.errors import InvalidInput
 from aforesaid.store.ephemeral.numbers import Numbers
@@ -10,6 +10,9 @@ from aforesaid.store.ephemeral.state import State, as_microseconds
 from aforesaid.store.journalled.codec import decode
 from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, sealed
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
+
+NUMBERED: Final = {"messages": "log", "summaries": "summaries", "memories": "memories"}
+"""Tables whose records have numbers that people see, by their name in files, and their name in a state."""
 
 
 class UnknownRecord(ValueError):
@@ -37,10 +40,16 @@ def check_readable(record: Record) -> None:
 
 
 def still(state: State) -> State:
-    """Return the tables as they are now, for somebody who writes them down while others go on."""
+    """Return the tables as they are now, for somebody who writes them down while others go on.
+
+    The last number of each table is among them, so that a repair can name the last record too where that is lost.
+    """
     copied = State()
     for table in TABLES:
         setattr(copied, table.state, dict(getattr(state, table.state)))
+    for name in NUMBERED.values():
+        if last := state.last_number(name):
+            copied.given[name] = last
     return copied
 
 

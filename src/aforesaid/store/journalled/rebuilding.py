@@ -1,22 +1,84 @@
-"""Going on without a damaged file whose content can be made again from the messages."""
+"""Going on without a damaged file of an account: its content is made again from the messages, as far as it can be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
+from typing import Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.note import NoteKey
 from aforesaid.store.ephemeral.numbers import Name
 from aforesaid.store.ephemeral.state import State
+from aforesaid.store.journalled.layout import DamagedFile
+
+_TAKES_NOTHING_AWAY: Final = frozenset(
+    {"memory.add", "memory.supersede", "memory.expire", "memory.read", "memory.search"}
+)
 
 
-def drop_derived(state: State, owner: Name, tables: Sequence[str]) -> None:
-    """Drop what a damaged file of an account held, so that upkeep makes it again."""
-    if "summaries" in tables:
+def rebuild(state: State, owner: Name, file: DamagedFile, damaged: Collection[Path]) -> None:
+    """Bring the account of a damaged file into a consistent state, from which upkeep makes again what is missing.
+
+    The intact records of the file are in `state`. `damaged` has the paths of all damaged files.
+    """
+    if "summaries" in file.tables:
         _drop_summaries(state, owner)
-    if "vectors" in tables:
+    if "vectors" in file.tables:
         _drop_vectors(state, owner)
+    if "memories" in file.tables:
+        audited = file.path.with_name("audit.json") not in damaged
+        _relearn(state, owner, audited=audited)
+    if "extracted" in file.tables:
+        _restore_marks(state, owner)
+
+
+def _relearn(state: State, owner: Name, *, audited: bool) -> None:
+    """Drop what belongs to memories that are gone, and have the messages of the account looked through again.
+
+    A request to forget may have been lost. So messages from before the last one that the audit log knows of, and from
+    before any other time when somebody took a memory away, are not looked through again; without the log, none are.
+    """
+    for memory in [number for number in state.versions if number not in state.memories]:
+        if _owner_of_version(state, memory) == owner:
+            del state.versions[memory]
+    for key in [key for key in state.note_vectors if key[1].kind == "memory" and key[1].id not in state.memories]:
+        del state.note_vectors[key]
+    for number, memory_record in list(state.memories.items()):
+        if memory_record.superseded_by is not None and memory_record.superseded_by not in state.memories:
+            state.memories[number] = replace(memory_record, superseded_by=None)
+    if audited:
+        last = max(
+            (each.at for each in state.audit.values() if _took_away(each.action, (each.space, each.user), owner)),
+            default=None,
+        )
+        known = [
+            seq for seq in state.numbers.owned(owner) if last is not None and state.log[seq].message.stored_at <= last
+        ]
+        state.extracted[owner] = min(state.extracted.get(owner, 0), max(known, default=0))
+
+
+def _owner_of_version(state: State, memory: int) -> Name:
+    before = state.versions[memory][0].before
+    return before.space, before.user
+
+
+def _took_away(action: str, whose: Name, owner: Name) -> bool:
+    return whose == owner and (
+        action == "forget" or (action.startswith("memory.") and action not in _TAKES_NOTHING_AWAY)
+    )
+
+
+def _restore_marks(state: State, owner: Name) -> None:
+    """Work out again up to where memories were extracted, and which archive was the last, where that was lost."""
+    sources = [seq for each in state.memories.values() if (each.space, each.user) == owner for seq in each.sources]
+    if owner not in state.extracted and sources:
+        state.extracted[owner] = max(sources)
+    chunks = [state.log[seq].message.chunk or 0 for seq in state.numbers.owned(owner)]
+    last = max([state.chunks.get(owner, 0), *chunks])
+    if last:
+        state.chunks[owner] = last
 
 
 def _drop_vectors(state: State, owner: Name) -> None:

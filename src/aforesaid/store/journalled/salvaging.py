@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -56,7 +57,7 @@ def salvage(layout: Layout) -> Salvage:
 def _missing(state: State, named: set[int]) -> list[str]:
     """Name the messages, summaries and memories whose numbers were given out and that are not there."""
     lost = []
-    for what, table in (("messages", "log"), ("summaries", "summaries"), ("memories", "memories")):
+    for what, table in loading.NUMBERED.items():
         rows = getattr(state, table)
         last = max([*rows, state.given.get(table, 0)])
         # Messages of a fallback store have very large numbers.
@@ -77,7 +78,25 @@ def _journal(state: State, path: Path) -> list[str]:
             _replay(state, record)
     torn = bool(lines) and not data.endswith(b"\n") and not _is_whole(lines[-1])
     damaged = len(lines) - whole - torn
-    return [f"{path.name}: {damaged} of {len(lines)} lines"] if damaged > 0 else []
+    if damaged <= 0:
+        return []
+    for line in lines[: len(lines) - torn]:
+        if not _is_whole(line):
+            _note_numbers(state, line)
+    return [f"{path.name}: {damaged} of {len(lines)} lines"]
+
+
+def _note_numbers(state: State, line: bytes) -> None:
+    """Note the numbers that a damaged line gave out, as far as they follow on the numbers that are known.
+
+    The damage may be in a number itself, so no other number is believed.
+    """
+    for name, table in loading.NUMBERED.items():
+        section = re.search(rb'"%b": \[(.*?)(?:\], "[a-z_]+": \[|$)' % name.encode(), line)
+        for found in re.findall(rb'\{"id": (\d{1,18}),', section[1] if section else b""):
+            last = max([*getattr(state, table), state.given.get(table, 0)])
+            if int(found) == last + 1:
+                state.given[table] = last + 1
 
 
 def _is_whole(line: bytes) -> bool:

@@ -1,0 +1,150 @@
+"""A damaged file of one account is set aside, and its content is rebuilt; nobody else notices."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid.domain.report import Component
+from aforesaid.errors import StoreDamaged
+from aforesaid.memory import Memory, UserMemory
+
+pytestmark = [pytest.mark.req("G10", "C8"), pytest.mark.defect("B9")]
+QUIET = {"background": False}
+
+
+async def fill(tmp_path: Path) -> str:
+    """Return the location of a store with two people of whom something is known."""
+    location = f"files:{tmp_path / 'memory'}"
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        for user, town in (("ann", "Berlin"), ("bob", "Rome")):
+            person = memory.user(user)
+            await person.add("user", f"I live in {town}.")
+            await person.add("user", "I am allergic to nuts.")
+            await person.add("user", "My sister is called Eva.")
+            await memory.upkeep()
+            await person.note("fact", "Has a blue car")
+            await person.remember("likes tea")
+            await person.set("memory_limit", 7)
+    return location
+
+
+def damage(tmp_path: Path, name: str, text: str) -> Path:
+    """Change the line of a file of Ann's account in which a text is."""
+    path = tmp_path / "memory/account_ann" / name
+    lines = path.read_text(encoding="utf-8").split("\n")
+    (place,) = [place for place, line in enumerate(lines) if text in line and '"check"' in line]
+    lines[place] = lines[place].replace(text, text[::-1])
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+async def texts(person: UserMemory) -> set[str]:
+    return {each.text for each in await person.memories()}
+
+
+async def the_store(memory: Memory) -> Component:
+    return (await memory.health()).component("store")
+
+
+async def test_a_damaged_memory_is_extracted_again_and_the_others_stay(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    path = damage(tmp_path, "memories.json", "Berlin")
+    damaged = path.read_bytes()
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        ann, bob = memory.user("ann"), memory.user("bob")
+        assert not any("Berlin" in text for text in await texts(ann))
+        assert any("blue car" in text for text in await texts(ann)), "intact records stay"
+        assert any("Rome" in text for text in await texts(bob))
+        (kept,) = path.parent.glob("memories.json.damaged-*")
+        assert kept.read_bytes() == damaged
+        assert any(kept.name in issue for issue in (await the_store(memory)).issues)
+        assert (await memory.verify()).ok
+        before = {each.id: each.times for each in await ann.memories()}
+        await memory.upkeep()
+        again = await ann.memories()
+        assert any("Berlin" in each.text for each in again)
+        assert {each.id: each.times for each in again if each.id in before} == before, "nothing is counted twice"
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        assert (await the_store(memory)).issues == ()
+        assert (await memory.verify()).ok
+        assert any("Berlin" in text for text in await texts(memory.user("ann")))
+
+
+async def test_it_is_rebuilt_in_the_background_without_waiting_for_a_message(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    damage(tmp_path, "memories.json", "Berlin")
+    async with aforesaid.connect(location, profile="companion") as memory:
+        changed = asyncio.Event()
+        memory.changes.listen(lambda _: changed.set())
+        while not any("Berlin" in text for text in await texts(memory.user("ann"))):
+            await changed.wait()
+            changed.clear()
+
+
+async def test_what_somebody_asked_to_forget_does_not_come_back_with_a_damaged_file(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        assert (await memory.user("ann").forget("lives in Berlin")).found
+        await memory.user("ann").add("user", "I work as a nurse.")
+        await memory.upkeep()
+    path = tmp_path / "memory/account_ann/memories.json"
+    path.write_bytes(path.read_bytes()[:100])
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        await memory.upkeep()
+        found = await texts(memory.user("ann"))
+        assert any("nurse" in text for text in found), "messages since then are looked through again"
+        assert not any("Berlin" in text for text in found)
+        assert (await memory.verify()).ok
+
+
+async def test_without_the_audit_log_nothing_is_extracted_again(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        assert (await memory.user("ann").forget("lives in Berlin")).found
+    for name in ("memories.json", "audit.json"):
+        path = tmp_path / "memory/account_ann" / name
+        path.write_bytes(path.read_bytes()[:100])
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        await memory.upkeep()
+        assert await texts(memory.user("ann")) == set()
+        assert any("Rome" in text for text in await texts(memory.user("bob")))
+        assert (await memory.verify()).ok
+
+
+async def test_a_damaged_account_record_keeps_its_intact_settings_and_loses_no_message(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    path = damage(tmp_path, "account.json", "extracted_up_to")
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        ann = memory.user("ann")
+        assert len(await ann.history()) == 3
+        assert (await ann.settings())["memory_limit"] == 7
+        assert any("not recovered: account.json: 1 of" in issue for issue in (await the_store(memory)).issues)
+        assert list(path.parent.glob("account.json.damaged-*"))
+        before = await texts(ann)
+        await memory.upkeep()
+        assert await texts(ann) == before
+        await ann.add("user", "I work as a nurse.")
+        assert (await memory.verify()).ok
+
+
+async def test_a_damaged_audit_log_keeps_its_intact_rows(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        rows = await memory.user("ann").audit()
+    damage(tmp_path, "audit.json", json.dumps({"id": rows[1].id})[1:-1] + ",")
+    async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
+        left = await memory.user("ann").audit()
+        assert [row for row in left if row.id <= rows[-1].id] == [rows[0], *rows[2:]]
+        assert (await memory.verify()).ok
+
+
+async def test_damaged_messages_are_still_refused_because_nothing_brings_them_back(tmp_path: Path) -> None:
+    location = await fill(tmp_path)
+    damage(tmp_path, "whole_history.json", "Berlin")
+    with pytest.raises(StoreDamaged, match=r"whole_history\.json is damaged .* verify --repair"):
+        await aforesaid.connect(location)
