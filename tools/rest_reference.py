@@ -1,4 +1,4 @@
-"""Write docs/reference/rest.md from the description that the server gives of itself: `make rest`."""
+"""Write docs/reference/rest.md from the OpenAPI description of the server: `make rest`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ control](../explanation/access-control.md) explains keys and roles, and [Run the
 server](../how-to/run-the-server.md) shows how to start. Client generators can use the OpenAPI description at
 `/openapi.json`.
 
-**Errors** are problem details (`application/problem+json`) with `type`, `title`, `status` and `detail`. If a field of
-the request is invalid, `errors` names it: `where` is its place and name, such as `body.importance` or `query.user`, and
-`what` says what is wrong with it. Every route can return these, in addition to those it lists: 400 and 422 invalid
-input; 401 missing or unknown key; 403 the key's role does not allow this; 404 not found, or not visible to this
-key; 409 conflicting change, or not possible in the present state; 413 body too large; 429 too many requests
-(`Retry-After` says when to try again); 502 and 503 a model or the store is unavailable; 507 the disk is full.
+**Errors** are problem details (`application/problem+json`) with `type` (such as `urn:aforesaid:problem:conflict`),
+`title`, `status` and `detail`. If a field of the request is invalid, `errors` names it: `where` is its place and
+name, such as `body.importance` or `query.user`, and `what` says what is wrong with it. Every route can return
+these, in addition to those it lists: 400 and 422 invalid input; 401 missing or unknown key; 403 the key's role does
+not allow this; 404 not found, or not visible to this key; 409 conflicting change, or not possible in the present
+state; 413 body too large; 429 too many requests (`Retry-After` says when to try again); 502 and 503 a model or the
+store is unavailable; 507 the disk is full.
 
 **Pagination.** Lists have a field `next`; pass it as `cursor` to get the next page. It is null on the last page.
 

@@ -1,4 +1,4 @@
-"""Write src/aforesaid/_sync_types.pyi: the async classes, as the blocking face shows them."""
+"""Write src/aforesaid/_sync_types.pyi: the types of the sync API, derived from the async classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of 
 def sync_types(*sources: str) -> str:
     """Return the text of the stub for the texts of memory.py and of the modules that its classes inherit from."""
     nodes = [node for source in sources for node in ast.parse(source).body]
-    # Also those for type checkers alone, which stand below an `if`.
+    # Include imports for type checkers only, which are below an `if`.
     every = [each for node in nodes for each in (node.body if isinstance(node, ast.If) else [node])]
     imports = [node for node in every if isinstance(node, ast.ImportFrom | ast.Import)]
     bases = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}

@@ -14,7 +14,7 @@ from peers.vectors import Vectors
 import aforesaid
 
 if TYPE_CHECKING:
-    from aforesaid.domain.words import Role
+    from aforesaid.domain.literals import Role
     from aforesaid.models.embed import Vectors as Floats
 
 PROFILE = {"summaries": "none", "extract": False}

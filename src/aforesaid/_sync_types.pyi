@@ -10,6 +10,7 @@ from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SettingValue, Within
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
@@ -19,7 +20,6 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.transfer import Purged
-from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SettingValue, Within
 from aforesaid.facts import Forgotten, Preferences, Remembered
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported

@@ -13,12 +13,12 @@ from cachetools import LRUCache
 from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
+from aforesaid.domain.literals import SettingValue, Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERY, cleared_up_to, wants_memory
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.words import SettingValue, Within
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.profiles.effective import BUDGET, EffectiveSettings, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
@@ -18,7 +19,6 @@ from aforesaid.domain.memory import (
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
-from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.knowledge import Handle, Knowledge
 from aforesaid.telemetry import Metrics, timed

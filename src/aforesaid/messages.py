@@ -12,10 +12,10 @@ from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import HitKind, Role, Within
 from aforesaid.domain.message import Message, Position, draft
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.session import Session
-from aforesaid.domain.words import HitKind, Role, Within
 from aforesaid.knowledge import Handle
 from aforesaid.models.tokens import count_tokens
 from aforesaid.operations import MOST_AT_ONCE, Services

@@ -12,10 +12,10 @@ from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import RollBack
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
-from aforesaid.domain.words import Within
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
 from aforesaid.store import Store

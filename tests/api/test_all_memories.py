@@ -80,7 +80,7 @@ async def test_a_correction_of_something_that_others_changed_is_refused(location
         ann = memory.user("ann")
         seen = await ann.note("fact", "plays chess")
         changed = await ann.edit_memory(seen.id, text="plays go", revision=seen.revision)
-        with pytest.raises(SourcesChanged, match="changed meanwhile"):
+        with pytest.raises(SourcesChanged, match="changed after it was read"):
             await ann.edit_memory(seen.id, text="plays bridge", revision=seen.revision)
         with pytest.raises(SourcesChanged):
             await ann.deactivate(seen.id, revision=seen.revision)

@@ -37,8 +37,8 @@ class Room:
     async def check(self) -> str:
         return "roombot"
 
-    async def listen(self, desk: BotSession) -> None:
-        del desk
+    async def listen(self, session: BotSession) -> None:
+        del session
         await asyncio.Event().wait()
 
     async def send(
@@ -75,7 +75,7 @@ class Room:
 _numbers = count(1)
 
 
-def heard(
+def incoming(
     text: str,
     user: str = "ann",
     thread: str | None = None,

@@ -19,25 +19,25 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import StoreFull
 from aforesaid.testing import ScriptedModel, faults
 from bots.remembering import QUIET, Waits, texts, with_model
-from bots.room import NOON, Room, heard
+from bots.room import NOON, Room, incoming
 
 
 async def test_a_message_is_stored_when_it_was_heard_and_answered_after(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Hello Ann."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
-            await desk.hear(heard("Hi", name="Ann"))
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+            await session.hear(incoming("Hi", name="Ann"))
             stored = await memory.user("ann", space="room").history()
             assert stored[0].text == "Hi"
-            await desk.idle()
+            await session.idle()
             assert room.sent == [(Address("room", "ann"), "Hello Ann.")]
             assert await texts(memory) == [("user", "Hi"), ("assistant", "Hello Ann.")]
-            assert desk.health().status == "active"
+            assert session.health().status == "active"
 
 
 async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: aforesaid.Memory, room: Room) -> None:
-    async with BotSession(memory, room) as desk:
-        await desk.hear(heard("What a day", thread="general", wanted=False))
-        await desk.idle()
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("What a day", thread="general", wanted=False))
+        await session.idle()
     assert room.sent == []
     assert len(await memory.user("ann", space="room:1").history()) == 1
 
@@ -45,20 +45,20 @@ async def test_what_is_not_for_the_bot_is_stored_and_not_answered(memory: afores
 async def test_a_message_that_is_handed_in_again_is_stored_and_answered_once(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["First.", "Never said."]) as model:
         for _ in range(2):  # the second time as after a restart
-            async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
-                await asyncio.gather(*(desk.hear(heard("Hi", id="7")) for _ in range(3)))
-                await desk.idle()
+            async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+                await asyncio.gather(*(session.hear(incoming("Hi", id="7")) for _ in range(3)))
+                await session.idle()
                 assert await texts(memory) == [("user", "Hi"), ("assistant", "First.")]
     assert room.texts == ["First."]
 
 
 async def test_without_a_model_the_log_holds_what_people_said_alone(memory: aforesaid.Memory, room: Room) -> None:
-    async with BotSession(memory, room) as desk:
+    async with BotSession(memory, room) as session:
         for _ in range(2):
-            await desk.hear(heard("I like tea.", id="1"))
-            await desk.hear(heard("What do I like?", id="2"))
-            await desk.hear(heard("remember that I play chess", id="3"))
-            await desk.idle()
+            await session.hear(incoming("I like tea.", id="1"))
+            await session.hear(incoming("What do I like?", id="2"))
+            await session.hear(incoming("remember that I play chess", id="3"))
+            await session.idle()
     assert len(room.texts) == 3
     assert "Noted: I like tea." in room.texts[0]
     assert room.texts[1] == "You said on 5 March 2026: I like tea."
@@ -72,7 +72,7 @@ async def test_without_a_model_the_log_holds_what_people_said_alone(memory: afor
 
 async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["You like tea."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             apply = memory._store.apply
 
             async def full(changes: Sequence[Any]) -> Receipt:
@@ -81,8 +81,8 @@ async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Pa
                 return await apply(changes)
 
             memory._store.apply = full  # type: ignore[method-assign]
-            await desk.hear(heard("What do I like?"))
-            await desk.idle()
+            await session.hear(incoming("What do I like?"))
+            await session.idle()
     assert room.texts[0].startswith("You like tea.")
     assert "could not store" in room.texts[0]
 
@@ -92,16 +92,16 @@ async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: 
     with ScriptedModel(
         lambda request: Waits(gate) if request.question == "slow" else f"answer to {request.question}"
     ) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             for number in range(3):
-                await desk.hear(heard("slow" if number == 0 else f"a{number}", "ann"))
-            await desk.hear(heard("b", "bob"))
+                await session.hear(incoming("slow" if number == 0 else f"a{number}", "ann"))
+            await session.hear(incoming("b", "bob"))
             while not room.texts:
                 await asyncio.sleep(0.01)
             assert room.texts == ["answer to b"]
             assert room.typing_now == {Address("room", "ann")}
             gate.set()
-            await desk.idle()
+            await session.idle()
     assert room.texts == ["answer to b", "Struck by a fault, and hardly readable.", "answer to a1", "answer to a2"]
     assert room.typing_now == set()
 
@@ -109,16 +109,16 @@ async def test_each_thread_keeps_its_order_and_none_waits_for_another(tmp_path: 
 async def test_a_failing_model_is_told_and_the_message_is_kept(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Back again."]) as model:
         model.fail(faults.ServerError())
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
-            await desk.hear(heard("Hi"))
-            await desk.idle()
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+            await session.hear(incoming("Hi"))
+            await session.idle()
             assert "The language model could not answer" in room.texts[0]
             assert "What you said is stored" in room.texts[0]
             assert "fault" not in room.texts[0].lower()
             assert await texts(memory) == [("user", "Hi")]
             model.heal()
-            await desk.hear(heard("And now?"))
-            await desk.idle()
+            await session.hear(incoming("And now?"))
+            await session.idle()
     assert room.texts[1] == "Back again."
 
 
@@ -129,17 +129,17 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
         profile = {"summaries": "tree", "tree_turns": 2, "extract": False}
         async with (
             aforesaid.connect(tmp_path / "memory.db", profile=profile, embedder="none", settings=settings) as memory,
-            BotSession(memory, room) as desk,
+            BotSession(memory, room) as session,
         ):
             for number in range(2):
-                await desk.hear(heard(f"Turn {number}"))
-                await desk.idle()
+                await session.hear(incoming(f"Turn {number}"))
+                await session.idle()
             model.fail(faults.ServerError())
             await memory.upkeep()
             model.heal()
             for number in range(3):
-                await desk.hear(heard(f"Afterwards {number}"))
-                await desk.idle()
+                await session.hear(incoming(f"Afterwards {number}"))
+                await session.idle()
             said = [text for text in room.texts if "a summary could not be made" in text]
             assert len(said) == 1
             assert await memory.user("ann", space="room").summaries() == []
@@ -149,11 +149,11 @@ async def test_a_person_is_told_once_that_a_summary_failed(tmp_path: Path, room:
 async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(room: Room) -> None:
     async with (
         aforesaid.connect(":memory:", profile=QUIET, embedder="none") as memory,
-        BotSession(memory, room) as desk,
+        BotSession(memory, room) as session,
     ):
         for text in ("one", "two"):
-            await desk.hear(heard(text))
-            await desk.idle()
+            await session.hear(incoming(text))
+            await session.idle()
         told = [text for text in room.texts if "kept in memory only" in text]
         assert len(told) == 1
         apply = memory._store.apply
@@ -162,14 +162,14 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
             return replace(await apply(changes), durable=True)  # type: ignore[arg-type]
 
         memory._store.apply = durable  # type: ignore[assignment,method-assign]
-        await desk.hear(heard("three"))
-        await desk.idle()
+        await session.hear(incoming("three"))
+        await session.idle()
     assert sum("stored durably again" in text for text in room.texts) == 1
 
 
 @pytest.mark.defect("B12")
 async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory: aforesaid.Memory, room: Room) -> None:
-    async with BotSession(memory, room) as desk:
+    async with BotSession(memory, room) as session:
         apply = memory._store.apply
 
         async def full(changes: object) -> object:
@@ -177,14 +177,14 @@ async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory:
             raise StoreFull("no room is left on the device")
 
         memory._store.apply = full  # type: ignore[assignment,method-assign]
-        await desk.hear(heard("one"))
-        await desk.idle()
+        await session.hear(incoming("one"))
+        await session.idle()
         assert "I could not store that" in room.texts[-1]
         assert "secret-disk" not in room.texts[-1]
         memory._store.apply = apply  # type: ignore[method-assign]
-        await desk.hear(heard("two"))
-        await desk.hear(heard("three"))
-        await desk.idle()
+        await session.hear(incoming("two"))
+        await session.hear(incoming("three"))
+        await session.idle()
     assert sum("I can store messages again" in text for text in room.texts) == 1
     assert "Noted." in room.texts[-1]
 
@@ -193,26 +193,26 @@ async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory:
 async def test_what_a_provider_reports_is_not_shown_in_a_channel(tmp_path: Path, room: Room) -> None:
     with ScriptedModel() as model:
         model.fail(faults.WrongKey())
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
-            await desk.hear(heard("Bot, hello", thread="general"))
-            await desk.idle()
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
+            await session.hear(incoming("Bot, hello", thread="general"))
+            await session.idle()
             told = "Whoever runs this bot finds the reason in its log. What you said is stored."
             assert room.texts == [f"(The language model could not answer. {told})"]
-            assert desk.stats.unanswered == 1
+            assert session.stats.unanswered == 1
 
 
 async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: aforesaid.Memory, room: Room) -> None:
     address = Address("room", "ann")
     later = NOON + timedelta(minutes=5)
-    async with BotSession(memory, room) as desk:
-        await desk.hear(heard("I live in Bern.", id="1", name="Ann"))
-        await desk.idle()
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("I live in Bern.", id="1", name="Ann"))
+        await session.idle()
         for _ in range(2):
-            await desk.edited(Edited(address, "1", "I live in Bonn.", later, "Ann"))
-            await desk.deleted(Deleted(address, "1", later))
-        await desk.edited(Edited(address, "1", "I live in Bern.", later, "Ann"))
-        await desk.edited(Edited(address, "nobody-knows-it", "hello", later))
-        await desk.deleted(Deleted(address, "nobody-knows-it", later))
+            await session.edited(Edited(address, "1", "I live in Bonn.", later, "Ann"))
+            await session.deleted(Deleted(address, "1", later))
+        await session.edited(Edited(address, "1", "I live in Bern.", later, "Ann"))
+        await session.edited(Edited(address, "nobody-knows-it", "hello", later))
+        await session.deleted(Deleted(address, "nobody-knows-it", later))
     log = await texts(memory)
     assert [text for role, text in log if role != "assistant"] == [
         "I live in Bern.",
@@ -225,19 +225,19 @@ async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: afores
 async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(
     memory: aforesaid.Memory, room: Room
 ) -> None:
-    async with BotSession(memory, room) as desk:
-        await desk.hear(heard("", attachments=("photo", "plan.pdf (82 kB)")))
-        await desk.hear(heard("a\0b\ud800c"))
-        await desk.hear(heard("   "))
-        await desk.idle()
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("", attachments=("photo", "plan.pdf (82 kB)")))
+        await session.hear(incoming("a\0b\ud800c"))
+        await session.hear(incoming("   "))
+        await session.idle()
     said = [text for role, text in await texts(memory) if role == "user"]
     assert said == ["[attached: photo]\n[attached: plan.pdf (82 kB)]", "a\ufffdb?c"]
 
 
 async def test_what_is_too_long_is_told(memory: aforesaid.Memory, room: Room) -> None:
-    async with BotSession(memory, room) as desk:
-        await desk.hear(heard("x" * 70_000))
-        await desk.idle()
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("x" * 70_000))
+        await session.idle()
     assert "at most 65,536" in room.texts[0]
 
 
@@ -245,16 +245,16 @@ async def test_what_is_too_long_is_told(memory: aforesaid.Memory, room: Room) ->
 async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(tmp_path: Path, room: Room) -> None:
     address = Address("room", "ann")
     summarising = aforesaid.connect(tmp_path / "memory.db", profile={"extract": False}, embedder="none")
-    async with summarising as memory, BotSession(memory, room) as desk:
+    async with summarising as memory, BotSession(memory, room) as session:
 
         async def say(text: str) -> str:
-            await desk.hear(heard(text))
-            await desk.idle()
+            await session.hear(incoming(text))
+            await session.idle()
             return room.texts[-1]
 
         async def press(word: str) -> str:
-            await desk.pressed(Pressed(address, word))
-            await desk.idle()
+            await session.pressed(Pressed(address, word))
+            await session.idle()
             return room.texts[-1]
 
         assert await say("/summary") == "Choose storage format:"
@@ -268,8 +268,8 @@ async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(t
         assert "is not between" in await say("501")
         assert "Threshold: 15 messages" in await say("15")
         # All at once, faster than anything is answered.
-        await asyncio.gather(*(desk.hear(heard(text)) for text in ("/summary", "sqlite", "20")))
-        await desk.idle()
+        await asyncio.gather(*(session.hear(incoming(text)) for text in ("/summary", "sqlite", "20")))
+        await session.idle()
         assert "Threshold: 20 messages" in room.texts[-1]
         # Only what is no command and no answer to one is part of the conversation.
         assert [text for role, text in await texts(memory) if role == "user"] == ["never mind, what a day"]
@@ -278,11 +278,11 @@ async def test_the_set_up_with_buttons_abandoned_repeated_and_answered_wrongly(t
 async def test_a_flood_is_stored_and_only_its_beginning_answered(tmp_path: Path, room: Room) -> None:
     gate = threading.Event()
     with ScriptedModel(lambda _: Waits(gate)) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             for number in range(40):
-                await desk.hear(heard(f"flood {number}"))
+                await session.hear(incoming(f"flood {number}"))
             gate.set()
-            await desk.idle()
+            await session.idle()
             log = await texts(memory)
     assert sum(role == "user" for role, _ in log) == 40
     assert sum(role == "assistant" for role, _ in log) == 20
@@ -297,12 +297,12 @@ async def test_whoever_waits_for_a_command_is_answered_when_the_bot_stops(memory
         begun.set()
         await asyncio.Event().wait()
 
-    async with BotSession(memory, room, patience=0.01) as desk:
-        desk.assistant.router.answer = never_ends  # type: ignore[method-assign,assignment]
+    async with BotSession(memory, room, patience=0.01) as session:
+        session.assistant.router.answer = never_ends  # type: ignore[method-assign,assignment]
         address = Address("room", "ann")
-        running = asyncio.create_task(desk.command(address, "/status"))
+        running = asyncio.create_task(session.command(address, "/status"))
         await begun.wait()
-        queued = asyncio.create_task(desk.command(address, "/status"))
+        queued = asyncio.create_task(session.command(address, "/status"))
         await asyncio.sleep(0)
     answers = await asyncio.wait_for(asyncio.gather(running, queued), 30)
     assert ["stopping" in answer.text for answer in answers] == [True, True]

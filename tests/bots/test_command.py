@@ -94,14 +94,14 @@ def test_a_bot_that_was_killed_is_seen_in_the_status(tmp_path: Path) -> None:
     with aforesaid.open(path, embedder="none") as memory:
         memory.user("ann").add("user", "hello")
     note = tmp_path / "memory.db.telegram.bot.json"
-    write(note, Component("telegram bot", "active", None, (), (("heard", "3"),)))
+    write(note, Component("telegram bot", "active", None, (), (("received", "3"),)))
     fine = CliRunner().invoke(app, ["status", "--store", str(path), "--json"])
     assert json.loads(fine.output)["health"]["components"][-1]["name"] == "telegram bot"
     old = json.loads(note.read_text()) | {"written_at": (datetime.now(UTC) - timedelta(hours=1)).isoformat()}
     note.write_text(json.dumps(old))
     result = CliRunner().invoke(app, ["status", "--store", str(path)])
     assert result.exit_code == 1
-    assert "nothing was heard of it since" in " ".join(result.output.split())
+    assert "no heartbeat since" in " ".join(result.output.split())
     note.write_text("{")
     assert "cannot be read" in str(bots_of(str(path), datetime.now(UTC)))
 

@@ -31,7 +31,7 @@ class Guild:
     """A guild with Ann, Bob and the bot in the channel `general`."""
 
     env: simcord.Env
-    desk: BotSession
+    session: BotSession
     memory: aforesaid.Memory
     space: str
     general: Any
@@ -39,7 +39,7 @@ class Guild:
     bob: Any
 
     async def settle(self) -> None:
-        await self.desk.idle()
+        await self.session.idle()
 
     async def say(self, who: Any, text: str, **more: Any) -> discord.Message:  # noqa: ANN401
         message: discord.Message = await who.send(self.general, text, **more)
@@ -61,14 +61,14 @@ class Guild:
 
 
 class Outside:
-    """A desk that works outside of the simulation, whose clock it must not follow."""
+    """A session that works outside of the simulation, whose clock it must not follow."""
 
-    def __init__(self, desk: BotSession) -> None:
-        self._desk = desk
+    def __init__(self, session: BotSession) -> None:
+        self._session = session
         self._context = contextvars.copy_context()
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        found = getattr(self._desk, name)
+        found = getattr(self._session, name)
         if not inspect.iscoroutinefunction(found):
             return found
 
@@ -81,15 +81,15 @@ class Outside:
 @asynccontextmanager
 async def guild(memory: aforesaid.Memory) -> AsyncIterator[Guild]:
     platform = Discord(DiscordSettings(Secret("a-token-for-tests")))
-    async with BotSession(memory, platform) as desk:
-        platform.attach(Outside(desk))  # type: ignore[arg-type]
+    async with BotSession(memory, platform) as session:
+        platform.attach(Outside(session))  # type: ignore[arg-type]
         async with simcord.run(platform.client, settle_timeout=20) as env:
             home = env.create_guild()
             general = home.create_text_channel("general")
             ann = home.add_member(env.create_user("annie", global_name="Ann"))
             bob = home.add_member(env.create_user("bobby", global_name="Bob"))
-            yield Guild(env, desk, memory, f"discord:{home.id}", general, ann, bob)
-            await desk.idle()
+            yield Guild(env, session, memory, f"discord:{home.id}", general, ann, bob)
+            await session.idle()
 
 
 def connect(path: Path, **more: Any) -> Any:  # noqa: ANN401
@@ -230,8 +230,8 @@ async def test_private_messages_are_a_memory_of_their_own(tmp_path: Path) -> Non
 async def test_reminders_come_in_private_and_once(tmp_path: Path) -> None:
     async with connect(tmp_path) as memory, guild(memory) as here:
         await here.there(here.ann).note("reminder", "call mum", when=datetime.now(UTC))
-        assert await here.desk.remind() == 1
-        assert await here.desk.remind() == 0
+        assert await here.session.remind() == 1
+        assert await here.session.remind() == 0
         direct = here.ann.user.dm_channel if hasattr(here.ann, "user") else here.ann._user.dm_channel
         assert [message.content for message in direct.history()] == ["⏰ Reminder: call mum"]
 
@@ -252,7 +252,7 @@ async def test_what_was_written_while_the_bot_was_away_is_stored_once_each(tmp_p
         await here.say(here.ann, "before")
         first = here.env.bot
         fresh = Discord(DiscordSettings(Secret("a-token-for-tests")))
-        fresh.attach(Outside(here.desk))  # type: ignore[arg-type]
+        fresh.attach(Outside(here.session))  # type: ignore[arg-type]
         # The old one hears nothing any more.
         first.on_message = _deaf  # type: ignore[attr-defined]
         for number in range(60):
@@ -262,7 +262,7 @@ async def test_what_was_written_while_the_bot_was_away_is_stored_once_each(tmp_p
             await here.env.restart_bot(fresh.client)
             await here.settle()
             fresh = Discord(DiscordSettings(Secret("a-token-for-tests")))
-            fresh.attach(Outside(here.desk))  # type: ignore[arg-type]
+            fresh.attach(Outside(here.session))  # type: ignore[arg-type]
         log = await here.there(here.ann).history(1000, within="thread")
         said = [message.text for message in log if message.role == "user"]
         assert said == ["before", *(f"missed {number}" for number in range(60)), "bot, are you there?"]

@@ -30,10 +30,10 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeDiscord]:
 @asynccontextmanager
 async def running(memory: aforesaid.Memory) -> AsyncIterator[BotSession]:
     bot = Discord(DiscordSettings(Secret(TOKEN)))
-    desk = BotSession(memory, bot)
-    task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
+    session = BotSession(memory, bot)
+    task = asyncio.create_task(run(memory, bot, session=session, first_pause=0.05))
     try:
-        yield desk
+        yield session
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -52,7 +52,7 @@ async def said(memory: aforesaid.Memory) -> list[str]:
 
 async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: FakeDiscord, tmp_path: Path) -> None:
     async with connect(tmp_path) as memory:
-        async with running(memory) as desk:
+        async with running(memory) as session:
             await server.wait_for(lambda: server.identified == 1)
             assert {"summary", "context", "remember"} <= {command["name"] for command in server.commands}
             await server.say(ANN, "ann", "I like tea.")
@@ -68,7 +68,7 @@ async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: Fake
         for number in range(130):
             await server.say(ANN, "ann", f"missed {number}")
         await server.say(BOB, "bob", "bot, what do you know about me?")
-        async with running(memory) as desk:
+        async with running(memory) as session:
             await server.wait_for(lambda: any("coffee" in text for text in server.said))
             await server.hang_up()
             await server.say(ANN, "ann", "said into a broken line")
@@ -76,7 +76,7 @@ async def test_the_whole_way_with_a_restart_and_a_broken_connection(server: Fake
             await server.say(ANN, "ann", "and after")
             while "and after" not in await said(memory):
                 await asyncio.sleep(0.02)
-            assert desk.stats.reconnections > 0
+            assert session.stats.reconnections > 0
         log = await said(memory)
         assert log == [
             "I like tea.",

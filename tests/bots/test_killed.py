@@ -54,10 +54,10 @@ def opened(store: Path, model: str = "") -> Connecting:
 async def alive(name: str, url: str, token: str, memory: aforesaid.Memory) -> AsyncIterator[BotSession]:
     """Run the bot again, in this process."""
     bot = victim.platform(name, url, token)
-    desk = BotSession(memory, bot)
-    task = asyncio.create_task(run(memory, bot, desk=desk))
+    session = BotSession(memory, bot)
+    task = asyncio.create_task(run(memory, bot, session=session))
     try:
-        yield desk
+        yield session
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -119,7 +119,7 @@ async def test_a_reminder_comes_exactly_once_on_discord(
             assert discord.said == [REMINDER]
 
 
-STEPS = ["noted", "stored", "heard", "reply stored", "accepted", "settled"]
+STEPS = ["noted", "stored", "received", "reply stored", "accepted", "settled"]
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -158,16 +158,16 @@ async def test_a_message_is_answered_exactly_once_on_discord(
             await discord.say(1001, "ann", "bot, one")
             await dying
             async with opened(store, model.base_url) as memory:
-                async with alive("discord", discord.base, TOKEN, memory) as desk:
-                    await discord.wait_for(lambda: desk.stats.connected)
+                async with alive("discord", discord.base, TOKEN, memory) as session:
+                    await discord.wait_for(lambda: session.stats.connected)
                     await discord.say(1001, "ann", "bot, two")
                     await discord.wait_for(lambda: len(discord.said) >= 2)
-                    await desk.idle()
+                    await session.idle()
                 assert discord.said == ["answer to bot, one", "answer to bot, two"]
                 assert await memory.store.marks() == {}
 
 
-@pytest.mark.parametrize("step", ["noted", "heard", "accepted", "settled"])
+@pytest.mark.parametrize("step", ["noted", "received", "accepted", "settled"])
 async def test_a_command_is_carried_out_once_or_asked_for_again(tmp_path: Path, killed: Killing, step: str) -> None:
     store = tmp_path / "memory.db"
     async with FakeTelegram() as telegram:

@@ -12,7 +12,7 @@ from aforesaid.bots.message_times import MessageTimes
 from aforesaid.domain import checks, clock
 from aforesaid.testing import ScriptedModel
 from bots.remembering import texts, with_model
-from bots.room import NOON, Room, heard
+from bots.room import NOON, Room, incoming
 
 CONVERSATION = [("user", "One"), ("assistant", "First."), ("user", "Two"), ("assistant", "Second.")]
 
@@ -23,7 +23,7 @@ async def test_a_message_right_after_a_reply_is_read_after_it(tmp_path: Path, ro
     with ScriptedModel(["First.", "Second."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             for text in ("One", "Two"):
-                await session.hear(heard(text, at=datetime.now(UTC).replace(microsecond=0) - behind))
+                await session.hear(incoming(text, at=datetime.now(UTC).replace(microsecond=0) - behind))
                 await session.idle()
             assert await texts(memory) == CONVERSATION
 
@@ -33,7 +33,7 @@ async def test_a_reply_is_read_after_a_question_of_a_platform_whose_clock_is_ahe
     with ScriptedModel(["First.", "Second."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             for text in ("One", "Two"):
-                await session.hear(heard(text, at=datetime.now(UTC) + timedelta(minutes=5)))
+                await session.hear(incoming(text, at=datetime.now(UTC) + timedelta(minutes=5)))
                 await session.idle()
             assert await texts(memory) == CONVERSATION
 
@@ -42,9 +42,9 @@ async def test_a_reply_is_read_after_a_question_of_a_platform_whose_clock_is_ahe
 async def test_a_message_that_was_sent_while_the_bot_was_away_keeps_its_time(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["First.", "Second."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
-            await session.hear(heard("Now", at=datetime.now(UTC)))
+            await session.hear(incoming("Now", at=datetime.now(UTC)))
             await session.idle()
-            await session.hear(heard("At noon", at=NOON))
+            await session.hear(incoming("At noon", at=NOON))
             await session.idle()
             assert [text for _, text in await texts(memory)] == ["At noon", "Now", "First.", "Second."]
             assert (await memory.user("ann", space="room").history())[0].at == NOON
@@ -54,7 +54,7 @@ async def test_an_edit_right_after_a_reply_is_read_after_it(tmp_path: Path, room
     second = datetime.now(UTC).replace(microsecond=0)
     with ScriptedModel(["First."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
-            said = heard("Tee", at=second)
+            said = incoming("Tee", at=second)
             await session.hear(said)
             await session.idle()
             await session.edited(Edited(said.address, said.id, "Tea", second))

@@ -18,7 +18,7 @@ from aforesaid.bots.sending import TRIES
 from aforesaid.errors import PlatformRefused, PlatformUnavailable, StoreUnavailable
 from aforesaid.testing import ScriptedModel
 from bots.remembering import Waits, texts, with_model
-from bots.room import NOON, Room, heard
+from bots.room import NOON, Room, incoming
 
 DUE = NOON.replace(year=2126)
 """When the clock of a test reads it, a reminder that could be set for a time ahead is due."""
@@ -30,34 +30,34 @@ async def test_what_was_not_answered_before_the_bot_stopped_is_answered_when_it_
     gate = threading.Event()
     with ScriptedModel(lambda request: Waits(gate) if request.question == "slow" else "Late.") as model:
         async with with_model(model, tmp_path / "memory.db") as memory:
-            async with BotSession(memory, room, patience=0.0) as desk:
+            async with BotSession(memory, room, patience=0.0) as session:
                 for text in ("slow", "then this", "/help"):
-                    await desk.hear(heard(text))
+                    await session.hear(incoming(text))
             gate.set()
             assert room.texts == []
-            async with BotSession(memory, room) as desk:
-                await desk.resume()
-                await desk.resume()
-                await desk.idle()
+            async with BotSession(memory, room) as session:
+                await session.resume()
+                await session.resume()
+                await session.idle()
             assert room.texts[1] == "Late."
             assert "stopped before I had answered /help" in room.texts[2]
             assert [role for role, _ in await texts(memory)] == ["user", "user", "assistant", "assistant"]
-            async with BotSession(memory, room) as desk:
-                await desk.resume()
-                await desk.idle()
+            async with BotSession(memory, room) as session:
+                await session.resume()
+                await session.idle()
     assert len(room.texts) == 3
 
 
 async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_back(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["Once."]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
-            await desk.hear(heard("Hi"))
-            await desk.idle()
+            await session.hear(incoming("Hi"))
+            await session.idle()
             assert room.texts == []
-            assert "could not be sent" in str(desk.health().issues)
-            await desk.resume()
-            await desk.idle()
+            assert "could not be sent" in str(session.health().issues)
+            await session.resume()
+            await session.idle()
             assert room.texts == ["Once."]
             assert len(model.requests) == 1
 
@@ -65,7 +65,7 @@ async def test_an_answer_that_could_not_be_sent_is_sent_when_the_platform_is_bac
 async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: Path, room: Room) -> None:
     parts = [letter * 1900 for letter in "abc"]
     with ScriptedModel(["\n\n".join(parts)]) as model:
-        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as desk:
+        async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             send, sent = room.send, list[object]()
 
             async def once(*given: Any, **more: Any) -> None:  # noqa: ANN401
@@ -75,29 +75,29 @@ async def test_of_a_long_answer_only_what_was_not_sent_is_sent_later(tmp_path: P
                 sent.append(given)
 
             room.send = once  # type: ignore[method-assign]
-            await desk.hear(heard("Hi"))
-            await desk.idle()
+            await session.hear(incoming("Hi"))
+            await session.idle()
             assert room.texts == parts[:2]
             room.send = send  # type: ignore[method-assign]
-            await desk.resume()
-            await desk.idle()
+            await session.resume()
+            await session.idle()
     assert room.texts == parts
 
 
 async def test_sending_is_tried_again_and_given_up_when_it_is_refused(memory: aforesaid.Memory, room: Room) -> None:
-    async with BotSession(memory, room) as desk:
+    async with BotSession(memory, room) as session:
         room.failures = [PlatformUnavailable("busy", retry_after=0.0), PlatformUnavailable("busy", retry_after=0.0)]
-        await desk.hear(heard("/help"))
-        await desk.idle()
+        await session.hear(incoming("/help"))
+        await session.idle()
         assert len(room.texts) == 1
         room.failures = [PlatformRefused("the bot was blocked by the user")]
-        await desk.hear(heard("/help"))
-        await desk.idle()
+        await session.hear(incoming("/help"))
+        await session.idle()
         assert len(room.texts) == 1
-        assert "blocked" in str(desk.health().issues)
-        await desk.hear(heard("/help"))
-        await desk.idle()
-        assert desk.health().issues == ()
+        assert "blocked" in str(session.health().issues)
+        await session.hear(incoming("/help"))
+        await session.idle()
+        assert session.health().issues == ()
 
 
 async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesaid.Memory, room: Room) -> None:
@@ -108,10 +108,10 @@ async def test_reminders_are_delivered_once_to_the_right_person(memory: aforesai
     await memory.user("eve", space="elsewhere").note("reminder", "not ours", when=due)
     await ann.note("reminder", "later", when=DUE + timedelta(hours=1))
     async with (
-        BotSession(memory, room, clock=lambda: DUE) as desk,
+        BotSession(memory, room, clock=lambda: DUE) as session,
         BotSession(memory, room, clock=lambda: DUE) as other,
     ):
-        await asyncio.gather(desk.remind(), other.remind(), desk.remind())
+        await asyncio.gather(session.remind(), other.remind(), session.remind())
     assert sorted(room.sent) == [
         (Address("room", "ann"), "⏰ Reminder: call mum"),
         (Address("room:1", "bob"), "⏰ Reminder: water the plants"),
@@ -151,14 +151,14 @@ async def test_a_store_that_fails_while_catching_up_does_not_end_it(
 
     with ScriptedModel(["Once."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory:
-            async with BotSession(memory, room) as desk:
+            async with BotSession(memory, room) as session:
                 room.failures = [PlatformUnavailable("down", retry_after=0.0)] * TRIES
-                await desk.hear(heard("Hi"))
-                await desk.idle()
+                await session.hear(incoming("Hi"))
+                await session.idle()
             monkeypatch.setattr("aforesaid.bots.bot_session._CATCH_UP", 0.01)
             monkeypatch.setattr("aforesaid.bots.bot_session.found", fails_once)
-            async with asyncio.timeout(20), BotSession(memory, room) as desk:
-                desk.stats.mark_ok()
+            async with asyncio.timeout(20), BotSession(memory, room) as session:
+                session.stats.mark_ok()
                 await room.something_sent.wait()
     assert room.texts == ["Once."]
 
@@ -173,12 +173,12 @@ async def test_a_reminder_that_could_not_be_sent_is_not_lost(memory: aforesaid.M
     assert room.failures == []
     assert await BotSession(memory, room, clock=lambda: DUE).remind() == 0
     assert room.sent == [], "somebody may still be at it"
-    desk = BotSession(memory, room, clock=lambda: DUE + LEASE)
+    session = BotSession(memory, room, clock=lambda: DUE + LEASE)
     # Who cannot be reached in private is reminded where they spoke last.
     room.failures = [PlatformRefused("cannot write to this user")]
-    assert await desk.remind() == 1
+    assert await session.remind() == 1
     assert room.sent == [(Address("room:1", "ann", "general"), "⏰ Reminder: call mum")]
-    assert await desk.remind() == 0
+    assert await session.remind() == 0
 
 
 async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: aforesaid.Memory) -> None:
@@ -193,8 +193,8 @@ async def test_a_bot_connects_again_and_ends_when_it_is_refused(memory: aforesai
                 raise PlatformUnavailable("no network")
             return "shaky"
 
-        async def listen(self, desk: BotSession) -> None:
-            await desk.hear(heard(f"hello {self.tries}"))
+        async def listen(self, session: BotSession) -> None:
+            await session.hear(incoming(f"hello {self.tries}"))
             raise PlatformUnavailable("the connection is lost")
 
     room = Shaky()

@@ -48,10 +48,10 @@ def opened(path: Path) -> Connecting:
 async def running(telegram: FakeTelegram, memory: aforesaid.Memory, **more: str) -> AsyncIterator[BotSession]:
     """Run a bot until the end of the block."""
     bot = platform(telegram, **more)
-    desk = BotSession(memory, bot)
-    task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
+    session = BotSession(memory, bot)
+    task = asyncio.create_task(run(memory, bot, session=session, first_pause=0.05))
     try:
-        yield desk
+        yield session
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -65,7 +65,7 @@ async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path)
         async with aforesaid.connect(
             tmp_path / "memory.db", profile=QUIET, embedder="none", settings=settings
         ) as memory:
-            async with running(telegram, memory) as desk:
+            async with running(telegram, memory) as session:
                 telegram.say(ANN, "I live in Bern.")
                 assert (await telegram.next_sent(0)).text == "Hello Ann!"
                 number = telegram.say(ANN, "Where do I live?")
@@ -73,7 +73,7 @@ async def test_a_direct_chat_with_memory(telegram: FakeTelegram, tmp_path: Path)
                 assert (reply.chat, reply.text, reply.replies_to) == (1001, "You live in Bern.", None)
                 assert 1001 in telegram.typing
                 assert {"command": "summary", "description": "set up summaries, in two steps"} in telegram.commands
-                assert desk.health().status == "active"
+                assert session.health().status == "active"
             log = await memory.user("1001", space="telegram").history()
             assert [message.text for message in log][0::2] == ["I live in Bern.", "Where do I live?"]
             assert [(message.id, message.name) for message in log][2] == (str(number), "Ann")
@@ -196,16 +196,16 @@ async def test_what_is_written_while_the_bot_is_away_is_answered_when_it_is_back
             telegram.say(ANN, "one")
             await telegram.next_sent(0)
         telegram.say(ANN, "two")
-        async with running(telegram, memory) as desk:
+        async with running(telegram, memory) as session:
             await telegram.next_sent(1)
             await telegram.stop()
-            while desk.health().status == "active":
+            while session.health().status == "active":
                 await asyncio.sleep(0.02)
-            assert "cannot be reached" in str(desk.health().issues)
+            assert "cannot be reached" in str(session.health().issues)
             telegram.say(ANN, "three")
             await telegram.start()
             await telegram.next_sent(2)
-            await telegram.wait_for(lambda: desk.health().status == "active")
+            await telegram.wait_for(lambda: session.health().status == "active")
         said = [m.text for m in await memory.user("1001", space="telegram").history() if m.role == "user"]
         assert said == ["one", "two", "three"]
 
@@ -225,14 +225,14 @@ async def test_a_wrong_token_is_told_at_once(telegram: FakeTelegram, tmp_path: P
 async def test_limits_are_respected_and_those_who_block_the_bot_do_not_stop_it(
     telegram: FakeTelegram, tmp_path: Path
 ) -> None:
-    async with opened(tmp_path) as memory, running(telegram, memory) as desk:
+    async with opened(tmp_path) as memory, running(telegram, memory) as session:
         telegram.fail("sendMessage", Fault(429, "Too Many Requests: retry after 1", retry_after=1), times=2)
         telegram.say(ANN, "one")
         await telegram.next_sent(0)
         assert telegram.calls.count("sendMessage") == 3
         telegram.block(BOB)
         telegram.say(BOB, "hello")
-        await telegram.wait_for(lambda: "blocked" in str(desk.health().issues))
+        await telegram.wait_for(lambda: "blocked" in str(session.health().issues))
         telegram.fail("getUpdates", Fault(502, "Bad Gateway"), times=2)
         telegram.fail("sendMessage", Fault(500, "Internal Server Error"), times=1)
         telegram.say(ANN, "two")
@@ -305,7 +305,7 @@ async def test_a_new_person_is_welcomed(telegram: FakeTelegram, tmp_path: Path) 
 
 
 async def test_reminders_reach_the_person_and_not_the_group(telegram: FakeTelegram, tmp_path: Path) -> None:
-    async with opened(tmp_path) as memory, running(telegram, memory) as desk:
+    async with opened(tmp_path) as memory, running(telegram, memory) as session:
         await memory.user("1001", space="telegram").note("reminder", "call mum", when=datetime.now(UTC))
         await memory.user("1002", space=f"telegram:{GROUP}").note("reminder", "chess at six", when=datetime.now(UTC))
         await telegram.wait_for(lambda: len(telegram.sent) == 2)
@@ -313,7 +313,7 @@ async def test_reminders_reach_the_person_and_not_the_group(telegram: FakeTelegr
             (1001, "⏰ Reminder: call mum"),
             (1002, "⏰ Reminder: chess at six"),
         }
-        assert await desk.remind() == 0
+        assert await session.remind() == 0
 
 
 async def test_a_copy_of_ones_data_comes_in_private_and_erasing_asks_first(

@@ -52,10 +52,10 @@ class Life:
             self.path / "memory.db", profile=profile, embedder="none", settings={**settings, **more}
         ) as memory:
             bot = Telegram(TelegramSettings(Secret(self.telegram.token), api=self.telegram.base_url), poll_seconds=1)
-            desk = BotSession(memory, bot, clock=lambda: self.clock.now)
-            task = asyncio.create_task(run(memory, bot, desk=desk, first_pause=0.05))
+            session = BotSession(memory, bot, clock=lambda: self.clock.now)
+            task = asyncio.create_task(run(memory, bot, session=session, first_pause=0.05))
             try:
-                yield memory, desk
+                yield memory, session
             finally:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
@@ -83,7 +83,7 @@ async def test_two_weeks_on_telegram(tmp_path: Path, monkeypatch: pytest.MonkeyP
         async with FakeTelegram() as telegram:
             telegram.clock = lambda: clock.now.timestamp()  # noqa: PLW0108 - the clock moves
             life = Life(telegram, model, clock, tmp_path)
-            async with life.running() as (memory, desk):
+            async with life.running() as (memory, session):
                 asked = await life.ask("/summary")
                 telegram.press(ANN, asked, "sqlite")
                 await telegram.wait_for(lambda: "Send a number" in telegram.sent[-1].text)
@@ -94,15 +94,15 @@ async def test_two_weeks_on_telegram(tmp_path: Path, monkeypatch: pytest.MonkeyP
                     clock.now += timedelta(days=1)
                 await memory.upkeep()
                 assert len(await memory.user("1001", space="telegram").summaries()) == 1
-            async with life.running() as (memory, desk):
+            async with life.running() as (memory, session):
                 await telegram.wait_for(lambda: any("Reminder: call mum" in sent.text for sent in telegram.sent))
-                assert await desk.remind() == 0
+                assert await session.remind() == 0
                 await _a_summary_fails(life, memory)
                 for day in range(6, 10):
                     await life.talk(day)
                     clock.now += timedelta(days=1)
                     await memory.upkeep()
-            async with life.running() as (memory, desk):
+            async with life.running() as (memory, session):
                 for command in COMMANDS:
                     assert (await life.ask(f"/{command}")).text
                 for day in range(10, 15):

@@ -38,7 +38,7 @@ STEPS = {
     "delivered": (UserMemory, "delivered", None),
     "noted": (PendingReplies, "note", None),
     "stored": (UserMemory, "add", "user"),
-    "heard": (BotSession, "hear", None),
+    "received": (BotSession, "hear", None),
     "reply stored": (UserMemory, "add", "assistant"),
     "settled": (PendingReplies, "settle", None),
 }

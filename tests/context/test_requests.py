@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import aforesaid
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 
 if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory, SyncUserMemory

@@ -12,7 +12,7 @@ from typing import Literal
 import aforesaid
 from aforesaid.bots import BotSession, run
 from aforesaid.bots.mumble import Mumble
-from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.memory import Connecting
 from aforesaid.models.speech import RoutedSpeech, open_speech
 from aforesaid.settings import Choice, MumbleSettings, Provider, Resilience, Settings, Speech
@@ -48,7 +48,7 @@ def speech(ears: SpeechServices, voice: SpeechServices, *, probe_seconds: float 
 @dataclass(frozen=True, slots=True)
 class Bot:
     platform: Mumble
-    desk: BotSession
+    session: BotSession
     task: asyncio.Task[None]
 
 
@@ -65,15 +65,15 @@ async def bot(
     """Run a bot until the end of the block."""
     answer: Literal["called", "always"] = "always" if answers_always else "called"
     settings = MumbleSettings("127.0.0.1", server.port, name, channel=channel, answer=answer)
-    platform = Mumble(settings, speech, pace=Pace(1000, 1000))
-    desk = BotSession(memory, platform)
+    platform = Mumble(settings, speech, rate_limit=RateLimit(1000, 1000))
+    session = BotSession(memory, platform)
     ready = asyncio.Event()
-    task = asyncio.create_task(run(memory, platform, desk=desk, ready=lambda _: ready.set(), first_pause=0.05))
+    task = asyncio.create_task(run(memory, platform, session=session, ready=lambda _: ready.set(), first_pause=0.05))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     try:
-        yield Bot(platform, desk, task)
+        yield Bot(platform, session, task)
     finally:
         if not task.done():
             task.cancel()

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from aforesaid.bots.mumble.link import Event, Link, Spoke, Told, connect
-from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.link import Event, Link, TextReceived, VoiceReceived, connect
+from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.bots.mumble.secure import Address
 from aforesaid.bots.mumble.sound import OpusReader, as_opus, as_wav
 from aforesaid.bots.mumble.speech_output import SpeechOutput
@@ -117,8 +117,8 @@ class Someone:
 
     async def told(self) -> str:
         """Wait for the next text that somebody writes, and return it."""
-        event = await self.wait(lambda event: isinstance(event, Told))
-        assert isinstance(event, Told)
+        event = await self.wait(lambda event: isinstance(event, TextReceived))
+        assert isinstance(event, TextReceived)
         return event.html
 
     async def say(self, text: str, *, whisper_to: int | None = None) -> None:
@@ -133,8 +133,8 @@ class Someone:
         """Wait until somebody has said something, and return how it sounds."""
         reader, said = OpusReader(), []
         while True:
-            event = await self.wait(lambda event: isinstance(event, Spoke))
-            assert isinstance(event, Spoke)
+            event = await self.wait(lambda event: isinstance(event, VoiceReceived))
+            assert isinstance(event, VoiceReceived)
             said.append(reader.read(event.packet.opus))
             if event.packet.last:
                 return np.concatenate(said)
@@ -155,7 +155,7 @@ class Someone:
 @asynccontextmanager
 async def someone(address: Address, name: str, password: str | None = None) -> AsyncIterator[Someone]:
     """Let somebody onto a server."""
-    async with connect(address, name, password, pace=Pace(1000, 1000)) as link:
+    async with connect(address, name, password, rate_limit=RateLimit(1000, 1000)) as link:
         person = Someone(link)
         listening = asyncio.create_task(person.listen())
         try:

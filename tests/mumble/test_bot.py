@@ -52,7 +52,7 @@ async def test_the_bot_answers_in_the_channel_and_in_private_and_keeps_them_apar
             private = await memory.user(f"name-ann@127.0.0.1:{mumble.port}", space="mumble").history()
             assert [message.text for message in private] == ["My PIN is 1234.", "Hello Ann, between us."]
             assert "PIN" not in str(model.requests[0].body)
-            assert robbie.desk.health().status == "active"
+            assert robbie.session.health().status == "active"
 
 
 @pytest.mark.req("B11")
@@ -161,7 +161,7 @@ async def test_pictures_are_noted_and_strange_messages_do_no_harm(mumble: Mumble
             assert said[:2] == ["[attached: picture]", "a link (https://example.org/a) مرحبا \N{GRINNING FACE}"]
             assert said[2].startswith("never closed")
             assert said[4:] == ["shown", "x" * 4000]
-            assert robbie.desk.health().status == "active"
+            assert robbie.session.health().status == "active"
 
 
 async def test_the_bot_sits_in_its_channel_and_says_when_there_is_none(mumble: MumbleServer, tmp_path: Path) -> None:
@@ -190,14 +190,14 @@ async def test_a_server_that_is_restarted_finds_the_bot_again(tmp_path: Path) ->
                 async with someone(server.address, "ann") as ann:
                     assert await whisper(ann, "first") == "One."
                 await asyncio.to_thread(server.kill)
-                await until(lambda: robbie.desk.health().status == "failing")
+                await until(lambda: robbie.session.health().status == "failing")
                 await asyncio.to_thread(server.start)
                 async with someone(server.address, "ann") as ann:
                     assert await whisper(ann, "second") == "Two."
                 private = await memory.user(f"name-ann@127.0.0.1:{server.port}", space="mumble").history()
                 assert [message.text for message in private] == ["first", "One.", "second", "Two."]
-                assert robbie.desk.stats.reconnections >= 1
-                assert robbie.desk.health().status == "active"
+                assert robbie.session.stats.reconnections >= 1
+                assert robbie.session.health().status == "active"
     finally:
         server.stop()
 
@@ -219,11 +219,11 @@ async def test_a_reminder_waits_for_somebody_who_is_away_and_comes_once(mumble: 
         ann_id = f"name-ann@127.0.0.1:{mumble.port}"
         due = datetime.now(UTC) - timedelta(minutes=1)
         await memory.user(ann_id, space="mumble").note("reminder", "Water the plants", when=due)
-        assert await robbie.desk.remind() == 0
-        assert robbie.desk.health().status == "active", "somebody who is away is no failure"
+        assert await robbie.session.remind() == 0
+        assert robbie.session.health().status == "active", "somebody who is away is no failure"
         async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
             await until(lambda: robbie.platform._session(ann_id))
-            await robbie.desk.remind()
+            await robbie.session.remind()
             assert "Water the plants" in await ann.told()
-            assert await robbie.desk.remind() == 0
+            assert await robbie.session.remind() == 0
             assert not bob.seen

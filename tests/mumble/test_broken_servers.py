@@ -13,7 +13,7 @@ import pytest
 
 from aforesaid.bots.mumble import link as link_module
 from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Denied, Left, Link, Told, connect
+from aforesaid.bots.mumble.link import Denied, Link, PersonLeft, TextReceived, connect
 from aforesaid.bots.mumble.messages import (
     NUMBERS,
     Message,
@@ -105,7 +105,7 @@ async def enter(address: Address) -> list[object]:
     async with connect(address, "bot") as link:
         async for event in link.events():
             happened.append(event)
-            if isinstance(event, Left):
+            if isinstance(event, PersonLeft):
                 break
     return happened
 
@@ -113,9 +113,9 @@ async def enter(address: Address) -> list[object]:
 @pytest.mark.parametrize(
     ("play", "error", "why"),
     [
-        (hangs_up, PlatformUnavailable, "it hung up"),
-        (sends(struct.pack(">HI", 11, 2**31)), PlatformUnavailable, "2147483648 bytes was announced"),
-        (sends(frame(9, b"\x08")), PlatformUnavailable, "does not end"),
+        (hangs_up, PlatformUnavailable, "the server closed it"),
+        (sends(struct.pack(">HI", 11, 2**31)), PlatformUnavailable, "2147483648 bytes exceeds the maximum"),
+        (sends(frame(9, b"\x08")), PlatformUnavailable, "longer than ten bytes or truncated"),
         (sends(ENTRY + frame(11, b"\x1a\xff")), PlatformUnavailable, "number"),
         (sends(message(Reject(99, "no reason that is known"))), PlatformRefused, "no reason that is known"),
         (sends(message(Reject(6, "full"))), PlatformUnavailable, "the server is full"),
@@ -133,7 +133,7 @@ async def test_a_broken_server_ends_it_with_a_reason(
 async def test_a_server_that_never_lets_anybody_in_is_given_up(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link_module, "_ENTRY_SECONDS", 0.2)
     async with serve(forever) as address:
-        with pytest.raises(PlatformUnavailable, match="did not let the bot in"):
+        with pytest.raises(PlatformUnavailable, match="took longer than"):
             await enter(address)
 
 
@@ -165,7 +165,7 @@ async def test_what_is_merely_strange_is_put_up_with(serve: Serve) -> None:
         frame(1, b""),
         frame(1, b"\xff\xff\xff"),
         frame(1, b"\x80\x02\x01\x02\x03"),
-        frame(1, packets.spoken(b"of nobody", 1)),
+        frame(1, packets.encode(b"of nobody", 1)),
         message(TextMessage(actor=77, message="of nobody")),
         message(TextMessage(message="of the server itself")),
         message(UserState(name="of no session")),
@@ -178,14 +178,14 @@ async def test_what_is_merely_strange_is_put_up_with(serve: Serve) -> None:
     ]
     async with serve(sends(ENTRY + b"".join(strange))) as address:
         happened = await enter(address)
-    assert [type(event).__name__ for event in happened] == ["Denied", "Denied", "Denied", "Told", "Left"]
+    assert [type(event).__name__ for event in happened] == ["Denied", "Denied", "Denied", "TextReceived", "PersonLeft"]
     assert [event.why for event in happened if isinstance(event, Denied)] == [
         "permission 0x4 is missing",
         "a text is longer than the server allows",
         "not on Sundays",
     ]
     told = happened[3]
-    assert isinstance(told, Told)
+    assert isinstance(told, TextReceived)
     assert (told.person.name, told.channel, told.html) == ("ann", None, "at last")
 
 

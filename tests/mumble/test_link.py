@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Denied, Event, Left, Spoke, Told, connect
+from aforesaid.bots.mumble.link import Denied, Event, PersonLeft, TextReceived, VoiceReceived, connect
 from aforesaid.bots.mumble.messages import ChannelState, UserRemove, UserState
-from aforesaid.bots.mumble.pace import Pace
+from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.bots.mumble.secure import Address
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
 from mumble.mumbling import (
@@ -34,13 +34,13 @@ async def test_people_see_one_another_and_write_to_the_channel_and_in_private(mu
         assert ann.link.me.name == "ann"
         assert {person.name for person in bob.link.people.persons.values()} == {"ann", "bob"}
         await ann.link.write("hello all <b>of you</b> \N{GRINNING FACE} مرحبا", channel=0)
-        public = await bob.wait(lambda event: isinstance(event, Told))
-        assert isinstance(public, Told)
+        public = await bob.wait(lambda event: isinstance(event, TextReceived))
+        assert isinstance(public, TextReceived)
         assert (public.person.name, public.channel) == ("ann", 0)
         assert public.html == "hello all <b>of you</b> \N{GRINNING FACE} مرحبا"
         await bob.link.write("just you", session=ann.link.session)
-        private = await ann.wait(lambda event: isinstance(event, Told))
-        assert private == Told(ann.link.people.persons[bob.link.session], None, "just you")
+        private = await ann.wait(lambda event: isinstance(event, TextReceived))
+        assert private == TextReceived(ann.link.people.persons[bob.link.session], None, "just you")
     assert not bob.seen
 
 
@@ -48,8 +48,8 @@ async def test_somebody_who_leaves_is_noticed(mumble: MumbleServer) -> None:
     async with someone(mumble.address, "ann") as ann:
         async with someone(mumble.address, "bob"):
             await until(lambda: len(ann.link.people.persons) == 2)
-        left = await ann.wait(lambda event: isinstance(event, Left))
-        assert isinstance(left, Left)
+        left = await ann.wait(lambda event: isinstance(event, PersonLeft))
+        assert isinstance(left, PersonLeft)
         assert left.person.name == "bob"
         assert len(ann.link.people.persons) == 1
 
@@ -58,12 +58,12 @@ async def test_voice_goes_through_the_tunnel(mumble: MumbleServer) -> None:
     async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
         await until(lambda: len(bob.link.people.persons) == 2)
         for number in range(5):
-            await ann.link.send_voice(packets.spoken(bytes([number]) * 50, number * 2, last=number == 4))
+            await ann.link.send_voice(packets.encode(bytes([number]) * 50, number * 2, last=number == 4))
         for number in range(5):
-            event = await bob.wait(lambda event: isinstance(event, Spoke))
-            assert isinstance(event, Spoke)
+            event = await bob.wait(lambda event: isinstance(event, VoiceReceived))
+            assert isinstance(event, VoiceReceived)
             assert event.person.name == "ann"
-            assert event.packet == packets.Heard(
+            assert event.packet == packets.VoicePacket(
                 ann.link.session, packets.TALK, number * 2, bytes([number]) * 50, number == 4
             )
 
@@ -174,15 +174,15 @@ async def test_something_else_that_listens_there_is_no_mumble_server() -> None:
 async def test_a_server_is_known_by_its_fingerprint(mumble: MumbleServer, monkeypatch: pytest.MonkeyPatch) -> None:
     # As from another machine, where somebody could stand in between.
     monkeypatch.setattr("aforesaid.bots.mumble.secure._is_here", lambda _: False)
-    with pytest.raises(PlatformRefused, match="nobody vouches") as unknown:
+    with pytest.raises(PlatformRefused, match="is not trusted") as unknown:
         await enter(mumble.address, "ann", None)
     shown = str(unknown.value).split('fingerprint = "')[1].rstrip('"')
     with_colons = ":".join(shown[at : at + 2].upper() for at in range(0, 64, 2))
     async with connect(mumble.address._replace(fingerprint=with_colons), "ann") as link:
         assert link.session
-    with pytest.raises(PlatformRefused, match="is not the one that it should be"):
+    with pytest.raises(PlatformRefused, match="has the fingerprint"):
         await enter(mumble.address._replace(fingerprint="0" * 64), "ann", None)
-    with pytest.raises(PlatformRefused, match="is no fingerprint"):
+    with pytest.raises(PlatformRefused, match="is not a fingerprint"):
         await enter(mumble.address._replace(fingerprint="sesame"), "ann", None)
 
 
@@ -197,10 +197,13 @@ async def test_a_server_that_limits_messages_gets_all_of_them_when_one_keeps_the
     server = MumbleServer(tmp_path, messageburst=3, messagelimit=20)
     server.start()
     try:
-        async with someone(server.address, "bob") as bob, connect(server.address, "ann", pace=Pace(2, 15)) as ann:
+        async with (
+            someone(server.address, "bob") as bob,
+            connect(server.address, "ann", rate_limit=RateLimit(2, 15)) as ann,
+        ):
             for number in range(12):
                 await ann.write(f"{number}", channel=0)
-            await bob.wait(lambda event: isinstance(event, Told) and event.html == "11")
+            await bob.wait(lambda event: isinstance(event, TextReceived) and event.html == "11")
     finally:
         server.stop()
 
@@ -209,5 +212,7 @@ async def test_a_whole_outburst_arrives_in_order(mumble: MumbleServer) -> None:
     async with someone(mumble.address, "ann") as ann, someone(mumble.address, "bob") as bob:
         await until(lambda: len(bob.link.people.persons) == 2)
         await asyncio.gather(*(ann.link.write(str(number), channel=0) for number in range(200)))
-        heard: list[Event] = [await bob.wait(lambda event: isinstance(event, Told)) for _ in range(200)]
-        assert [event.html for event in heard if isinstance(event, Told)] == [str(number) for number in range(200)]
+        heard: list[Event] = [await bob.wait(lambda event: isinstance(event, TextReceived)) for _ in range(200)]
+        assert [event.html for event in heard if isinstance(event, TextReceived)] == [
+            str(number) for number in range(200)
+        ]

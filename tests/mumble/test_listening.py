@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aforesaid.bots.mumble import packets, voice
-from aforesaid.bots.mumble.link import Spoke
+from aforesaid.bots.mumble.link import VoiceReceived
 from aforesaid.bots.mumble.people import Person
 from aforesaid.bots.mumble.voice import Audience, Voice
 from aforesaid.models.speech import open_speech
@@ -53,7 +53,7 @@ class Listening:
         said = np.concatenate([tone(0.5), np.zeros(48_000, dtype=np.int16)])
         for _ in range(times):
             for packet in heard(said, target=target):
-                self.voice.hear(Spoke(person, replace(packet, session=person.session)))
+                self.voice.hear(VoiceReceived(person, replace(packet, session=person.session)))
 
 
 async def test_each_is_understood_and_whispers_are_kept_apart() -> None:
@@ -84,7 +84,7 @@ async def test_somebody_who_leaves_in_the_middle_of_a_sentence_is_still_understo
         model.fail(Hears("good b"))
         listening = Listening(model)
         for packet in heard(tone(1), ended=False):
-            listening.voice.hear(Spoke(ANN, packet))
+            listening.voice.hear(VoiceReceived(ANN, packet))
         listening.voice.forget(ANN)
         listening.voice.forget(BOB)
         await listening.voice.idle()
@@ -99,7 +99,7 @@ async def test_an_end_without_any_packet_is_noticed(monkeypatch: pytest.MonkeyPa
         listening = Listening(model)
         noticing = asyncio.create_task(listening.voice.notice_ends())
         for packet in heard(tone(0.5)):
-            listening.voice.hear(Spoke(ANN, packet))
+            listening.voice.hear(VoiceReceived(ANN, packet))
         await until(lambda: listening.understood)
         noticing.cancel()
         await listening.speech.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.packets import VoicePacket
 from aforesaid.bots.mumble.sound import as_opus, as_wav
 from aforesaid.bots.mumble.speech_input import SpeechInput
 from aforesaid.models.speech import open_speech
@@ -52,7 +52,7 @@ async def test_words_survive_the_way_through_opus_and_the_ear() -> None:
     ear, now, said = SpeechInput(), 0.0, []
     spoken = as_opus(sound_of("My brother plays the piano."), 32_000)
     for number, opus in enumerate(spoken, 1):
-        said.append(ear.take(Heard(1, 0, number, opus, number == len(spoken)), now))
+        said.append(ear.take(VoicePacket(1, 0, number, opus, number == len(spoken)), now))
         now += 0.02
     said.append(ear.tick(now + 10))
     [utterance] = [each for each in said if each is not None]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from aforesaid.bots.mumble import packets, speech_input
-from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.packets import VoicePacket
 from aforesaid.bots.mumble.sound import RATE, OpusReader, as_opus, as_wav
 from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
 from aforesaid.errors import ModelGarbled
 from mumble.voices import Samples, heard, noise, tone, wav
 
 
-def listen(ear: SpeechInput, *voices: Iterator[Heard], then: float | None = None) -> list[Utterance]:
+def listen(ear: SpeechInput, *voices: Iterator[VoicePacket], then: float | None = None) -> list[Utterance]:
     """Play voices one after the other, 20 ms at a time; then let some time pass."""
     now, found = 100.0, []
     for voice in voices:
@@ -94,7 +94,7 @@ def test_a_whisper_is_kept_apart_from_what_everybody_heard() -> None:
 
 def test_packets_that_are_no_sound_are_passed_over() -> None:
     ear, good = SpeechInput(), list(heard(tone(1)))
-    nonsense = [Heard(7, 0, 0, broken, False) for broken in (b"", b"\xff" * 40, b"\x01", bytes(range(256)) * 4)]
+    nonsense = [VoicePacket(7, 0, 0, broken, False) for broken in (b"", b"\xff" * 40, b"\x01", bytes(range(256)) * 4)]
     mixed = [packet for pair in zip(good, nonsense * 20, strict=False) for packet in pair]
     assert len(listen(ear, iter(mixed))) == 1
 

@@ -81,8 +81,8 @@ async def test_a_bot_that_cannot_hear_says_so_once_goes_on_in_text_and_hears_aga
             await ann.say("Hello there.")
             assert "cannot understand speech at the moment, so please write" in await ann.told()
             assert health(speaking) == ["failing", "active"]
-            assert robbie.desk.health().status == "failing"
-            assert robbie.desk.health().issues[0].startswith("speech-to-text: ears:sphinx")
+            assert robbie.session.health().status == "failing"
+            assert robbie.session.health().issues[0].startswith("speech-to-text: ears:sphinx")
             await ann.link.write("Can you read?", channel=0)
             assert await ann.told() == "I can read."
             failed = len(ears.asked)
@@ -91,12 +91,12 @@ async def test_a_bot_that_cannot_hear_says_so_once_goes_on_in_text_and_hears_aga
             ears.down = False
             await until(lambda: (speaking.states("hear")["ears:sphinx"].retry_in or 0) <= 0)
             await ann.say("I like green tea.")
-            # Told once that it was deaf; then that it is over, and then the answer, aloud.
+            # The bot says once that it cannot hear, then that it can again, and then it speaks the answer.
             assert await ann.told() == "(I can understand speech again.)"
             await ann.spoken_to()
             assert voice.spoken == ["I can hear."]
             assert health(speaking) == ["active", "active"]
-            assert robbie.desk.health().status == "active"
+            assert robbie.session.health().status == "active"
             assert await all_said(memory, mumble) == ["Can you read?", "I can read.", "i like green tea", "I can hear."]
 
 

@@ -22,7 +22,7 @@ from aforesaid.bots.mumble.messages import (
     VoiceTarget,
     WhisperTo,
 )
-from aforesaid.bots.mumble.protobuf import Garbled
+from aforesaid.bots.mumble.protobuf import MalformedData
 
 NUMBERS_64 = st.integers(0, 2**64 - 1)
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
@@ -84,16 +84,16 @@ def test_many_numbers_may_come_packed_and_the_last_of_two_counts() -> None:
     ],
 )
 def test_nonsense_is_refused(wired: bytes) -> None:
-    with pytest.raises(Garbled):
+    with pytest.raises(MalformedData):
         protobuf.decode(UserState, wired)
 
 
 @given(st.binary(max_size=200), st.sampled_from(sorted(KINDS)))
 def test_random_bytes_never_do_worse_than_being_refused(wired: bytes, number: int) -> None:
-    with suppress(Garbled):
+    with suppress(MalformedData):
         protobuf.decode(KINDS[number], wired)
-    with suppress(Garbled):
-        packets.heard(wired)
+    with suppress(MalformedData):
+        packets.decode(wired)
 
 
 def test_bytes_that_are_no_text_and_halves_of_characters_do_not_break_anything() -> None:
@@ -109,17 +109,17 @@ def test_bytes_that_are_no_text_and_halves_of_characters_do_not_break_anything()
     st.booleans(),
 )
 def test_voice_comes_back_as_it_was(opus: bytes, sequence: int, session: int, target: int, last: bool) -> None:  # noqa: FBT001
-    sent = packets.spoken(opus, sequence, target=target, last=last)
+    sent = packets.encode(opus, sequence, target=target, last=last)
     # A server puts the speaker's session behind the first byte, and may add a position at the end.
     came = sent[:1] + packets._number(session) + sent[1:] + b"\0" * 12
-    assert packets.heard(came) == packets.Heard(session, target, sequence, opus, last)
+    assert packets.decode(came) == packets.VoicePacket(session, target, sequence, opus, last)
 
 
 def test_packets_of_other_kinds_are_no_voice() -> None:
-    assert packets.heard(b"\x20\x01") is None  # a ping
-    assert packets.heard(b"\x00\x01\x02\x03") is None  # CELT
-    with pytest.raises(Garbled, match="8192 bytes"):
-        packets.spoken(b"x" * 8192, 0)
+    assert packets.decode(b"\x20\x01") is None  # a ping
+    assert packets.decode(b"\x00\x01\x02\x03") is None  # CELT
+    with pytest.raises(MalformedData, match="8192 bytes"):
+        packets.encode(b"x" * 8192, 0)
 
 
 def test_every_number_of_a_message_is_its_own() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.packets import VoicePacket
 from aforesaid.bots.mumble.sound import RATE, as_opus
 
 Samples = NDArray[np.int16]
@@ -38,7 +38,7 @@ def noise(seconds: float, loudness: float) -> Samples:
     return np.asarray(made, dtype=np.int16)
 
 
-def heard(samples: Samples, *, target: int = packets.TALK, ended: bool = True) -> Iterator[Heard]:
+def heard(samples: Samples, *, target: int = packets.TALK, ended: bool = True) -> Iterator[VoicePacket]:
     sent = as_opus(wav(samples), 40_000)
     for number, opus in enumerate(sent, 1):
-        yield Heard(7, target, number * 2, opus, ended and number == len(sent))
+        yield VoicePacket(7, target, number * 2, opus, ended and number == len(sent))

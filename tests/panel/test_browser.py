@@ -171,7 +171,7 @@ def test_a_correction_of_what_somebody_else_changed_is_refused_and_nothing_is_lo
         other.page.locator("article.memory", has_text="viola").get_by_role("button", name="Delete").wait_for()
         looker.page.locator("article textarea").fill("Plays the drums")
         looker.page.get_by_role("button", name="Save").click()
-        expect(looker.page.get_by_role("alert")).to_contain_text("changed meanwhile")
+        expect(looker.page.get_by_role("alert")).to_contain_text("changed after it was read")
         expect(looker.page.locator("article textarea")).to_have_value("Plays the drums")
 
 

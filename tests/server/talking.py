@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from openai import OpenAI
 
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
-from aforesaid.domain.words import Within
 from aforesaid.models.embed import Embedder
 from aforesaid.testing import ScriptedModel
 from server.serving import Live, live

@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from aforesaid.domain.change import AddMessage, Archive, PutSetting
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, NotFound, StoreClosed
 from aforesaid.store import Store, open_store
 from making import NOON, add, adding, minutes

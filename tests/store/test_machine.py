@@ -17,6 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
 from aforesaid.domain.checks import LATEST
+from aforesaid.domain.literals import MemoryState, Within
 from aforesaid.domain.memory import STATES, MemoryDraft
 from aforesaid.domain.memory_change import (
     AddMemory,
@@ -35,7 +36,6 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
 from aforesaid.domain.transfer import UserRow
-from aforesaid.domain.words import MemoryState, Within
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store
 from aforesaid.store.ephemeral import EphemeralStore

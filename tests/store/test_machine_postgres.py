@@ -15,13 +15,13 @@ from hypothesis.stateful import initialize
 
 from aforesaid.domain.agenda import Ahead, Backlog, Entry
 from aforesaid.domain.change import Change
+from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import MemoryRecord, Unextracted
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Stats, User
 from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.summary_change import Walk
 from aforesaid.domain.transfer import Row
-from aforesaid.domain.words import Timely
 from aforesaid.store import Store
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore

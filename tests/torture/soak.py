@@ -43,5 +43,7 @@ async def _live(tell: Tell, options: dict[str, Any]) -> None:
         options["store"], profile={"extract": False}, embedder="none", settings=settings
     ) as memory:
         bot = Telegram(TelegramSettings(Secret(options["token"]), api=options["url"]), poll_seconds=1)
-        desk = BotSession(memory, bot, clock=lambda: datetime.fromtimestamp(now(), UTC), patience=options["patience"])
-        await run(memory, bot, desk=desk, ready=lambda name: tell(["ready", name]), first_pause=0.05)
+        session = BotSession(
+            memory, bot, clock=lambda: datetime.fromtimestamp(now(), UTC), patience=options["patience"]
+        )
+        await run(memory, bot, session=session, ready=lambda name: tell(["ready", name]), first_pause=0.05)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Storage
-from aforesaid.domain.words import ComponentStatus
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics
 from aforesaid.upkeep.alerts import Alarm, Reading, performance, room, waiting

@@ -2,8 +2,8 @@
 
 from aforesaid.assistant.answer import Answer, Button, File
 from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant
+from aforesaid.assistant.chat_texts import failure
 from aforesaid.assistant.router import Router, is_command
-from aforesaid.assistant.shown import failure
 from aforesaid.assistant.turn import CALLED, Turn
 
 __all__ = [

@@ -53,7 +53,7 @@ class Assistant:
         return answer
 
     async def reply(self, user: UserMemory, text: str, *, name: str | None = None) -> AsyncGenerator[str, None]:
-        """Store what was said, and yield the reply piece by piece. What is not the model's own stands in brackets."""
+        """Store a message, and yield the reply piece by piece. Notices that are not the model's are in brackets."""
         receipt = await user.add("user", text, name=name)
         for notice in (*(() if receipt.durable else (NOT_DURABLE,)), *receipt.notices):
             yield f"({notice})\n"

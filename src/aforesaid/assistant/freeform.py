@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from aforesaid.assistant import reminders, shown
+from aforesaid.assistant import chat_texts, reminders
 from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.people import Names, meant, with_names
 from aforesaid.assistant.turn import Turn
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import is_direct
-from aforesaid.domain.words import Within
 from aforesaid.errors import AforesaidError, ModelError
 from aforesaid.facts import about_tag
 from aforesaid.models.offline.recognise_request import ME, may_ask, recognise_request
@@ -102,9 +102,9 @@ class FreeForm:
                 return Answer("\n".join(await self._about_strangers(turn, request.word)))
             text = await person.portrait(name=names.of(who))
         except ModelError as error:
-            return Answer(f"{shown.failure(error)} Nothing was changed; try again later.")
+            return Answer(f"{chat_texts.failure(error)} Nothing was changed; try again later.")
         except AforesaidError as error:
-            return Answer(f"That did not work: {shown.failure(error)}")
+            return Answer(f"That did not work: {chat_texts.failure(error)}")
         return Answer(text or f"I know nothing about {_addressed(turn, who, names)} yet.")
 
     async def _remember(self, turn: Turn, request: Request, person: UserMemory, names: Names) -> Answer:
@@ -117,11 +117,11 @@ class FreeForm:
             # Nobody here is called so: it is about a stranger, and not about the person who says it.
             found = await person.remember(fact, about=request.word, name=names.of(who))
             told = f"I know nobody here called {request.word}. I will remember it about that person, not about you."
-            return Answer(told if found.stored else shown.remembered(found))
+            return Answer(told if found.stored else chat_texts.remembered(found))
         found = await person.remember(fact, by=None if who == speaker else speaker, name=names.of(who))
         if found.outcome == "stored" and who != speaker:
             return Answer(f"I will remember that about {_addressed(turn, who, names)}.")
-        return Answer(shown.remembered(found))
+        return Answer(chat_texts.remembered(found))
 
     async def _names(self, turn: Turn) -> Names:
         """Return who is called what in the space of a turn: in a direct chat, the person alone."""
@@ -153,7 +153,7 @@ async def _forget(request: Request, person: UserMemory, names: Names) -> Answer:
     if not request.fact:
         return Answer("To have everything erased that I know about you, use /forget_me.")
     fact = with_names(request.fact, names)
-    return Answer(shown.forgotten(await person.forget(fact, name=names.of(person.scope.user)), fact))
+    return Answer(chat_texts.forgotten(await person.forget(fact, name=names.of(person.scope.user)), fact))
 
 
 def _addressed(turn: Turn, user: str, names: Names) -> str:

@@ -10,8 +10,8 @@ from cachetools import LRUCache
 
 from aforesaid.assistant.turn import Turn
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import is_direct
-from aforesaid.domain.words import Within
 from aforesaid.models.offline import Spoken, extract, split_sentences
 from aforesaid.models.offline.questions import asks, without_request
 from aforesaid.models.offline.recognise_request import recognise_request

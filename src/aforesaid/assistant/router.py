@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from aforesaid.assistant import privacy, reminders, shown
+from aforesaid.assistant import chat_texts, privacy, reminders
 from aforesaid.assistant.answer import Answer
 from aforesaid.assistant.summary_setup import SummarySetup
 from aforesaid.errors import AforesaidError, ModelError
@@ -123,7 +123,7 @@ class Router:
     def _welcome(self) -> str:
         models = None if self._memory is None else self._memory.models
         speaks = models is not None and models.has("chat")
-        return shown.welcome(speaks=speaks)
+        return chat_texts.welcome(speaks=speaks)
 
 
 def is_command(text: str) -> bool:
@@ -136,9 +136,9 @@ async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:
     try:
         return await command(user, rest)
     except ModelError as error:
-        return Answer(f"{shown.failure(error)} Nothing was changed; try again later.")
+        return Answer(f"{chat_texts.failure(error)} Nothing was changed; try again later.")
     except AforesaidError as error:
-        return Answer(f"That did not work: {shown.failure(error)}")
+        return Answer(f"That did not work: {chat_texts.failure(error)}")
 
 
 async def _leave_setup(user: UserMemory) -> None:
@@ -149,7 +149,7 @@ async def _leave_setup(user: UserMemory) -> None:
 
 
 async def _summary_status(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(shown.status(await user.status()))
+    return Answer(chat_texts.status(await user.status()))
 
 
 async def _summary_on(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -157,7 +157,7 @@ async def _summary_on(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
     status = await user.status()
     if status.policy == "none":
         return Answer("Learning is on. This profile makes no summaries: I store every message and learn single facts.")
-    return Answer(f"Summaries are on: {shown.rhythm(status)}.")
+    return Answer(f"Summaries are on: {chat_texts.rhythm(status)}.")
 
 
 async def _summary_off(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -198,13 +198,13 @@ async def _context(user: UserMemory, rest: str) -> Answer:
 async def _remember(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Remember what? Like this: /remember I like tea")
-    return Answer(shown.remembered(await user.remember(rest)))
+    return Answer(chat_texts.remembered(await user.remember(rest)))
 
 
 async def _forget(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Forget what? Like this: /forget tea")
-    return Answer(shown.forgotten(await user.forget(rest), rest))
+    return Answer(chat_texts.forgotten(await user.forget(rest), rest))
 
 
 async def _portrait(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
@@ -212,17 +212,19 @@ async def _portrait(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 
 
 async def _memories(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
-    return Answer(shown.memories(await user.memories()))
+    return Answer(chat_texts.memories(await user.memories()))
 
 
 async def _search(user: UserMemory, rest: str) -> Answer:
-    return Answer(shown.hits(await user.search(rest)) if rest else "Search for what? Like this: /search Berlin flat")
+    return Answer(
+        chat_texts.hits(await user.search(rest)) if rest else "Search for what? Like this: /search Berlin flat"
+    )
 
 
 async def _explain(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Explain which search? Like this: /explain Berlin flat")
-    return Answer(shown.hits(await user.search(rest, 5), explained=True))
+    return Answer(chat_texts.hits(await user.search(rest, 5), explained=True))
 
 
 async def _remind(user: UserMemory, rest: str) -> Answer:

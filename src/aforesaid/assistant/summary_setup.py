@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.assistant import shown
+from aforesaid.assistant import chat_texts
 from aforesaid.assistant.answer import Answer, Button
 from aforesaid.errors import InvalidInput
 
@@ -50,20 +50,20 @@ class SummarySetup:
             return Answer(f"{text} is not between 1 and {_MOST_MESSAGES}. Send a number 1-{_MOST_MESSAGES}.")
         await user.set("memory_enabled", True)
         await user.set(self._step_setting, None)
-        storage = shown.storage((await user.status()).storage)
+        storage = chat_texts.storage((await user.status()).storage)
         return Answer(f"External memory configured!\nStorage: {storage}\nThreshold: {int(text)} messages")
 
     async def _choose(self, user: UserMemory, chosen: str) -> Answer:
         status = await user.status()
         lines = []
-        if _STORAGES[chosen] == shown.storage(status.storage):
+        if _STORAGES[chosen] == chat_texts.storage(status.storage):
             await user.set("storage_type", chosen)
         else:
             lines.append(await self._cannot_switch(chosen, status.storage))
         if status.policy != "tree":
             await user.set("memory_enabled", True)
             await user.set(self._step_setting, None)
-            lines += [f"Storage: {shown.storage(status.storage)}", f"Summaries: {shown.rhythm(status)}"]
+            lines += [f"Storage: {chat_texts.storage(status.storage)}", f"Summaries: {chat_texts.rhythm(status)}"]
             return Answer("\n".join(lines))
         await user.set(self._step_setting, _THRESHOLD)
         lines += ["After how many messages should I compress?", f"Send a number 1-{_MOST_MESSAGES}."]
@@ -78,7 +78,7 @@ class SummarySetup:
             here = here if location is None else f"{prefix}{PurePath(location).name}"
         command = f"aforesaid migrate {here} {_FILES[chosen]}"
         return (
-            f"Everything is stored in {shown.storage(storage)} here, for everybody who uses this bot. A chat cannot "
-            f"change that, so it stays there. Whoever runs the bot can: stop it, run `{command}`, and start it with "
-            f"`--store {_FILES[chosen]}`. /export sends you your own data as a JSON file.\n"
+            f"Everything is stored in {chat_texts.storage(storage)} here, for everybody who uses this bot. A chat "
+            f"cannot change that, so it stays there. Whoever runs the bot can: stop it, run `{command}`, and start it "
+            f"with `--store {_FILES[chosen]}`. /export sends you your own data as a JSON file.\n"
         )

@@ -1,4 +1,4 @@
-"""Bots: what is the same on every platform, and a thin adapter for each."""
+"""Bots: a session that works the same on every platform, and a thin adapter per platform."""
 
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Edited, IncomingMessage, Platform, Pressed

@@ -1,4 +1,4 @@
-"""The session of a bot: stores messages first, answers each thread in order, and reports what failed."""
+"""The session of a bot: stores messages first, answers each thread in order, and reports failures."""
 
 from __future__ import annotations
 
@@ -33,23 +33,25 @@ from aforesaid.memory import Memory, UserMemory
 _log: Final = logging.getLogger("aforesaid.bots")
 
 AT_ONCE: Final = 32
-"""Maximum threads answered at the same time."""
+"""Maximum number of threads answered at the same time."""
 MOST_WAITING: Final = 20
-"""Maximum messages of a thread waiting for an answer; further ones are stored and not answered."""
+"""Maximum number of messages per thread that wait for an answer; more are stored but not answered."""
 PATIENCE: Final = 10.0
 """Maximum seconds that a stopping bot waits for replies in progress."""
 _CATCH_UP: Final = 60.0
 """Seconds between two checks for replies that are still pending."""
-_TOLD: Final = 10_000
+_NOTICE_CACHE_SIZE: Final = 10_000
+"""Maximum number of people whose notices are remembered, so that each is sent once."""
 _SHORT: Final = 20
 """Maximum characters of an answer to a two-step command."""
 
 
 class BotSession:
-    """Takes in what a platform hands in, and answers through it. Use it with `async with`.
+    """Stores the messages of a platform and sends the answers. Use it with `async with`.
 
-    When `hear` returns, the message is stored. Whatever is handed in again, as after a crash, is recognised by its id:
-    stored once, and answered once. What could not be answered before the bot stopped is answered when it runs again.
+    When `hear` returns, the message is stored. A message that is delivered again, for example after a crash, is
+    recognised by its id, so it is stored once and answered once. Messages that were not answered before the bot
+    stopped are answered when it runs again.
     """
 
     def __init__(
@@ -72,16 +74,16 @@ class BotSession:
         self._queue = PerThreadQueue(at_once)
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_TOLD)
-        self._not_stored_for: LRUCache[Address, None] = LRUCache(_TOLD)
-        """Who was told that a message could not be stored, and not yet that it works again."""
+        self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_NOTICE_CACHE_SIZE)
+        self._not_stored_for: LRUCache[Address, None] = LRUCache(_NOTICE_CACHE_SIZE)
+        """Addresses that got a notice about a failed write, and no notice yet that writing works again."""
         self._replying = Replying(platform, self.assistant, self.stats, self._times)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
-        """What is noted as pending and is being taken care of."""
+        """Keys of pending replies that are being worked on."""
         self._catching_up: BackgroundLoop | None = None
         self._asked: set[asyncio.Future[Answer]] = set()
-        """Answers to commands that somebody waits for."""
+        """Futures of commands whose caller waits for the answer."""
 
     async def __aenter__(self) -> Self:
         self._reminding.start()
@@ -101,30 +103,30 @@ class BotSession:
             if not waiting.done():
                 waiting.set_result(Answer("The bot is stopping. Send the command again when it is back."))
         if left:
-            _log.warning("%d messages are stored, and answered when the bot runs again, because it stopped", left)
+            _log.warning("the bot stopped; %d stored messages will be answered when it runs again", left)
 
-    async def hear(self, heard: IncomingMessage) -> None:
-        """Store a message. When this returns, it is stored; the answer follows, if the bot is meant."""
-        self.stats.heard += 1
-        lane = heard.address.thread_key
-        text = _whole(heard)
+    async def hear(self, incoming: IncomingMessage) -> None:
+        """Store a message. It is stored when this returns; the answer follows if the message is for the bot."""
+        self.stats.received += 1
+        thread = incoming.address.thread_key
+        text = _whole(incoming)
         if not text.strip():
             return
-        async with self._turn(lane):
-            user = self._user(heard.address)
+        async with self._turn(thread):
+            user = self._user(incoming.address)
             try:
-                if await self._route(user, heard, text) or await found(user, heard.id) is not None:
+                if await self._route(user, incoming, text) or await found(user, incoming.id) is not None:
                     return
-                await self._store(user, heard, text)
+                await self._store(user, incoming, text)
             except AforesaidError as error:
-                self._not_stored(heard, error)
+                self._not_stored(incoming, error)
 
     async def resume(self) -> None:
-        """Answer what was taken in and not answered, because the bot was stopped or could not send."""
+        """Answer stored messages that are not answered yet, because the bot was stopped or could not send."""
         try:
             await self._resume()
         except StoreError as error:
-            _log.warning("what was not answered before is answered when the store works again: %s", error)
+            _log.warning("pending replies cannot be read; they are sent when the store works again: %s", error)
 
     async def _resume(self) -> None:
         for pending in await self._pending.left():
@@ -136,16 +138,16 @@ class BotSession:
                 continue
             message = await found(self._user(pending.address), pending.id)
             if message is None:
-                # It was erased in between, or never stored: then the platform delivers it again.
+                # It was erased since, or never stored; then the platform delivers it again.
                 await self._pending.settle(pending)
                 continue
-            heard = IncomingMessage(
+            incoming = IncomingMessage(
                 pending.address, pending.id, message.text, message.at, message.name, called=pending.called
             )
-            self._do(pending.address, partial(self._reply, heard, message, pending), pending)
+            self._do(pending.address, partial(self._reply, incoming, message, pending), pending)
 
     async def edited(self, edit: Edited) -> None:
-        """Store the new words of a message behind the old ones, which stay in the log."""
+        """Store the edited text as a new message. The original stays in the log."""
         text = _clean(edit.text)
         if not text or not text.strip():
             return
@@ -154,7 +156,7 @@ class BotSession:
             user = self._user(edit.address)
             before = await found(user, edit.id)
             if before is None or before.text == text:
-                # What was never stored, as a command, or was not changed, as a link that got its preview.
+                # A command is never stored, and a link preview edits a message without changing its text.
                 return
             name = _clean(edit.name)
             at = self._times.received(edit.address.thread_key, edit.at)
@@ -162,12 +164,12 @@ class BotSession:
             self.stats.edits += 1
 
     async def deleted(self, deletion: Deleted) -> None:
-        """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase."""
+        """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase it."""
         async with self._turn(deletion.address.thread_key):
             before = await found(self._user(deletion.address), deletion.id)
             if before is None:
                 return
-            # Whoever deletes it, it belongs to the person who said it.
+            # The note belongs to the author of the message, whoever deleted it.
             user = self._user(deletion.address._replace(user=before.user))
             said = before.at.astimezone(UTC)
             await user.add(
@@ -181,7 +183,7 @@ class BotSession:
             self.stats.deletions += 1
 
     async def pressed(self, pressed: Pressed) -> None:
-        """Take a button for the word that it stands for, and send the answer."""
+        """Handle a pressed button as if its word had been written, and send the answer."""
         pending = None
         if pressed.id is not None:
             pending = PendingReply(pressed.address, pressed.id, time(), command="a button")
@@ -191,14 +193,14 @@ class BotSession:
         self._say(pressed.address, await self.press(pressed), pending=pending)
 
     async def press(self, pressed: Pressed) -> Answer:
-        """Take a button for the word that it stands for, and return the answer: where the platform wants it back."""
+        """Handle a pressed button and return the answer, for platforms that reply to the press itself."""
         async with self._turn(pressed.address.thread_key):
             user = self._user(pressed.address)
             answer = await self.assistant.router.step(user, pressed.word, stay=True)
         return answer or Answer("That question is not open any more.")
 
     async def command(self, address: Address, text: str) -> Answer:
-        """Carry out a command when it is its turn, and return the answer: where the platform wants it back."""
+        """Run a command when it is its turn and return the answer, for platforms that reply to the command itself."""
         self.stats.commands += 1
         done: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
 
@@ -220,53 +222,53 @@ class BotSession:
             self._asked.discard(done)
 
     async def remind(self) -> int:
-        """Deliver the reminders whose time has come, now; return how many. It also happens by itself."""
+        """Deliver due reminders now; return how many. A background loop also does this."""
         return await self._reminding.deliver()
 
     async def idle(self) -> None:
-        """Wait until everything is answered that was heard."""
+        """Wait until every received message is answered."""
         await self._queue.idle()
 
     def health(self) -> Component:
-        """Say how the bot is doing."""
+        """Return the health of the bot."""
         parts = self._platform.parts() if isinstance(self._platform, Equipped) else ()
         return self.stats.component(self._platform.name, self._queue.waiting(), parts)
 
     def _user(self, address: Address) -> UserMemory:
         return self.memory.user(address.user, space=address.space, thread=address.thread)
 
-    def _turn(self, lane: tuple[str, str]) -> asyncio.Lock:
-        """Return what those who store into one thread take turns by, in the order in which they came."""
-        lock = self._turns.get(lane)
+    def _turn(self, thread: tuple[str, str]) -> asyncio.Lock:
+        """Return the lock of a thread: its messages are stored in the order of arrival."""
+        lock = self._turns.get(thread)
         if lock is None:
-            lock = self._turns[lane] = asyncio.Lock()
+            lock = self._turns[thread] = asyncio.Lock()
         return lock
 
-    async def _route(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
-        """Take care of commands and of what they asked for; False for everything else."""
+    async def _route(self, user: UserMemory, incoming: IncomingMessage, text: str) -> bool:
+        """Handle commands and the answers to two-step commands; return False for everything else."""
         router = self.assistant.router
-        if heard.wanted and is_command(text):
-            pending = PendingReply(heard.address, heard.id, time(), command=text.split(maxsplit=1)[0])
+        if incoming.wanted and is_command(text):
+            pending = PendingReply(incoming.address, incoming.id, time(), command=text.split(maxsplit=1)[0])
             if self._pending.knows(pending):
                 return True
             self.stats.commands += 1
             await self._note_pending(pending)
             if router.asks_back(text):
-                # At once: the next message may be what it asks for.
+                # Without queueing: the next message may be the answer that the command asks for.
                 answer = await router.answer(user, text)
-                self._say(heard.address, answer or Answer(""), heard.id, pending=pending)
+                self._say(incoming.address, answer or Answer(""), incoming.id, pending=pending)
             else:
                 await router.leave(user)
-                self._do(heard.address, lambda: self._command(user, heard, text), pending)
+                self._do(incoming.address, lambda: self._command(user, incoming, text), pending)
             return True
-        if not heard.wanted and len(text) > _SHORT:
+        if not incoming.wanted and len(text) > _SHORT:
             return False
-        return await self._step(user, heard, text)
+        return await self._step(user, incoming, text)
 
-    async def _step(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
-        """Take what a two-step command asked for; False where nothing was asked, or the text does not fit."""
+    async def _step(self, user: UserMemory, incoming: IncomingMessage, text: str) -> bool:
+        """Handle the answer to a two-step command; return False if none is open or the text does not fit."""
         router = self.assistant.router
-        pending = PendingReply(heard.address, heard.id, time(), command="that")
+        pending = PendingReply(incoming.address, incoming.id, time(), command="that")
         if self._pending.knows(pending):
             return True
         if not await router.is_open(user):
@@ -276,13 +278,13 @@ class BotSession:
         if answer is None:
             await self._settle(pending)
             return False
-        self._say(heard.address, answer, heard.id, pending=pending)
+        self._say(incoming.address, answer, incoming.id, pending=pending)
         return True
 
-    async def _command(self, user: UserMemory, heard: IncomingMessage, text: str) -> bool:
-        async with self._platform.typing(heard.address):
+    async def _command(self, user: UserMemory, incoming: IncomingMessage, text: str) -> bool:
+        async with self._platform.typing(incoming.address):
             answer = await self.assistant.router.answer(user, text)
-        return answer is None or await self._sender.send(heard.address, answer, heard.id)
+        return answer is None or await self._sender.send(incoming.address, answer, incoming.id)
 
     def _say(
         self, to: Address, answer: Answer, answers: str | None = None, *, pending: PendingReply | None = None
@@ -298,7 +300,7 @@ class BotSession:
         self._answering.discard(pending.key)
 
     async def _catch_up(self) -> float:
-        """Send what could not be sent before. Return after how many seconds to try again."""
+        """Send replies that could not be sent before. Return the seconds until the next try."""
         if self.stats.connected:
             await self._resume()
             await self._probe()
@@ -308,7 +310,7 @@ class BotSession:
         return not isinstance(self._platform, Attended) or self._platform.reachable(to)
 
     def _do(self, to: Address, answer: Callable[[], Awaitable[bool]], pending: PendingReply | None) -> None:
-        """Have something done when it is its turn. What was pending is settled if that says so."""
+        """Queue a job for a thread. The pending reply is settled when the job returns True."""
 
         async def job() -> None:
             try:
@@ -322,15 +324,15 @@ class BotSession:
             self._answering.add(pending.key)
         self._queue.add(to.thread_key, job)
 
-    async def _store(self, user: UserMemory, heard: IncomingMessage, text: str) -> None:
-        """Store a message, and have it answered."""
-        lane = heard.address.thread_key
-        answered = heard.wanted and self._queue.waiting(lane) < MOST_WAITING
-        pending = PendingReply(heard.address, heard.id, time(), called=heard.called)
-        at = self._times.received(lane, heard.at)
-        adding = user.add("user", text, id=heard.id, at=at, name=_clean(heard.name))
+    async def _store(self, user: UserMemory, incoming: IncomingMessage, text: str) -> None:
+        """Store a message and queue its answer."""
+        thread = incoming.address.thread_key
+        answered = incoming.wanted and self._queue.waiting(thread) < MOST_WAITING
+        pending = PendingReply(incoming.address, incoming.id, time(), called=incoming.called)
+        at = self._times.received(thread, incoming.at)
+        adding = user.add("user", text, id=incoming.id, at=at, name=_clean(incoming.name))
         if answered:
-            # At once, but the note first: whatever a kill leaves behind is noted and comes again, or noted and stored.
+            # The note is written first: after a kill a noted message is either stored, or delivered again.
             try:
                 _, receipt = await asyncio.gather(self._note_pending(pending), adding)
             except AforesaidError:
@@ -340,31 +342,31 @@ class BotSession:
             receipt = await adding
         self.stats.stored += not receipt.duplicate
         self._store_works()
-        self._tell(heard.address, receipt)
+        self._tell(incoming.address, receipt)
         if answered:
-            self._do(heard.address, lambda: self._reply(heard, receipt.message, pending), pending)
-        elif heard.wanted:
+            self._do(incoming.address, lambda: self._reply(incoming, receipt.message, pending), pending)
+        elif incoming.wanted:
             self.stats.skipped += 1
-            if self._queue.waiting(lane) == MOST_WAITING:
-                told = "(that is a lot at once: I keep all of it, and answer what came first)"
-                self._say(heard.address, Answer(told))
+            if self._queue.waiting(thread) == MOST_WAITING:
+                notice = "(that is a lot at once: I store all of it, and answer what came first)"
+                self._say(incoming.address, Answer(notice))
 
-    async def _reply(self, heard: IncomingMessage, message: Message, pending: PendingReply) -> bool:
-        """Answer a message that is stored; store the reply, then send it. False if it could not be sent."""
+    async def _reply(self, incoming: IncomingMessage, message: Message, pending: PendingReply) -> bool:
+        """Answer a stored message: store the reply, then send it. Return False if it could not be sent."""
         answer, name = await self._replying.reply(
-            self._user(heard.address), heard, message, lambda receipt: self._tell(heard.address, receipt)
+            self._user(incoming.address), incoming, message, lambda receipt: self._tell(incoming.address, receipt)
         )
         return await self._sender.send(
-            heard.address,
+            incoming.address,
             answer,
-            heard.id,
+            incoming.id,
             once=name,
             skip=pending.sent,
             sent=lambda parts: self._pending.sent(pending, parts),
         )
 
     def _tell(self, to: Address, receipt: Receipt) -> None:
-        """Say what a person should know about how their words are kept: once, and again when it is over."""
+        """Send notices about storing once, and once more when the problem is over."""
         news = frozenset((*receipt.notices, *(() if receipt.durable else (NOT_DURABLE,))))
         key = (to.space, to.user)
         before = self._told.get(key, frozenset())
@@ -376,34 +378,36 @@ class BotSession:
         if NOT_DURABLE in before - news:
             self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
 
-    def _not_stored(self, heard: IncomingMessage, error: AforesaidError) -> None:
+    def _not_stored(self, incoming: IncomingMessage, error: AforesaidError) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
-            _log.error("a message of %s in %s could not be stored: %s", heard.address.user, heard.address.space, error)
-        if heard.wanted:
+            _log.error(
+                "a message of %s in %s could not be stored: %s", incoming.address.user, incoming.address.space, error
+            )
+        if incoming.wanted:
             if isinstance(error, StoreError):
-                self._not_stored_for[heard.address] = None
+                self._not_stored_for[incoming.address] = None
             told = f"(I could not store that, so I will not remember it. {failure(error)})"
-            self._say(heard.address, Answer(told), heard.id)
+            self._say(incoming.address, Answer(told), incoming.id)
 
     async def _probe(self) -> None:
-        """Find out whether a store that failed works again, so that those whom it failed are told without asking."""
+        """Check whether a store that failed works again, so that people get the notice without writing again."""
         if self._not_stored_for and await self._pending.can_write():
             self._store_works()
 
     def _store_works(self) -> None:
-        """Tell everybody whose message could not be stored that it can be now."""
+        """Notify everybody whose message could not be stored that storing works again."""
         while self._not_stored_for:
             to, _ = self._not_stored_for.popitem()
             self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
 
 
-def _whole(heard: IncomingMessage) -> str:
-    """Return a message with what came along with it."""
-    notes = "\n".join(f"[attached: {each}]" for each in heard.attachments)
-    return "\n".join(part for part in (_clean(heard.text) or "", _clean(notes) or "") if part)
+def _whole(incoming: IncomingMessage) -> str:
+    """Return the text of a message with a line per attachment."""
+    notes = "\n".join(f"[attached: {each}]" for each in incoming.attachments)
+    return "\n".join(part for part in (_clean(incoming.text) or "", _clean(notes) or "") if part)
 
 
 def _clean(text: str | None) -> str | None:
-    """Put a sign in the place of what no store can hold, for the sender cannot see it."""
+    """Replace NUL and lone surrogates, which no store can hold, by U+FFFD or a question mark."""
     return None if text is None else text.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -1,7 +1,7 @@
-"""What a platform hands in, and what it is asked to do.
+"""The contract between a bot session and a chat platform.
 
-An adapter is thin: it turns its platform's events into these values and gives them to a `BotSession`, which stores,
-answers and reminds. It also implements `Platform`. What all platforms share is not in the adapters.
+An adapter is thin: it converts its platform's events to these values and passes them to a `BotSession`, which stores,
+answers and reminds. It also implements `Platform`. Behaviour that all platforms share is not in the adapters.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 ThreadKey: TypeAlias = tuple[str, str]
-"""The space and the thread whose messages keep their order."""
+"""A space and a thread. Messages with the same key are handled in order."""
 
 
 class Address(NamedTuple):
-    """Who is talked with, and where."""
+    """A person and the chat in which they write."""
 
     space: str
-    """The platform's name for direct chats; the name, a colon and an id for a group, whose wall nothing crosses."""
+    """The platform's name for direct chats; the name, a colon and an id for a group, which is isolated from others."""
     user: str
     thread: str | None = None
-    """A channel or a group; None for the direct chat of this person and the bot."""
+    """A channel or a group; None for the direct chat between this person and the bot."""
 
     @property
     def thread_key(self) -> ThreadKey:
@@ -48,28 +48,28 @@ class IncomingMessage:
     text: str
     at: datetime
     name: str | None = None
-    """What the person is called."""
+    """The display name of the person."""
     wanted: bool = True
-    """Whether the bot is spoken to. What is not for it is stored, and not answered."""
+    """Whether the message is addressed to the bot. Other messages are stored but not answered."""
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Others who are around or mentioned, by id: what each is called, the name that is shown first."""
+    """Names of other people who are present or mentioned, by id; the display name comes first."""
     called: tuple[str, ...] = CALLED
-    """What the bot is called."""
+    """Names that people call the bot by."""
     quoted: str | None = None
-    """The text that it is a reply to."""
+    """The text of the message that this one replies to."""
     attachments: tuple[str, ...] = ()
-    """What came along, in words: `photo`, `plan.pdf (82 kB)`."""
+    """Descriptions of the attachments: `photo`, `plan.pdf (82 kB)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A message that was changed by its author."""
+    """A message that its author edited."""
 
     address: Address
     id: str
     text: str
     at: datetime
-    """When it was changed."""
+    """When it was edited."""
     name: str | None = None
 
 
@@ -89,30 +89,30 @@ class Pressed:
     address: Address
     word: str
     id: str | None = None
-    """The platform's id of the pressing, where the platform may hand it in again."""
+    """The platform's id of this press, if the platform may deliver it again."""
 
 
 class Platform(Protocol):
     """A chat platform, as a bot uses it.
 
-    What it raises is PlatformUnavailable where another try may help, PlatformRefused where it would not.
+    Its methods raise PlatformUnavailable if a retry may help, and PlatformRefused if not.
     """
 
     @property
     def name(self) -> str:
-        """What it is called: `telegram`. Its spaces are called so, too, or begin with it and a colon."""
+        """The platform's name, such as `telegram`. Its spaces have this name, or begin with it and a colon."""
 
     @property
     def longest(self) -> int:
-        """The longest text that can be sent at once, in units of UTF-16."""
+        """Maximum length of one sent text, in UTF-16 code units."""
 
     async def check(self) -> str:
-        """Log in, and return what the bot is called there. Called before everything else, and again after a failure."""
+        """Log in and return the bot's name on the platform. Called first, and again after each failure."""
 
-    async def listen(self, desk: BotSession) -> None:
-        """Hand in what is said, in the order of each thread, until it is cancelled.
+    async def listen(self, session: BotSession) -> None:
+        """Pass events to the session, in order within each thread, until cancelled.
 
-        Raises PlatformUnavailable when the connection is lost: then it is called again after a pause.
+        Raises PlatformUnavailable when the connection is lost; the caller then calls `check` and this again.
         """
 
     async def send(
@@ -124,16 +124,16 @@ class Platform(Protocol):
         answers: str | None = None,
         once: str | None = None,
     ) -> None:
-        """Send a text that is not too long. `answers` is the message that it is a reply to.
+        """Send a text of at most `longest` units. `answers` is the id of the message that it replies to.
 
-        `once` names this very message: a platform that can shows it once, however often it is asked to send it.
+        `once` is an idempotency key: a platform that supports one shows the message once, however often it is sent.
         """
 
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
-        """Show that the bot is writing, until the end of the block. Never raises."""
+        """Show a typing indicator until the end of the block. Never raises."""
 
     async def close(self) -> None:
         """Log out. Closing twice is fine."""
@@ -141,20 +141,20 @@ class Platform(Protocol):
 
 @runtime_checkable
 class Attended(Protocol):
-    """A platform that keeps nothing for those who are away: what is for them waits until they are back."""
+    """A platform that stores no messages for people who are offline. Messages for them wait until they are back."""
 
     def reachable(self, to: Address) -> bool:
-        """Tell whether somebody could be written to now."""
+        """Return whether a message would reach this address now."""
 
 
 @runtime_checkable
 class Equipped(Protocol):
-    """A platform that needs services of its own, as for speech."""
+    """A platform that uses services of its own, for example for speech."""
 
     def parts(self) -> tuple[Component, ...]:
-        """Say how each of them is doing."""
+        """Return the health of each service."""
 
 
 def owns(platform: str, space: str) -> bool:
-    """Tell whether a space is one of a platform's."""
+    """Return whether a space belongs to a platform."""
     return space == platform or space.startswith(f"{platform}:")

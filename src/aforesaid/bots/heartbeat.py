@@ -1,4 +1,4 @@
-"""A small file beside the store that says how a bot is doing, for `aforesaid status` in another process."""
+"""A small file beside the store with the health of a bot, for `aforesaid status` in another process."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from aforesaid.store import sqlite_path
 _log: Final = logging.getLogger("aforesaid.bots")
 
 EVERY: Final = 15.0
+"""Seconds between two writes of the file."""
 _SILENT: Final = timedelta(seconds=60)
-"""A bot of which nothing was heard for so long is not well."""
+"""A bot is reported as failing when its file is older than this."""
 _SUFFIX: Final = ".bot.json"
 _ELSEWHERE: Final = ("json:", "files:")
 
 
 def folder_and_name(location: str | None) -> tuple[Path, str] | None:
-    """Return where the bots of a store leave their notes, and how these begin; None for a store in memory."""
+    """Return the folder and the name prefix of the heartbeat files of a store; None for a store in memory."""
     where = location or ""
     if where.startswith(("postgresql:", "postgres:")):
         return usual_place(os.environ).parent, "postgresql"
@@ -63,7 +64,7 @@ class Heartbeat:
 
 
 def write(path: Path, component: Component) -> None:
-    """Write a note, in one step."""
+    """Write a heartbeat file atomically."""
     note = {
         "name": component.name,
         "status": component.status,
@@ -80,7 +81,7 @@ def write(path: Path, component: Component) -> None:
 
 
 def bots_of(location: str | None, now: datetime) -> list[Component]:
-    """Return how the bots of a store are doing: those that run, and those that ended without saying so."""
+    """Return the health of the bots of a store: those that run, and those that were killed."""
     place = folder_and_name(location)
     return [] if place is None else list(_read(*place, now))
 
@@ -95,7 +96,7 @@ def _read(folder: Path, name: str, now: datetime) -> Iterator[Component]:
             issues, status = tuple(map(str, note["issues"])), note["status"]
             if now - written > _SILENT:
                 status = "failing"
-                issues = (f"nothing was heard of it since {written:%Y-%m-%d %H:%M} UTC; it was killed, or hangs",)
+                issues = (f"no heartbeat since {written:%Y-%m-%d %H:%M} UTC: the bot was killed, or hangs",)
             yield Component(str(note["name"]), status, last, issues, facts)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            yield Component(path.name, "failing", None, (f"its note cannot be read: {error}",), ())
+            yield Component(path.name, "failing", None, (f"its heartbeat file cannot be read: {error}",), ())

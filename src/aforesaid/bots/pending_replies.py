@@ -1,8 +1,7 @@
 """Pending replies: messages that a bot has received and not answered yet.
 
-It is written down in the store before a message is, and crossed out when the answer was sent. A bot that was killed,
-or stopped before it had said everything, reads there what it still has to say. No words are kept here: they are in the
-log.
+A mark in the store is written before the message itself, and removed when the answer was sent. A bot that was killed
+or stopped early finds there what it still has to answer. Marks contain no text; the texts are in the log.
 """
 
 from __future__ import annotations
@@ -28,24 +27,25 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 _LONGEST: Final = timedelta(days=1)
-"""Nobody waits longer for an answer. Telegram keeps its updates for as long."""
+"""Older messages are not answered any more. Telegram keeps its updates for the same time."""
 _KEPT: Final = 200
 """Number of finished commands remembered, to recognise repeats: platforms deliver up to a hundred updates again."""
-_LATELY: Final = 10_000
+_SETTLED_CACHE_SIZE: Final = 10_000
+"""Maximum number of settled replies remembered in this process."""
 _DONE: Final = "done"
 _PROBE: Final = "probe"
-"""The mark that is written to find out whether the store works. It reads like a command that was carried out."""
+"""The mark written to check whether the store works. It is read as a finished command."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingReply:
-    """Something that is to be answered."""
+    """A message, command or pressed button that still needs an answer."""
 
     address: Address
     id: str
-    """The platform's id of the message, or of what was pressed."""
+    """The platform's id of the message or of the pressed button."""
     since: float
-    """When it came in, in seconds."""
+    """When it arrived, as a Unix time in seconds."""
     command: str | None = None
     """The name of the command; None for a message, which is in the log."""
     called: tuple[str, ...] = CALLED
@@ -54,39 +54,39 @@ class PendingReply:
 
     @property
     def key(self) -> str:
-        """What it is known by, whenever it comes in again."""
+        """An id that is the same whenever the platform delivers it again."""
         whole = json.dumps([self.address.space, self.address.thread or f"direct:{self.address.user}", self.id])
         return hashlib.sha256(whole.encode()).hexdigest()[:32]
 
 
 class PendingReplies:
-    """What is pending on one platform."""
+    """The pending replies of one platform."""
 
     def __init__(self, memory: Memory, platform: str) -> None:
         self._memory = memory
         self._prefix = f"bot {platform} "
         self._done: deque[str] = deque()
         self._commands: set[str] = set()
-        """Commands that were taken in, answered or not."""
-        self._settled: LRUCache[str, bool] = LRUCache(_LATELY)
-        """What was crossed out in this run: whoever reads at the same moment may still find it."""
+        """Keys of received commands, answered or not."""
+        self._settled: LRUCache[str, bool] = LRUCache(_SETTLED_CACHE_SIZE)
+        """Replies settled by this process: a read that began earlier may still return their marks."""
 
     def knows(self, pending: PendingReply) -> bool:
-        """Tell whether a command was taken in before."""
+        """Return whether a command was received before."""
         return pending.key in self._commands
 
     async def note(self, pending: PendingReply) -> None:
-        """Write down that an answer is pending."""
+        """Store that an answer is pending."""
         if pending.command is not None:
             self._commands.add(pending.key)
         await self._put([PutMark(self._prefix + pending.key, json.dumps(asdict(pending)))])
 
     async def sent(self, pending: PendingReply, parts: int) -> None:
-        """Write down how much of a long answer was sent."""
+        """Store how many parts of a long answer were sent."""
         await self.note(replace(pending, sent=parts))
 
     async def settle(self, pending: PendingReply) -> None:
-        """Cross it out. That a command was carried out is known for a while: it must not happen twice."""
+        """Remove the mark. A finished command is remembered for a while, so that it does not run twice."""
         self._settled[pending.key] = True
         if pending.command is None:
             await self._put([PutMark(self._prefix + pending.key, None)])
@@ -100,7 +100,7 @@ class PendingReplies:
         await self._put(marks)
 
     async def left(self) -> list[PendingReply]:
-        """Return what is not answered yet, oldest first: what this run is at, and what an earlier one left."""
+        """Return every unanswered reply, oldest first, of this run and of earlier ones."""
         found: list[PendingReply] = []
         done: list[tuple[float, str]] = []
         for name, value in (await self._memory.store.marks()).items():
@@ -126,19 +126,19 @@ class PendingReplies:
         first = (datetime.now(UTC) - _LONGEST).timestamp()
         for pending in found:
             if pending.since < first:
-                _log.warning("a message of %s is too old to be answered now", pending.address.user)
+                _log.warning("a message of %s is older than a day, so it is not answered", pending.address.user)
                 await self.settle(pending)
         return [pending for pending in found if pending.since >= first]
 
     async def can_write(self) -> bool:
-        """Tell whether the store takes what is written to it."""
+        """Return whether the store accepts writes."""
         return await self._put([PutMark(f"{self._prefix}{_PROBE}", json.dumps({_DONE: datetime.now(UTC).timestamp()}))])
 
     async def _put(self, marks: list[PutMark]) -> bool:
         try:
             await self._memory.store.apply(marks)
         except StoreError as error:
-            # The message itself tells whether the store works. Without this, only a kill right now would be noticed.
-            _log.warning("it could not be written down what is to be answered: %s", error)
+            # Storing the message itself reports a broken store. Without the mark, only a kill loses the answer.
+            _log.warning("a pending reply could not be stored: %s", error)
             return False
         return True

@@ -1,4 +1,4 @@
-"""Work in order within a lane, and side by side across queue."""
+"""A queue that runs the jobs of one thread in order and different threads concurrently."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Job: TypeAlias = Callable[[], Awaitable[object]]
 
 
 class PerThreadQueue:
-    """Runs jobs: those of one lane one after the other, in the order in which they came; at most so many at once.
+    """Runs jobs with the same key one after the other, and at most `at_once` keys at a time.
 
-    A lane that has nothing to do costs nothing.
+    A key without jobs takes no memory.
     """
 
     def __init__(self, at_once: int) -> None:
@@ -24,29 +24,29 @@ class PerThreadQueue:
         self._waiting: dict[Hashable, deque[Job]] = {}
         self._workers: set[asyncio.Task[None]] = set()
 
-    def add(self, lane: Hashable, job: Job) -> None:
-        """Have a job done when it is its turn."""
-        if lane in self._waiting:
-            self._waiting[lane].append(job)
+    def add(self, key: Hashable, job: Job) -> None:
+        """Queue a job behind the other jobs of its key."""
+        if key in self._waiting:
+            self._waiting[key].append(job)
             return
-        self._waiting[lane] = deque([job])
-        worker = asyncio.create_task(self._work(lane), name=f"aforesaid-lane-{lane}")
+        self._waiting[key] = deque([job])
+        worker = asyncio.create_task(self._work(key), name=f"aforesaid-key-{key}")
         self._workers.add(worker)
         worker.add_done_callback(self._workers.discard)
 
-    def waiting(self, lane: Hashable | None = None) -> int:
-        """Return how many jobs wait or are at work, in one lane or in all."""
-        if lane is not None:
-            return len(self._waiting.get(lane, ()))
+    def waiting(self, key: Hashable | None = None) -> int:
+        """Return the number of waiting and running jobs of one key, or of all keys."""
+        if key is not None:
+            return len(self._waiting.get(key, ()))
         return sum(map(len, self._waiting.values()))
 
     async def idle(self) -> None:
-        """Wait until there is nothing to do."""
+        """Wait until all jobs are done."""
         while self._workers:
             await asyncio.wait(self._workers)
 
     async def finish(self, patience: float) -> int:
-        """Let what was begun come to an end, for so many seconds. Return how many jobs were given up."""
+        """Wait at most `patience` seconds for the jobs, then cancel the rest. Return how many were cancelled."""
         if self._workers:
             await asyncio.wait(self._workers, timeout=patience)
         left = self.waiting()
@@ -56,17 +56,17 @@ class PerThreadQueue:
         self._waiting.clear()
         return left
 
-    async def _work(self, lane: Hashable) -> None:
-        jobs = self._waiting[lane]
+    async def _work(self, key: Hashable) -> None:
+        jobs = self._waiting[key]
         try:
             while jobs:
                 async with self._places:
                     try:
                         await jobs[0]()
                     except Exception:
-                        # One that fails must not keep the next ones from being done; the operator sees it in the log.
+                        # A failed job must not stop the next ones; the operator sees it in the log.
                         _log.exception("a message could not be handled")
                 jobs.popleft()
         finally:
-            if self._waiting.get(lane) is jobs:
-                del self._waiting[lane]
+            if self._waiting.get(key) is jobs:
+                del self._waiting[key]

@@ -1,4 +1,4 @@
-"""Delivering reminders: once, to the right person, wherever they can be reached."""
+"""Delivers each due reminder once, to its person, in the chat where they can be reached."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _LATER: Final = timedelta(hours=1)
 
 
 class Reminding:
-    """Looks for reminders whose time has come.
+    """Looks for due reminders and delivers them.
 
-    One process alone takes a reminder, sends it, stores that it was sent, and marks it as delivered. Whoever comes to
-    an end in between leaves it due again when the lease is over; if it was stored by then, it is not sent again. Only a
-    kill between the platform's taking it and the storing can make it come twice, where the platform does not notice.
+    One process claims a reminder with a lease, sends it, stores that it was sent, and marks it as delivered. If that
+    process ends in between, the reminder is due again when the lease ends; if it was stored by then, it is not sent
+    again. Only a kill between sending and storing can deliver it twice, on platforms that do not detect duplicates.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class Reminding:
         self._loop: BackgroundLoop | None = None
 
     def start(self) -> None:
-        """Start to look for due reminders every few seconds."""
+        """Start checking for due reminders every few seconds."""
         if self._loop is None:
             name = f"{self._platform.name} reminders"
             self._loop = self._memory.loops.add(BackgroundLoop(name, self._run, retry_seconds=EVERY, log=_log))
             self._loop.start()
 
     async def stop(self) -> None:
-        """Stop, after the reminder that is being delivered."""
+        """Stop after the reminder that is being delivered."""
         loop, self._loop = self._loop, None
         if loop is not None:
             async with self._one_at_a_time:
                 await loop.stop()
 
     async def deliver(self) -> int:
-        """Deliver what is due; return how many were."""
+        """Deliver due reminders; return how many."""
         done = 0
         async with self._one_at_a_time:
             for memory in await self._memory.reminders(at=self._clock()):
@@ -100,7 +100,7 @@ class Reminding:
         now = self._clock()
         if not await user.claim(memory.id, until=now + lease, at=now):
             return False
-        # One that was delivered and brought back by hand is another one.
+        # A reminder that was delivered and then reactivated by hand gets a new message id.
         before = sum(version.action == "deliver" for version in versions)
         name = f"reminder:{memory.id}" if not before else f"reminder:{memory.id}:{before + 1}"
         if not await self._was_sent(user, name):
@@ -111,8 +111,8 @@ class Reminding:
             except StoreError:
                 raise
             except Exception as error:
-                # Also errors of the platform's library: one reminder that fails must not hold up those of others. It is
-                # due again when the lease ends.
+                # Errors of the platform's library too: one failed reminder must not delay those of others. It is due
+                # again when the lease ends.
                 self._stats.failed(f"a reminder could not be delivered: {error}")
                 _log.exception("the reminder %d of %s could not be delivered", memory.id, memory.user)
                 return False
@@ -125,7 +125,7 @@ class Reminding:
 
     @staticmethod
     async def _was_sent(user: UserMemory, name: str) -> bool:
-        """Tell whether an earlier run sent it and was killed before it could say so."""
+        """Return whether an earlier run sent it and was killed before it marked it as delivered."""
         try:
             await user.message(name)
         except NotFound:
@@ -133,7 +133,7 @@ class Reminding:
         return True
 
     async def _reach(self, to: Address, text: str, name: str) -> str | None:
-        """Send it to the person alone, or where they last spoke if that cannot be done. Return the thread."""
+        """Send it to the person's direct chat, or else to the thread where they last wrote. Return the thread."""
         try:
             await self._sender.deliver(to, Answer(text), once=name, tries=_TRIES)
         except PlatformRefused:

@@ -1,4 +1,4 @@
-"""Making an answer: asked for, stored under the id of its question, or found there from before."""
+"""Produces the answer to a stored message, and stores it under an id derived from the question's id."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 _STORED_AT_ONCE: Final = 16_000
-"""A reply of more units is stored in parts: four bytes for each fit into what a message may be."""
+"""Longer replies are stored in parts. At four bytes per unit, a part stays below the maximum message size."""
 _ANSWER: Final = "re:"
-"""Before the id of a message: the id of the reply to it."""
+"""Prefix: the id of a reply is this and the id of the message that it answers."""
 
 
 class Reply(NamedTuple):
-    """What to send."""
+    """An answer and its idempotency key."""
 
     answer: Answer
     name: str
-    """The same for the same words, whenever they are sent."""
+    """The same for the same text, whenever it is sent."""
 
 
 class Replying:
@@ -45,40 +45,40 @@ class Replying:
         self._times = times
 
     async def reply(
-        self, user: UserMemory, heard: IncomingMessage, message: Message, tell: Callable[[Receipt], None]
+        self, user: UserMemory, incoming: IncomingMessage, message: Message, tell: Callable[[Receipt], None]
     ) -> Reply:
-        """Return the answer to a message, stored. One that was stored before is not made again.
+        """Return the stored answer to a message; produce and store it if there is none yet.
 
-        `tell` is called with what became of storing it. What could not be done is said instead of an answer.
+        `tell` is called with the receipt of each stored part. If no answer could be produced, the reply says why.
         """
-        name = f"{_ANSWER}{heard.id}"
+        name = f"{_ANSWER}{incoming.id}"
         answer = await _stored(user, name)
         if answer is not None:
             return Reply(answer, name)
         try:
-            answer, said = await self._made(user, heard, message)
+            answer, said = await self._made(user, incoming, message)
         except AforesaidError as error:
-            # Others may read along. The operator reads the details in the log.
-            _log.error("a message of %s could not be answered: %s", heard.address.user, error)
+            # Other people may read the chat, so the details go to the log only.
+            _log.error("a message of %s could not be answered: %s", incoming.address.user, error)
             return self._failed(name, f"({failure(error)} What you said is stored.)")
         if not answer.text.strip():
             return self._failed(name, "(The language model wrote nothing. What you said is stored.)")
         self._stats.answered += 1
         try:
             for number, part in enumerate(split(answer.text, _STORED_AT_ONCE) if said else (), 1):
-                at = self._times.sent(heard.address.thread_key, message.at)
+                at = self._times.sent(incoming.address.thread_key, message.at)
                 tell(await user.add("assistant", part, id=_part(name, number), at=at))
         except AforesaidError as error:
-            _log.error("an answer to %s could not be stored: %s", heard.address.user, error)
+            _log.error("an answer to %s could not be stored: %s", incoming.address.user, error)
             self._stats.failed(f"an answer could not be stored: {error}")
             told = f"{answer.text}\n\n(I could not store that I said this. {failure(error)})"
             return Reply(Answer(told, answer.buttons, answer.file, answer.private), name)
         return Reply(answer, name)
 
-    async def _made(self, user: UserMemory, heard: IncomingMessage, message: Message) -> tuple[Answer, bool]:
-        """Return an answer, and whether it is part of the conversation."""
-        turn = Turn(user, message.text, message, heard.name, heard.people, heard.called, heard.quoted)
-        async with self._platform.typing(heard.address):
+    async def _made(self, user: UserMemory, incoming: IncomingMessage, message: Message) -> tuple[Answer, bool]:
+        """Return an answer, and whether it belongs into the log of the conversation."""
+        turn = Turn(user, message.text, message, incoming.name, incoming.people, incoming.called, incoming.quoted)
+        async with self._platform.typing(incoming.address):
             answer = await self._assistant.requested(turn)
             if answer is not None:
                 return answer, True
@@ -99,7 +99,7 @@ async def found(user: UserMemory, message: str) -> Message | None:
 
 
 async def _stored(user: UserMemory, name: str) -> Answer | None:
-    """Return a reply that was stored before, and perhaps not sent."""
+    """Return a reply that was stored earlier, whether or not it was sent."""
     parts: list[str] = []
     while (part := await found(user, _part(name, len(parts) + 1))) is not None:
         parts.append(part.text)

@@ -1,4 +1,4 @@
-"""Running a bot: checked at the start, connected again when the connection is lost, stopped without losing anything."""
+"""Runs a bot: checks the login at the start, reconnects after failures, and stops without losing messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 FIRST_PAUSE: Final = 1.0
+"""Seconds before the first reconnection; the pause doubles with every failure."""
 LONGEST_PAUSE: Final = 60.0
+"""Maximum seconds between two reconnections."""
 
 
 async def run(
@@ -29,15 +31,15 @@ async def run(
     platform: Platform,
     *,
     ready: Callable[[str], None] = lambda name: None,  # noqa: ARG005 - for callers that want to know
-    desk: BotSession | None = None,
+    session: BotSession | None = None,
     first_pause: float = FIRST_PAUSE,
 ) -> None:
     """Run a bot until this is cancelled, or until the process receives SIGINT or SIGTERM.
 
-    Raises PlatformRefused when the platform rejects the bot, as with a wrong token. While it cannot be reached, it is
-    tried again, with longer and longer pauses. `ready` is called with the bot's name when it is connected.
+    Raises PlatformRefused when the platform rejects the bot, for example because of a wrong token. While the platform
+    cannot be reached, the bot retries with exponential backoff. `ready` is called with the bot's name after each login.
     """
-    async with desk or BotSession(memory, platform) as taking:
+    async with session or BotSession(memory, platform) as taking:
         listening = asyncio.create_task(_listen(platform, taking, ready, first_pause), name="aforesaid-listening")
         undo = _stop_on_signals(listening)
         try:
@@ -46,7 +48,7 @@ async def run(
             current = asyncio.current_task()
             if current is not None and current.cancelling():
                 raise
-            _log.info("stopping: what is being answered is answered to the end")
+            _log.info("stopping after the answers in progress")
         finally:
             undo()
             if not listening.done():
@@ -54,25 +56,25 @@ async def run(
     await platform.close()
 
 
-async def _listen(platform: Platform, desk: BotSession, ready: Callable[[str], None], first_pause: float) -> None:
+async def _listen(platform: Platform, session: BotSession, ready: Callable[[str], None], first_pause: float) -> None:
     failures = 0
     while True:
         try:
             name = await platform.check()
-            desk.stats.mark_ok()
+            session.stats.mark_ok()
             ready(name)
             failures = 0
-            # Before anything new comes in: it was asked earlier.
-            await desk.resume()
-            await platform.listen(desk)
+            # Before new messages are read: these were asked earlier.
+            await session.resume()
+            await platform.listen(session)
         except PlatformUnavailable as error:
-            desk.stats.connected = False
-            desk.stats.reconnections += 1
-            desk.stats.failed(str(error))
+            session.stats.connected = False
+            session.stats.reconnections += 1
+            session.stats.failed(str(error))
             usual = min(first_pause * 2**failures, LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
             pause = usual if error.retry_after is None else error.retry_after
             failures += 1
-            _log.warning("%s; tried again in %.0f s", error, pause)
+            _log.warning("%s; the next try is in %.0f s", error, pause)
             await asyncio.sleep(pause)
 
 
@@ -81,7 +83,7 @@ def _stop_on_signals(task: asyncio.Task[None]) -> Callable[[], None]:
     loop = asyncio.get_running_loop()
     set_up: list[signal.Signals] = []
     for each in (signal.SIGINT, signal.SIGTERM):
-        # Only the main thread can, and not on every system; elsewhere the caller cancels.
+        # Works in the main thread only, and not on every system; elsewhere the caller cancels.
         with suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(each, task.cancel)
             set_up.append(each)

@@ -1,4 +1,4 @@
-"""Sending, with patience: cut to what the platform takes, tried again when it is busy, told when it does not work."""
+"""Sends answers: splits them to the platform's maximum length, retries when it is busy, and reports failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aforesaid.errors import PlatformError, PlatformUnavailable
 _log: Final = logging.getLogger("aforesaid.bots")
 
 TRIES: Final = 12
-"""Together with their pauses, about five minutes."""
+"""Maximum number of attempts per message: with their pauses about five minutes."""
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 60.0
 
@@ -39,10 +39,10 @@ class Sender:
         skip: int = 0,
         sent: Callable[[int], Awaitable[None]] | None = None,
     ) -> bool:
-        """Send an answer in as many messages as it takes. False if the platform could not be reached: try again later.
+        """Send an answer in as many messages as needed. Return False if the platform could not be reached.
 
-        A message that the platform refuses is logged and not tried again. `once` and `skip` are as for
-        `deliver`; `sent` is called with the number of parts that were sent as long as there are more.
+        A message that the platform refuses is logged and not sent again. `once` and `skip` are as in `deliver`;
+        `sent` is called after each part but the last, with the number of parts sent.
         """
         place = to._replace(thread=None) if answer.private else to
         try:
@@ -73,7 +73,7 @@ class Sender:
     ) -> None:
         """Send an answer, or raise PlatformError.
 
-        `once` names it, for platforms that know again what they were sent before. The first `skip` parts were sent.
+        `once` is an idempotency key for platforms that detect duplicates. The first `skip` parts were sent before.
         """
         parts = split(answer.text, self._platform.longest)
         for number, part in enumerate(parts, 1):
@@ -105,7 +105,7 @@ class Sender:
                     raise
                 wanted = error.retry_after
                 pause = min(_FIRST_PAUSE * 2**attempt, _LONGEST_PAUSE) * random.uniform(0.5, 1)  # noqa: S311 - no secret
-                _log.warning("%s is asked again in a moment: %s", self._platform.name, error)
+                _log.warning("sending to %s is retried: %s", self._platform.name, error)
                 await asyncio.sleep(pause if wanted is None else wanted)
             else:
                 return

@@ -1,4 +1,4 @@
-"""Cutting a long text into messages, at places where a reader would pause, without breaking blocks of code."""
+"""Splits a long text into messages at paragraphs, lines, sentences or words, without breaking code blocks."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from unicodedata import category
 
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
 _LEAST: Final = 64
-"""A message that holds less than this is none of any platform."""
+"""Minimum message length, in UTF-16 code units. Every platform allows more."""
 _PAUSES: Final = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"[.!?…。！？]['\")\]]*\s"), re.compile(r"\s"))
-"""Where a text is cut, best first: after a paragraph, a line, a sentence, a word."""
+"""Patterns after which a text may be cut, best first: paragraph, line, sentence, word."""
 _JOINER: Final = "\u200d"
 
 
 def units(text: str) -> int:
-    """Count a text as platforms do: in units of UTF-16."""
+    """Return the length of a text in UTF-16 code units, as platforms count it."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def split(text: str, longest: int) -> list[str]:
-    """Return a text in parts of at most `longest` units, none of them empty.
+    """Return a text in non-empty parts of at most `longest` units.
 
-    A block of code that has to be cut is closed at the end of its part and opened again at the beginning of the next.
+    A code block that has to be cut is closed at the end of its part and reopened at the start of the next.
     """
     if longest < _LEAST:
         raise ValueError(f"a text cannot be cut into messages of {longest} units; at least {_LEAST} are needed")
@@ -54,7 +54,7 @@ def _parts(text: str, longest: int) -> Iterator[str]:
 
 
 def _cut(text: str, longest: int, least: int) -> int:
-    """Return where to cut: at the last good pause that fits, not in the first half; else wherever it fits."""
+    """Return where to cut: after the last pattern that fits and is not in the first half, else at the limit."""
     limit = _reach(text, longest)
     middle = max(least + 1, limit // 2)
     for pause in _PAUSES:
@@ -68,7 +68,7 @@ def _cut(text: str, longest: int, least: int) -> int:
 
 
 def _reach(text: str, longest: int) -> int:
-    """Return how many characters have at most so many units."""
+    """Return how many characters of a text fit into `longest` units."""
     if units(text[:longest]) <= longest:
         return min(longest, len(text))
     total = 0
@@ -80,7 +80,7 @@ def _reach(text: str, longest: int) -> int:
 
 
 def _belongs_together(text: str, end: int) -> bool:
-    """Tell whether a cut would tear apart what is seen as one character."""
+    """Return whether a cut would split what is displayed as one character."""
     if end >= len(text):
         return False
     after, before = text[end], text[end - 1]
@@ -88,7 +88,7 @@ def _belongs_together(text: str, end: int) -> bool:
 
 
 def _open_fence(text: str) -> tuple[str, str] | None:
-    """Return the fence and the language of a block of code that is open at the end of a text."""
+    """Return the fence and the language of a code block that is open at the end of a text."""
     current: tuple[str, str] | None = None
     for found in _FENCE.finditer(text):
         mark, language = found[1], found[2].strip()

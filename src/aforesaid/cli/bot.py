@@ -101,11 +101,11 @@ async def _run(make: Callable[[Settings], Platform], store: str | None, profile:
     location = settings.store if store is None else store
     try:
         async with aforesaid.connect(store, profile=profile, settings=settings) as memory:
-            desk = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
+            session = BotSession(memory, platform, assistant=Assistant(memory, system=settings.bots.system or SYSTEM))
             if memory.models is None or not memory.models.has("chat"):
                 say("no model is configured: the bot stores, finds and reminds, but does not write replies of its own")
-            async with Heartbeat(location, platform.name, desk.health, memory.loops):
-                await run(memory, platform, desk=desk, ready=_print_ready)
+            async with Heartbeat(location, platform.name, session.health, memory.loops):
+                await run(memory, platform, session=session, ready=_print_ready)
     finally:
         await platform.close()
     say("stopped; every message is stored")

@@ -21,9 +21,9 @@ from aforesaid.cli.options import (
     note_pending_work,
 )
 from aforesaid.cli.output import harmless, local_time, print_json, say
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import DEFAULT_SPACE
-from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput
 from aforesaid.facts import calendar
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.profiles.recipe import SectionName
 
 USUAL_PRIORITY: Final = 3

@@ -9,11 +9,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.words import Within
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Begun, Recall
 from aforesaid.store import Store

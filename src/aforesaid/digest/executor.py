@@ -33,9 +33,10 @@ Clock = Callable[[], int]
 
 _LEAST_OF_MESSAGES: Final = 300
 _PART_OF_MESSAGES: Final = 3
+"""A summary of messages may have a third of their characters, and at least 300."""
 _LEAST_OF_SUMMARIES: Final = 600
 _PART_OF_SUMMARIES: Final = 2
-"""A summary in an archive has at least so many characters, and a third of its messages' or half of its summaries'."""
+"""A summary of summaries may have half of their characters, and at least 600."""
 
 
 class Executor:
@@ -105,7 +106,7 @@ class Executor:
             return await measure(written.text, messages, summaries, None)
 
     def _room(self, characters: int, least: int, part: int) -> int:
-        """Return how long a summary of so much text may be: shorter than that, and not longer than the profile says."""
+        """Return the maximum characters of a summary: `1 / part` of its sources, at least `least`."""
         return min(self.profile.summary_characters, max(characters // part, least))
 
     async def _archive(self, draft: SummaryDraft, quality: Quality | None) -> Summary:

@@ -1,4 +1,4 @@
-"""What a policy can decide to do. A plan names what, never how."""
+"""Plans: the actions that a summary policy can choose."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import NamedTuple, TypeAlias
 
 
 class FoldMessages(NamedTuple):
-    """Archive the oldest active messages, so many of them, under a level 1 summary."""
+    """Archive the oldest `messages` active messages under a level 1 summary."""
 
     messages: int
 
 
 class FoldSummaries(NamedTuple):
-    """Archive the oldest active summaries of a level, so many of them, under one of the next level.
+    """Archive the oldest `summaries` active summaries of a level under one of the next level.
 
-    With `mixed`, of this level and all below it: where no level has two.
+    With `mixed`, summaries of this level and all lower ones, used where no level has two.
     """
 
     level: int
@@ -23,17 +23,17 @@ class FoldSummaries(NamedTuple):
 
 
 class Roll(NamedTuple):
-    """Go on with the rolling summary: the one before, and so many messages after it."""
+    """Extend the rolling summary by the next `messages` messages."""
 
     messages: int
 
 
 class MakeDay(NamedTuple):
-    """Summarise a day of a space, for everybody who was there."""
+    """Summarise a day of a space for each of its participants."""
 
 
 class Analyse(NamedTuple):
-    """Go on with the history context: the one before, and so many messages after it."""
+    """Extend the history context by the next `messages` messages."""
 
     messages: int
 
@@ -42,7 +42,7 @@ Plan: TypeAlias = FoldMessages | FoldSummaries | Roll | MakeDay | Analyse
 
 
 class Decision(NamedTuple):
-    """What to do now, if anything, and when to look again if nothing new is said."""
+    """What to do now, if anything, and when to check again if no message comes."""
 
     plan: Plan | None
     look_again_at: int | None = None

@@ -13,12 +13,12 @@ from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, Tree
 from aforesaid.digest.tiers import windows
 from aforesaid.digest.writing import shortened
 from aforesaid.domain.agenda import Entry
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import cleared_up_to
 from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.domain.summary_change import Revise
-from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
 from aforesaid.profiles.effective import settings_of
 

@@ -27,19 +27,19 @@ class RollingLedger:
 
 @dataclass(frozen=True, slots=True)
 class RollingRules:
-    """When the rolling summary goes on."""
+    """When to extend the rolling summary."""
 
     messages: int = 20
     tokens: int = 8000
-    """The first one at so many messages, or so many tokens of about four characters."""
+    """The first summary is made at `messages` messages or `tokens` tokens of about four characters."""
     keep: int = 10
-    """The newest messages, which are never covered."""
+    """Number of newest messages that are never summarised."""
     step: int = 10
-    """A new one after so many more."""
+    """Number of new messages before the next summary."""
     characters: int = 48_000
-    """Characters that are summarised at a time."""
+    """Maximum characters summarised at a time."""
     topic_least: int = 6
-    """After a change of topic, summarise as soon as so many messages of the finished topic are not kept any more."""
+    """Minimum messages of a finished topic, outside of `keep`, that are summarised after a change of topic."""
 
 
 def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:

@@ -21,11 +21,11 @@ class TopicRules:
     """How a change of topic is recognised. Fitted to labelled conversations."""
 
     before: int = 8
-    """Number of messages before a position that are compared …"""
+    """Number of messages before a position that are compared with those after it."""
     after: int = 8
-    """… with so many after it."""
+    """Number of messages after a position that are compared with those before it."""
     least: int = 6
-    """At least so many on each side."""
+    """Minimum number of messages on each side."""
     threshold: float = 0.6
 
 

@@ -11,8 +11,8 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from aforesaid.digest.plan import NOTHING, Decision, FoldMessages, FoldSummaries
+from aforesaid.domain.literals import Role
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.words import Role
 
 
 class Open(NamedTuple):
@@ -60,7 +60,7 @@ def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Deci
 
 
 def oldest(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
-    """Return the summaries that a plan means."""
+    """Return the summaries that a plan archives."""
     wanted = [each for each in active if each.level == plan.level or (plan.mixed and each.level < plan.level)]
     return sorted(wanted, key=lambda each: (-each.level if plan.mixed else 0, each.first))[: plan.summaries]
 
@@ -68,9 +68,9 @@ def oldest(active: Sequence[Summary], plan: FoldSummaries) -> list[Summary]:
 def chunk(messages: Sequence[Open], rules: TreeRules, *, asked: bool = False) -> int:
     """Return how many of the oldest active messages to archive together; 0 when it is too early.
 
-    It is time when enough turns were answered. Then all that were answered are taken; only of many (an import, or
-    after a long failure) so many turns at a time, that each summary stands for about as much as usual. Where nobody
-    answers, twice as many turns are waited for.
+    Messages are archived once `rules.turns` turns were answered: all answered ones, or `rules.turns` of them if there
+    are at least twice as many (after an import or a long failure), so that summaries cover similar amounts. Where
+    nobody answers, twice as many turns are required.
     """
     if asked:
         return _that_fit(messages, len(messages), rules)
@@ -90,7 +90,7 @@ def _turns(messages: Sequence[Open]) -> int:
 
 
 def _end_of_turn(messages: Sequence[Open], turn: int) -> int:
-    """Return where the next turn after so many begins."""
+    """Return the position after the given number of turns."""
     counts = accumulate(message.role == "user" for message in messages)
     return next((place for place, count in enumerate(counts) if count > turn), len(messages))
 

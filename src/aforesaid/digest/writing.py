@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
 
 WITHOUT_MODEL: Final = "extractive/1"
-"""Stands for a prompt where there was none."""
+"""The prompt version of summaries that were made without a model."""
 NOTHING_SAID: Final = "(nothing was said in words)"
 _SENTENCE_ENDS: Final = ".!?…。！？"
 

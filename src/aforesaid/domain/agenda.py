@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
+from aforesaid.domain.literals import Role
 from aforesaid.domain.scope import Scope, direct_thread
-from aforesaid.domain.words import Role
 
 
 class Passed(NamedTuple):

@@ -7,6 +7,7 @@ from datetime import date
 from typing import NamedTuple, TypeAlias
 
 from aforesaid.domain import checks
+from aforesaid.domain.literals import SettingValue
 from aforesaid.domain.memory_change import MemoryChange
 from aforesaid.domain.message import Draft
 from aforesaid.domain.note import NoteVector
@@ -17,7 +18,6 @@ from aforesaid.domain.summary import SummaryDraft
 from aforesaid.domain.summary_change import SummaryChange
 from aforesaid.domain.transfer import Restore
 from aforesaid.domain.vector import VectorRow
-from aforesaid.domain.words import SettingValue
 
 
 class AddMessage(NamedTuple):

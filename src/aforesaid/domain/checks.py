@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, cast, get_args
 from unicodedata import category
 
-from aforesaid.domain.words import Role, SettingValue
+from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.errors import InvalidInput, TooLarge, quoted
 
 IDENTIFIER_CHARACTERS: Final = 255

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from aforesaid.domain.literals import HitKind
 from aforesaid.domain.message import Message
-from aforesaid.domain.words import HitKind
 
 _REASONS: Final = {
     "keyword": "its words match",

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final, NamedTuple, get_args
 
 from aforesaid.domain import checks
+from aforesaid.domain.literals import Category, MemoryState, Trust
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Category, MemoryState, Trust
 from aforesaid.errors import InvalidInput, quoted
 
 CATEGORIES: Final[tuple[Category, ...]] = get_args(Category)

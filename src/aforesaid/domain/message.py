@@ -10,8 +10,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from aforesaid.domain import checks, clock
+from aforesaid.domain.literals import Role
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput, NotFound, quoted
 
 _GIVEN_BY_THE_LOG: Final = re.compile(r"#[0-9]{1,18}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple
 
-from aforesaid.domain.words import AlertKind, ComponentStatus, SettingValue
+from aforesaid.domain.literals import AlertKind, ComponentStatus, SettingValue
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,21 @@ from aforesaid.domain import checks
 from aforesaid.errors import InvalidInput, SourcesChanged
 
 Discardable: TypeAlias = Literal["messages", "summaries", "memories", "versions", "derived", "audit", "spending"]
-"""What can be removed for good by its age.
+"""What can be deleted by age.
 
-`messages`: whole archives, so long after the last message of one was said; their summaries stay. `summaries`: those
-that a newer version took the place of, or that were rolled back, and that nothing stands on. `memories`: those that
-are not active, since their last change; not those that wait for approval. `versions`: what facts and memories said
-before a change. `derived`: what was worked out and can be worked out again. `audit`: who changed and saw what.
-`spending`: the tokens of a day.
+`messages`: whole archives, by their last message; their summaries stay. `summaries`: replaced or rolled back ones that
+no other summary covers. `memories`: inactive ones, by their last change, except those that wait for approval.
+`versions`: earlier versions of facts and memories. `derived`: computed values, which can be computed again. `audit`:
+entries of the audit log. `spending`: token counts per day.
 """
 DISCARDABLE: Final[tuple[Discardable, ...]] = get_args(Discardable)
 
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """Remove what is older than a moment (in microseconds), the oldest first, and about so much of it at once.
+    """Delete about `limit` rows that are older than `before` (in microseconds), oldest first.
 
-    Nothing that is active goes, and no number is given out again. Of everybody from whom something goes, the audit log
-    says how much. Nothing happens where nothing is that old.
+    Active rows are never deleted and ids are never reused. The audit log records the number of deleted rows per user.
     """
 
     what: Discardable

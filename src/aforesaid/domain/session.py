@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from aforesaid.domain.words import SessionState
+from aforesaid.domain.literals import SessionState
 
 SESSION_SILENCE: Final = 30 * 60 * 1_000_000
 """A silence of 30 minutes, in microseconds, closes a session."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.errors import quoted
 from aforesaid.evaluation.conversation import Conversation, Question, Tallies, Turn
 from aforesaid.evaluation.json_files import Node

@@ -15,7 +15,7 @@ from typing import Final
 
 import apsw
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import Connecting, UserMemory, connect
 from aforesaid.settings import Settings

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.domain.words import Category
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time, recognise_request
 

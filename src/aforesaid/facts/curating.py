@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import BY_HAND, Event, MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
@@ -217,10 +217,10 @@ class Curator:
         return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
-        """Return a memory as somebody saw it; whoever changes it after that is noticed when it is stored."""
+        """Return a memory. Raises SourcesChanged if it is not at the expected revision."""
         found = await self._store.memory(scope, memory)
         if revision not in (None, found.revision):
-            raise SourcesChanged(f"memory {memory} has been changed meanwhile; read it again")
+            raise SourcesChanged(f"memory {memory} was changed after it was read; read it again")
         return found
 
     async def _waiting(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:

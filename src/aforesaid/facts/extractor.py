@@ -35,13 +35,13 @@ _log: Final = logging.getLogger("aforesaid.extraction")
 
 _PAGE: Final = 200
 _MOST_CHARACTERS: Final = 24_000
-"""A batch for a model is not longer than this, whatever its exchanges."""
+"""Maximum characters of a batch for a model."""
 _MESSAGES_PER_EXCHANGE: Final = 2
-"""Where nobody replies, as in a channel, so many messages count as an exchange."""
+"""Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
 _SHOWN: Final = 40
 """Maximum number of known memories shown to a model."""
 _NEAR: Final = 0.92
-"""The cosine from which on two texts mean the same."""
+"""Minimum cosine similarity of two texts that mean the same."""
 
 
 class Learned(NamedTuple):

@@ -35,7 +35,7 @@ _WORDS_KEPT: Final = 400
 _TOPICS: Final = 10
 _LEAST_OFTEN: Final = 2
 _LEAST_TURNS: Final = 10
-"""Habits show after so many turns."""
+"""Minimum number of turns before habits are reported."""
 _OFTEN: Final = 0.2
 _NAMED: Final = 5
 _TELLING: Final = frozenset({"emoji", "polite", "casual", "exclaims"})

@@ -49,9 +49,9 @@ _SLACK: Final = 2
 """A model's text is refused when it is longer than the requested length times this."""
 _DEBOUNCE_SECONDS: Final = 1.0
 _MOST_STALE: Final = 1_000
-"""Users whose portraits wait to be merged; the oldest requests beyond it are dropped, and come again."""
+"""Maximum number of users whose portraits wait to be merged; older requests are dropped and come again."""
 _TRIES: Final = 3
-"""After so many failed merges of the same sources, they are not merged again before they change."""
+"""Maximum number of failed merges of the same sources; then they are not merged until they change."""
 
 Key = tuple[str, str, str, str, str]
 """Space, user, and the hashes of facts, today and history."""
@@ -284,7 +284,7 @@ def without(text: str, stones: Sequence[Tombstone], names: Collection[str]) -> s
 
 
 def as_xml(portrait: str, person: Person) -> Fenced:
-    """Return a portrait as it stands in a prompt: `<memories><memory about="Ann">…</memory></memories>`, escaped."""
+    """Return a portrait in the form used in prompts: `<memories><memory about="Ann">…</memory></memories>`, escaped."""
     return enclose("memories", "memory", [({"about": person.name}, portrait)])
 
 

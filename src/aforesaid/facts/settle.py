@@ -155,8 +155,8 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan
             _count(candidate, memory, now, plan)
             plan.dropped["known"] += 1
             return True
-        if memory.reason == REJECTED or _was_put_away_later(candidate.said, memory):
-            plan.dropped["put away"] += 1
+        if memory.reason == REJECTED or _was_deactivated_later(candidate.said, memory):
+            plan.dropped["deactivated"] += 1
             return True
     return False
 
@@ -167,7 +167,7 @@ def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:
     return dated and not set(draft.sources).isdisjoint(memory.sources)
 
 
-def _was_put_away_later(said: datetime, memory: MemoryRecord) -> bool:
+def _was_deactivated_later(said: datetime, memory: MemoryRecord) -> bool:
     """Tell whether a memory stopped to hold after this was said. What is said later may hold again."""
     return memory.reason == FORGOTTEN or (memory.valid_to is not None and said <= memory.valid_to)
 

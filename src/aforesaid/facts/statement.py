@@ -15,7 +15,7 @@ from aforesaid.store.terms import fold, words_of
 
 _ALIKE: Final = 0.8
 _ENOUGH: Final = 3
-"""A statement of so many words is the same as one that has one word more."""
+"""Minimum words of a statement that counts as equal to one with one more word."""
 _NUMBER: Final = re.compile(r"\d+")
 _DENIAL: Final = re.compile(
     r"\b(?:not|no longer|never|hates?|dislikes?|doesn|don|didn|isn|aren|wasn|can t|cannot|won t|nicht|kein\w*|nie|"
@@ -83,18 +83,18 @@ def contradicts(new: str, old: str) -> bool:
 
 
 def single(key: str) -> bool:
-    """Tell whether there can be only one of what a key stands for."""
+    """Return whether a key allows only one current value, such as a home town."""
     return key.rpartition(": ")[2].split(" ")[0] in _SINGLE
 
 
 def support(text: str, sources: Iterable[str], names: Collection[str] = ()) -> float:
-    """Return which part of the words of a text occur in its sources, 0 to 1. Without words of its own it has all."""
+    """Return the share of a text's words that occur in its sources, 0 to 1; 1 for a text without words."""
     words = statement(text).words - _stems_of(names)
     if not words:
         return 1.0
     said: set[str] = set()
     for source in sources:
-        # Sources are longer than statements: their language is told better, and every word counts.
+        # The language is guessed per source: sources are longer than statements, so the guess is more reliable.
         said.update(stems(words_of(source), guess_language(source)))
     return len(words & said) / len(words)
 

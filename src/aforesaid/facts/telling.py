@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, MemoryRecord
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Category
 from aforesaid.errors import ModelError, SourcesChanged, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, about_tag, people_in, person_called, subject_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final, NamedTuple
 
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event
-from aforesaid.domain.words import Category
 from aforesaid.models.offline import in_an_hour
 
 _MORNING: Final = time(9)

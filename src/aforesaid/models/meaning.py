@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_TEXTS: Final = 24
 _MOST_SOURCES: Final = 200
 _CHARACTERS: Final = 800
-"""Maximum length of a text that is compared: embedders read about so much."""
+"""Maximum length of a text that is compared: embedders read about this much."""
 
 OTHER_SENTENCES: Final = (
     "The recipe needs two eggs and a spoon of flour.",

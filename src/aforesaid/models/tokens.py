@@ -112,9 +112,9 @@ class TokenCounter:
         return total
 
     def cut(self, text: str, tokens: int) -> str:
-        """Return as much of the beginning of a text as fits into so many tokens.
+        """Return the beginning of a text that fits into a number of tokens.
 
-        What a person sees as one character is kept whole: a letter and its accents, the parts of an emoji.
+        Displayed characters are kept whole: a letter with its accents, the parts of an emoji.
         """
         if tokens <= 0:
             return ""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from aforesaid.domain.literals import Role
 from aforesaid.domain.transfer import Row
-from aforesaid.domain.words import Role
 
 if TYPE_CHECKING:
     from aforesaid.portability.input_files import Source

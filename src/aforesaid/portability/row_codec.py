@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from typing import Any, Final, cast, get_args
 
 from aforesaid.domain.checks import storable
+from aforesaid.domain.literals import Role
 from aforesaid.domain.memory import CATEGORIES, STATES, TRUSTS, Event, Facts, MemoryRecord, MemoryVersion, check_weights
 from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.report import AuditEntry, Setting
@@ -26,7 +27,6 @@ from aforesaid.domain.transfer import (
     VectorOf,
     draft_of,
 )
-from aforesaid.domain.words import Role
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.portability.json_fields import Fields, somebody
 from aforesaid.portability.row_importer import NAMES

@@ -69,7 +69,7 @@ class Profile:
     tree_turns: int
     """tree: summarise after this many user turns."""
     tree_level: int
-    """tree: so many summaries of a level may be active before they are folded, and so many are folded at a time."""
+    """tree: maximum number of active summaries per level, and how many are merged at a time."""
     tree_active: int
     """tree: maximum number of active summaries on all levels."""
     rolling_messages: int

@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aforesaid.domain import checks
 from aforesaid.domain.change import PutSetting
+from aforesaid.domain.literals import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
-from aforesaid.domain.words import SettingValue
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS

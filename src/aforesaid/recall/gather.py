@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from cachetools import LRUCache
 
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Within
 from aforesaid.models.embed import Embedder, Vectors
 from aforesaid.recall.background import Background
 from aforesaid.recall.candidates import Candidates, candidates_of, neighbours

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Within
 from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from aforesaid.domain.words import HitKind, Within
+from aforesaid.domain.literals import HitKind, Within
 
 Arms: TypeAlias = Literal["all", "keyword", "dense"]
 """How candidates are found: by words and meaning with all features, or by words or meaning alone, to compare."""

@@ -109,7 +109,7 @@ async def check_csrf(request: Request, who: Credential) -> None:
 
 
 def too_many(wait: float, words: str) -> HTTPException:
-    """Return the refusal of a caller who has to wait for so many seconds."""
+    """Return a 429 error with the seconds to wait in Retry-After."""
     return HTTPException(429, words, {"Retry-After": str(math.ceil(wait))})
 
 

@@ -34,7 +34,7 @@ class Subscription:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, seconds: float) -> bool:
-        """Return True once there may be something new or the stream has ended; False after so many seconds."""
+        """Return True when there may be news or the stream has ended; False after the timeout."""
         try:
             async with asyncio.timeout(seconds):
                 await self._news.wait()

@@ -30,7 +30,7 @@ _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
     (errors.WrongState, 409, "wrong-state"),
     (errors.InvalidInput, 422, "invalid-input"),
     (errors.NotFound, 404, "not-found"),
-    (errors.SourcesChanged, 409, "changed-meanwhile"),
+    (errors.SourcesChanged, 409, "conflict"),
     (errors.SpendingLimit, 429, "spending-limit"),
     (errors.NoModel, 503, "no-model"),
     (errors.ModelUnavailable, 503, "model-unavailable"),
@@ -39,7 +39,7 @@ _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
     (errors.StoreError, 503, "store-unavailable"),
     (errors.AforesaidError, 500, "failed"),
 )
-"""The first that fits counts."""
+"""HTTP status and problem type per error class. The first match wins."""
 
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 

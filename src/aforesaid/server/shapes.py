@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from aforesaid.context import Context
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.session import Session
-from aforesaid.domain.words import Category, HitKind, MemoryState, Role, SessionState, Trust
 from aforesaid.memory import Memory
 
 
@@ -151,7 +151,7 @@ class MessageShape(Shape):
     text: str = Field(examples=["I moved to Berlin last week."])
     at: datetime = Field(description="When it was said.")
     stored_at: datetime
-    active: bool = Field(description="False once a summary stands for it.")
+    active: bool = Field(description="False once a summary covers it.")
     replaces: int | None = Field(description="The sequence number of the version before this one.")
     replaced: bool = Field(description="Whether there is a newer version.")
 
@@ -169,7 +169,7 @@ class ReceiptShape(BaseModel):
     message: MessageShape
     durable: bool = Field(description="Whether it survives a power cut.")
     duplicate: bool = Field(description="Whether it had been stored before.")
-    notices: list[str] = Field(description="What the user should be told.")
+    notices: list[str] = Field(description="Notices for the user.")
 
 
 class SessionShape(Shape):
@@ -193,7 +193,7 @@ class SessionShape(Shape):
 
 
 class SummaryShape(Shape):
-    """A text that stands for messages, or for other summaries."""
+    """A text that covers messages or other summaries."""
 
     id: int
     space: str

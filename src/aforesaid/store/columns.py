@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.store.growing import Growing
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Timely, Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
@@ -39,7 +40,6 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.domain.vector import Similar, Unembedded
-from aforesaid.domain.words import Timely, Within
 from aforesaid.store.ranking import TextMatches
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.counting import counted
+from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Health, Ledger
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import cleared_up_to
-from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import AforesaidError
 from aforesaid.profiles.effective import settings_of
 

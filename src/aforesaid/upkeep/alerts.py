@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from aforesaid.domain.counting import counted
+from aforesaid.domain.literals import AlertKind
 from aforesaid.domain.report import Alert, Component, Storage
-from aforesaid.domain.words import AlertKind
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, PROXY_RECALL, PROXY_STORE, SEARCH_VECTOR, Key, OperationMetrics
 

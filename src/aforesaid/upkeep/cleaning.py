@@ -45,7 +45,7 @@ _PAGE: Final = 200
 _AT_ONCE: Final = 100
 """Rows removed in one step. Other writers wait for a step, and removing is slow."""
 _CHARACTERS: Final = 48_000
-"""One summary stands for so much text at most."""
+"""Maximum characters of messages covered by one summary."""
 _LONGEST_WAIT_SECONDS: Final = 3_600.0
 _MOST_COUNTED: Final = 1_000_000
 _FIRST_LOOK_SECONDS: Final = 60.0
@@ -160,7 +160,7 @@ class Cleaning:
                 progress(f"removing {kind}", gone, max(total, gone))
 
     async def _archive_memories(self, before: int, progress: Progress | None, *, dry_run: bool) -> int:
-        """Put away what was not said again for long. It can be brought back."""
+        """Deactivate memories that were not mentioned for a long time. They can be reactivated."""
         count = 0
         until = moment(before)
         if dry_run:

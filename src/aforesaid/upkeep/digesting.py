@@ -18,10 +18,10 @@ from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import LATEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.counting import counted
+from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Settle
-from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered
@@ -41,7 +41,7 @@ CONCURRENCY: Final = 4
 _PAGE: Final = 500
 _TRIES: Final = 5
 _HOPELESS: Final = 3
-"""After so many failures in a row, with no success between them, the model is left alone."""
+"""Number of consecutive failures after which the run stops calling the model."""
 _FIRST_PAUSE: Final = 30_000_000
 _LONGEST_PAUSE: Final = 6 * 3_600_000_000
 _LONGEST_WAIT_SECONDS: Final = 3_600.0

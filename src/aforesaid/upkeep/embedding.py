@@ -15,11 +15,11 @@ from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.change import AddNoteVectors, AddVectors
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.note import NoteVector, UnembeddedNote
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Unembedded, VectorRow
-from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
 from aforesaid.models.provider_health import shown

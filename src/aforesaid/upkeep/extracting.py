@@ -105,7 +105,7 @@ class Extracting:
         return await self._store.unextracted(limit) if self._enabled else []
 
     async def look_through_one(self, user: Unextracted) -> Done:
-        """Look through what one user has said, to the end of what is complete. Others may have done so meanwhile."""
+        """Extract memories from a user's complete exchanges. Finds nothing if another worker already did."""
         try:
             return Done(await self._look_through(user, None, complete=True))
         except ModelError as error:
@@ -171,7 +171,7 @@ class Extracting:
                 if progress is not None:
                     progress("learning", after, user.last)
         except SourcesChanged as error:
-            # Another process was faster, or somebody changed a memory meanwhile; what is left is found again.
+            # Another process was faster, or a memory was changed at the same time. The next run finds the rest.
             self._overtaken = True
             _log.info("looking through the messages of %s again: %s", scope.user, error)
         if self._observe is not None and after != user.after:

@@ -1,4 +1,4 @@
-"""How fast a store grows: its size is written down once a day, and compared with what it is now."""
+"""Growth of a store: its size is recorded once a day and compared with the current one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from aforesaid.store import Store
 
 _NAME: Final = "size "
-"""What a mark of a day begins with."""
+"""Prefix of the mark of a day."""
 _DAYS: Final = 30
-"""Growth is what came in the last so many days, as far as it is known."""
+"""Number of days over which growth is measured."""
 _DAY: Final = 24 * 3600.0
 
 
 class Size(NamedTuple):
-    """How large a store was at a moment."""
+    """The size of a store at a time."""
 
     at: datetime
     bytes: int

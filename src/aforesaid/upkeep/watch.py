@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.background import BackgroundLoop, BackgroundLoops, LoopStatus
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Health, Operation, Storage
-from aforesaid.domain.words import ComponentStatus
 from aforesaid.errors import AforesaidError
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import Key, Metrics, OperationMetrics
@@ -64,7 +64,7 @@ class Watch:
         self._alarm = Alarm(limits)
         self._statuses: dict[str, ComponentStatus] = {}
         self._earlier = self._latest = _Look(clock(), {})
-        """What was counted one and two intervals ago: what happened lately is what came after the earlier one."""
+        """Counters of one and two intervals ago; recent operations are those after the earlier one."""
         interval = limits.interval_seconds
         self._loop = BackgroundLoop(
             "health watch", self._work, retry_seconds=interval, longest_retry_seconds=interval, log=_log
@@ -73,22 +73,22 @@ class Watch:
         metrics.slow_seconds = limits.slow_seconds
 
     def start(self) -> None:
-        """Look once in a while, from now on."""
+        """Start checking at intervals."""
         self._loop.start(self._limits.interval_seconds)
 
     async def look(self) -> Health:
-        """Say how everything is doing. What changed since the last look is written down."""
+        """Return the health of all components, and log changes since the last check."""
         at = moment(now())
         components = tuple(replace(part, health_check=at) for part in await self._parts())
         self._note_changes(components)
-        lately, seconds = self._lately()
+        recent, seconds = self._recent()
         storage, device = await self._storage(components)
         if storage is not None:
             components = tuple(_counted(part, storage) for part in components)
         readings = [
             *self._alarm.failures(components, self._clock()),
             *waiting(components, self._limits),
-            *performance(lately, self._limits),
+            *performance(recent, self._limits),
             *(room(storage, device, self._limits) if storage is not None else ()),
         ]
         return Health(
@@ -96,7 +96,7 @@ class Watch:
             components=components,
             alerts=self._alarm.judge(readings, at),
             storage=storage,
-            operations=tuple(_operation(key, counts, seconds) for key, counts in sorted(lately.items())),
+            operations=tuple(_operation(key, counts, seconds) for key, counts in sorted(recent.items())),
             checked_at=at,
         )
 
@@ -127,8 +127,8 @@ class Watch:
                 _log.warning("%s was %s and is %s now%s", part.name, before, part.status, why)
             self._statuses[part.name] = part.status
 
-    def _lately(self) -> tuple[dict[Key, OperationMetrics], float]:
-        """Return what happened in the last one or two intervals, and how many seconds that was."""
+    def _recent(self) -> tuple[dict[Key, OperationMetrics], float]:
+        """Return the counters of the last one or two intervals, and their duration in seconds."""
         time, counts = self._clock(), self._metrics.snapshot()
         if time - self._latest.at >= self._limits.interval_seconds:
             self._earlier, self._latest = self._latest, _Look(time, counts)

@@ -1,4 +1,4 @@
-"""Discord: every message of a guild, slash commands, free-form requests, and what was missed while the bot was away."""
+"""Discord: guild and direct messages, slash commands, free-form requests, and messages missed while offline."""
 
 from aforesaid.bots.discord.adapter import Discord
 

@@ -1,4 +1,4 @@
-"""The adapter between Discord and a desk."""
+"""The adapter between Discord and a bot session."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from aforesaid.assistant import CALLED, Answer, Button, File
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Deleted, Pressed
 from aforesaid.bots.discord.client import Client
-from aforesaid.bots.discord.missed import missed
-from aforesaid.bots.discord.reading import SPACE, People, address_in, read_edit, read_message
-from aforesaid.bots.discord.wording import in_words
+from aforesaid.bots.discord.errors import translated_errors
+from aforesaid.bots.discord.incoming import SPACE, People, address_in, read_edit, read_message
+from aforesaid.bots.discord.missed_messages import missed_messages
 from aforesaid.bots.splitting import split
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, PlatformUnavailable
 from aforesaid.models.redact import hide
@@ -30,10 +30,10 @@ from aforesaid.tasks import beside
 _log: Final = logging.getLogger("aforesaid.bots")
 
 _RECENT: Final = timedelta(minutes=15)
-"""What was missed is answered if it is not older than this."""
+"""Maximum age of a missed message that is still answered."""
 _BUTTON: Final = "aforesaid:"
 _TYPING_SECONDS: Final = 8.0
-"""Discord shows that somebody types for ten seconds."""
+"""Seconds between two typing indicators. Discord shows one for ten seconds."""
 
 
 class Discord:
@@ -52,34 +52,34 @@ class Discord:
         self._token = settings.token
         self._called = (*called, *CALLED)
         self._people = People()
-        self._desk: BotSession | None = None
+        self._session: BotSession | None = None
         self._in_order = asyncio.Lock()
         self._caught_up = asyncio.Event()
-        """Before it is read what was missed, what comes in has to wait: it belongs behind."""
+        """Set once missed messages are stored. New messages wait for it, because they come after those."""
         self.client = Client(self)
 
-    def attach(self, desk: BotSession) -> None:
-        """Hand everything in at this desk from now on."""
-        self._desk = desk
+    def attach(self, session: BotSession) -> None:
+        """Pass events to this session from now on."""
+        self._session = session
 
     async def check(self) -> str:
         """Log in."""
         if self.client.is_closed():
             self.client = Client(self)
-        with in_words():
+        with translated_errors():
             await self.client.login(self._token)
         return self._me.name
 
-    async def listen(self, desk: BotSession) -> None:
-        """Take in what happens, until the connection is lost. Whoever calls it again also gets what was missed."""
-        self.attach(desk)
+    async def listen(self, session: BotSession) -> None:
+        """Pass events to the session until the connection is lost. The next call also reads missed messages."""
+        self.attach(session)
         self._caught_up.clear()
         try:
-            with in_words():
+            with translated_errors():
                 await self.client.connect(reconnect=False)
         finally:
-            # It stays open for what is still to be said; `close` closes it.
-            desk.stats.connected = False
+            # The client stays open for answers that are still to be sent; `close` closes it.
+            session.stats.connected = False
         raise PlatformUnavailable("Discord closed the connection")
 
     async def send(
@@ -91,7 +91,7 @@ class Discord:
         answers: str | None = None,
         once: str | None = None,
     ) -> None:
-        """Send a text, with buttons below it. What has a name is shown once: for minutes, Discord knows it again."""
+        """Send a text with buttons below it. `once` becomes a nonce, by which Discord detects duplicates."""
         more: dict[str, Any] = {"mention_author": False}
         if answers is not None and answers.isdecimal() and to.thread is not None:
             more["reference"] = discord.MessageReference(
@@ -101,16 +101,16 @@ class Discord:
             more["view"] = _view(buttons)
         if once is not None:
             more["nonce"] = int.from_bytes(hashlib.sha256(f"{to}{once}".encode()).digest()[:8])
-        with in_words():
+        with translated_errors():
             await (await self._channel(to)).send(text, **more)
 
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""
-        with in_words():
+        with translated_errors():
             await (await self._channel(to)).send(file=discord.File(BytesIO(file.content), file.name))
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
-        """Show that the bot is writing."""
+        """Show a typing indicator."""
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
@@ -119,42 +119,42 @@ class Discord:
             await self.client.close()
 
     async def ready(self) -> None:
-        """Take in what was written while the bot was away."""
-        desk = self._taking
+        """Store the messages that were written while the bot was offline."""
+        session = self._taking
         number = 0
         try:
-            with in_words():
-                async for message in missed(self.client, desk.memory):
+            with translated_errors():
+                async for message in missed_messages(self.client, session.memory):
                     await self._hear(message, answer=datetime.now(UTC) - message.created_at < _RECENT)
                     number += 1
         except PlatformUnavailable as error:
-            # Whatever comes now would stand before what is still missing: once more from the beginning.
-            _log.warning("what was written while the bot was away cannot be read: %s", error)
+            # New messages would be stored before the missing ones, so reconnect and start over.
+            _log.warning("missed messages cannot be read: %s", error)
             await self.client.close()
             return
         if number:
-            _log.info("%d messages were written while the bot was away, and are read now", number)
+            _log.info("%d missed messages were read", number)
         self.back()
 
     def away(self) -> None:
-        """Hold back what comes in."""
+        """Hold back new events: the connection is lost."""
         self._caught_up.clear()
         self._taking.stats.connected = False
         self._taking.stats.reconnections += 1
 
     def back(self) -> None:
-        """Take in again what comes in."""
+        """Accept new events again: the connection is back."""
         self._taking.stats.mark_ok()
         self._caught_up.set()
 
     async def take(self, message: discord.Message) -> None:
-        """Take in a message."""
+        """Pass a message to the session."""
         await self._caught_up.wait()
         async with self._in_order:
             await self._hear(message, answer=True)
 
     async def take_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Take in a change."""
+        """Pass an edit to the session."""
         edit = read_edit(payload.message, self._me)
         if edit is not None:
             await self._caught_up.wait()
@@ -162,7 +162,7 @@ class Discord:
                 await self._taking.edited(edit)
 
     async def take_deletion(self, guild: int | None, channel: int, message: int) -> None:
-        """Take in a deletion."""
+        """Pass a deletion to the session."""
         user = self._me.id
         if guild is None:
             direct = self.client.get_channel(channel)
@@ -174,27 +174,27 @@ class Discord:
             await self._taking.deleted(Deleted(address_in(guild, channel, user), str(message), datetime.now(UTC)))
 
     async def take_command(self, interaction: discord.Interaction, text: str) -> None:
-        """Carry out a slash command. Only who gave it sees the answer."""
-        with in_words():
+        """Run a slash command. Only its sender sees the answer."""
+        with translated_errors():
             await interaction.response.defer(ephemeral=True, thinking=True)
             answer = await self._taking.command(self._address(interaction), text)
             await self._follow_up(interaction, answer)
 
     async def take_press(self, interaction: discord.Interaction) -> None:
-        """Take in that a button was pressed. A question is answered once; its buttons go."""
+        """Handle a pressed button, and remove the buttons of its message: a question is answered once."""
         data: dict[str, object] = {**(interaction.data or {})}
         word = str(data.get("custom_id", ""))
         if not word.startswith(_BUTTON):
             return
-        with in_words():
+        with translated_errors():
             await interaction.response.edit_message(view=None)
             answer = await self._taking.press(Pressed(self._address(interaction), word.removeprefix(_BUTTON)))
             await self._follow_up(interaction, answer)
 
     async def _hear(self, message: discord.Message, *, answer: bool) -> None:
-        heard = read_message(message, self._me, (*self._called, self._me.name, self._me.display_name), self._people)
-        if heard is not None:
-            await self._taking.hear(heard if answer else replace(heard, wanted=False))
+        incoming = read_message(message, self._me, (*self._called, self._me.name, self._me.display_name), self._people)
+        if incoming is not None:
+            await self._taking.hear(incoming if answer else replace(incoming, wanted=False))
 
     async def _follow_up(self, interaction: discord.Interaction, answer: Answer) -> None:
         parts = split(answer.text, self.longest)
@@ -216,16 +216,16 @@ class Discord:
             return user.dm_channel or await user.create_dm()
         channel = self.client.get_channel(int(to.thread)) or await self.client.fetch_channel(int(to.thread))
         if not isinstance(channel, discord.abc.Messageable):
-            raise PlatformRefused(f"nobody can write into the channel {to.thread}")
+            raise PlatformRefused(f"channel {to.thread} does not accept messages")
         return channel
 
     async def _type(self, to: Address) -> None:
         while True:
             try:
-                with in_words():
+                with translated_errors():
                     await (await self._channel(to)).typing()
             except PlatformError as error:
-                _log.debug("nobody sees that the bot is writing: %s", error)
+                _log.debug("the typing indicator could not be shown: %s", error)
             await asyncio.sleep(_TYPING_SECONDS)
 
     @staticmethod
@@ -235,9 +235,9 @@ class Discord:
 
     @property
     def _taking(self) -> BotSession:
-        if self._desk is None:
-            raise PlatformRefused("something came in before the bot was listening")
-        return self._desk
+        if self._session is None:
+            raise PlatformRefused("an event arrived before the bot was listening")
+        return self._session
 
     @property
     def _me(self) -> discord.ClientUser:
@@ -247,7 +247,7 @@ class Discord:
 
 
 def _view(buttons: Sequence[Button]) -> discord.ui.View:
-    """Return buttons. They are known by their word, also after a restart, so nothing has to be kept for them."""
+    """Return a view with buttons. Their ids contain their words, so they work after a restart without stored state."""
     view = discord.ui.View(timeout=None)
     for button in buttons:
         view.add_item(discord.ui.Button(label=button.label, custom_id=f"{_BUTTON}{button.word}"))

@@ -1,4 +1,4 @@
-"""The connection to Discord: its events, handed on."""
+"""The Discord client: registers the commands and passes events to the adapter."""
 
 from __future__ import annotations
 
@@ -14,53 +14,53 @@ if TYPE_CHECKING:
 
 
 class Client(discord.Client):
-    """A client that hands its events to an adapter."""
+    """A client that passes its events to an adapter."""
 
     def __init__(self, adapter: Discord) -> None:
         intents = discord.Intents(
             guilds=True, guild_messages=True, dm_messages=True, message_content=True, guild_reactions=False
         )
-        # Whatever a model writes, nobody is pinged by it.
+        # No text of a model can ping anybody.
         super().__init__(intents=intents, allowed_mentions=discord.AllowedMentions.none())
         self._adapter = adapter
         self.tree = app_commands.CommandTree(self)
         self._add_commands()
 
     async def setup_hook(self) -> None:
-        """Tell Discord which commands there are."""
+        """Register the slash commands."""
         await self.tree.sync()
 
     async def on_ready(self) -> None:
-        """Look for what was missed."""
+        """Read missed messages."""
         await self._adapter.ready()
 
     async def on_disconnect(self) -> None:
-        """Hold back what comes in until it is clear what was missed."""
+        """Hold back events until missed messages were read."""
         self._adapter.away()
 
     async def on_resumed(self) -> None:
-        """Go on: Discord has handed in by itself what was missed."""
+        """Accept events: after a resume Discord sends the missed ones itself."""
         self._adapter.back()
 
     async def on_message(self, message: discord.Message) -> None:
-        """Take in what somebody wrote."""
+        """Handle a new message."""
         await self._adapter.take(message)
 
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """Take in what somebody changed."""
+        """Handle an edited message."""
         await self._adapter.take_edit(payload)
 
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        """Take in that something was deleted."""
+        """Handle a deleted message."""
         await self._adapter.take_deletion(payload.guild_id, payload.channel_id, payload.message_id)
 
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        """Take in that much was deleted."""
+        """Handle messages that were deleted together."""
         for message in sorted(payload.message_ids):
             await self._adapter.take_deletion(payload.guild_id, payload.channel_id, message)
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Take in that a button was pressed; commands have their own way."""
+        """Handle a pressed button; the command tree handles commands."""
         if interaction.type is discord.InteractionType.component:
             await self._adapter.take_press(interaction)
 

@@ -1,4 +1,4 @@
-"""Mumble: text and voice, over TLS alone. Voice goes through the tunnel of the same connection."""
+"""Mumble: text and voice over one TLS connection. Voice is tunnelled through TCP; UDP is not used."""
 
 from aforesaid.bots.mumble.platform import Mumble
 

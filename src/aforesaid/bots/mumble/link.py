@@ -1,4 +1,4 @@
-"""One connection to a server: getting in, staying in, and what comes and goes."""
+"""One connection to a Mumble server: login, keepalive, and the events that it sends."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from aforesaid.bots.mumble.messages import (
     UserState,
     Version,
 )
-from aforesaid.bots.mumble.pace import Pace
-from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.packets import VoicePacket
 from aforesaid.bots.mumble.people import People, Person
-from aforesaid.bots.mumble.protobuf import Garbled
+from aforesaid.bots.mumble.protobuf import MalformedData
+from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.bots.mumble.secure import Address, open_connection
 from aforesaid.errors import PlatformRefused, PlatformUnavailable
 from aforesaid.tasks import end
@@ -46,7 +46,7 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _HEAD: Final = struct.Struct(">HI")
 _LARGEST: Final = 8 * 1024 * 1024
 _SPOKEN_VERSION: Final = 1 << 16 | 4 << 8
-"""1.4: from 1.5 on servers would send voice in another form."""
+"""1.4: servers send voice in another format to clients of version 1.5 and later."""
 _BOT: Final = 1
 _PING_SECONDS: Final = 10.0
 _SILENCE_SECONDS: Final = 30.0
@@ -77,12 +77,12 @@ _PASSING: Final = {
     Refusal.AUTHENTICATOR_FAIL,
     Refusal.NO_NEW_CONNECTIONS,
 }
-"""What may be over in a while: after a broken connection, a server takes the bot for still there."""
+"""Temporary refusals: after a broken connection, a server may still list the bot as connected."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Somebody wrote something. `channel` is None when it was for the bot alone."""
+class TextReceived:
+    """A text message. `channel` is None for a private message to the bot."""
 
     person: Person
     channel: int | None
@@ -90,36 +90,36 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Spoke:
-    """A moment of somebody's voice."""
+class VoiceReceived:
+    """A voice packet of a person."""
 
     person: Person
-    packet: Heard
+    packet: VoicePacket
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """Somebody is gone."""
+class PersonLeft:
+    """A person disconnected."""
 
     person: Person
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The server did not allow something."""
+    """The server denied a request of the bot."""
 
     why: str
 
 
-Event: TypeAlias = Told | Spoke | Left | Denied
+Event: TypeAlias = TextReceived | VoiceReceived | PersonLeft | Denied
 
 
 @asynccontextmanager
 async def connect(
-    address: Address, name: str, password: str | None = None, *, pace: Pace | None = None
+    address: Address, name: str, password: str | None = None, *, rate_limit: RateLimit | None = None
 ) -> AsyncIterator[Link]:
-    """Get into a server, and leave it at the end. Raises PlatformError, which says what to do."""
-    link = await Link.open(address, name, password, pace or Pace())
+    """Connect to a server and disconnect at the end. Raises PlatformError, which says what to do."""
+    link = await Link.open(address, name, password, rate_limit or RateLimit())
     try:
         yield link
     finally:
@@ -127,35 +127,35 @@ async def connect(
 
 
 class Link:
-    """A connection on which the bot is known. Made by `open`."""
+    """An authenticated connection. Use `open` to create one."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address, pace: Pace
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: Address, rate_limit: RateLimit
     ) -> None:
         self.people = People()
         self.session = 0
         self.message_length = _USUAL_LENGTH
-        """The most characters of a text, its markup included. 0: no limit."""
+        """Maximum characters of a text including its markup; 0 for no limit."""
         self.bandwidth: int | None = None
-        """The most bits that one may send in a second."""
+        """Maximum bits per second that the bot may send."""
         self._reader = reader
         self._writer = writer
         self._address = address
-        self._pace = pace
+        self._rate_limit = rate_limit
         self._pinging: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, address: Address, name: str, password: str | None, pace: Pace) -> Self:
-        """Get into a server. Raises PlatformError, which says what to do."""
+    async def open(cls, address: Address, name: str, password: str | None, rate_limit: RateLimit) -> Self:
+        """Connect and log in. Raises PlatformError, which says what to do."""
         reader, writer = await open_connection(address)
-        link = cls(reader, writer, address, pace)
+        link = cls(reader, writer, address, rate_limit)
         try:
             async with asyncio.timeout(_ENTRY_SECONDS):
                 await link._enter(name, password)
         except TimeoutError:
             writer.transport.abort()
             raise PlatformUnavailable(
-                f"the Mumble server at {address} did not let the bot in within {_ENTRY_SECONDS:g} s"
+                f"the login at the Mumble server at {address} took longer than {_ENTRY_SECONDS:g} s"
             ) from None
         except BaseException:
             writer.transport.abort()
@@ -165,13 +165,13 @@ class Link:
 
     @property
     def me(self) -> Person:
-        """The bot itself, as the server sees it."""
+        """The bot itself, as the server lists it."""
         return self.people.persons.get(self.session, Person(self.session))
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield what happens, in its order, until the connection breaks: then raise PlatformError.
+        """Yield events in order until the connection breaks; then raise PlatformError.
 
-        This is what reads from the connection, so whoever iterates must not dwell on an event.
+        This generator reads the connection, so the caller must handle each event quickly.
         """
         while True:
             kind, body = await self._frame()
@@ -180,15 +180,15 @@ class Link:
                 yield event
 
     async def write(self, html: str, *, channel: int | None = None, session: int | None = None) -> None:
-        """Send a text to a channel or to somebody, not faster than servers allow."""
-        await self._pace.wait()
+        """Send a text to a channel or a person, within the rate limit."""
+        await self._rate_limit.wait()
         sessions = () if session is None else (session,)
         channels = () if channel is None else (channel,)
         await self.send(TextMessage(session=sessions, channel_id=channels, message=html))
 
     async def change(self, state: UserState) -> None:
-        """Change something about the bot itself: its channel, its comment."""
-        await self._pace.wait()
+        """Change the state of the bot itself, such as its channel or comment."""
+        await self._rate_limit.wait()
         await self.send(state)
 
     async def send(self, message: Message) -> None:
@@ -196,14 +196,14 @@ class Link:
         await self._send(NUMBERS[type(message)], protobuf.encode(message))
 
     async def send_voice(self, packet: bytes) -> None:
-        """Send a packet of voice."""
+        """Send a voice packet."""
         await self._send(TUNNEL, packet)
 
     async def close(self) -> None:
-        """Leave. Leaving twice is fine."""
+        """Disconnect. May be called twice."""
         await end(self._pinging)
         self._writer.close()
-        # A server that hung up first, or does not answer any more, is left all the same.
+        # The server may have closed the connection already, or not answer any more.
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(_FAREWELL_SECONDS):
                 await self._writer.wait_closed()
@@ -216,7 +216,7 @@ class Link:
             raise self._lost(error) from error
 
     async def _enter(self, name: str, password: str | None) -> None:
-        """Say who one is, and read until everybody who is there is known."""
+        """Log in, and read until all channels and users are known."""
         await self.send(Version(_SPOKEN_VERSION, f"Aforesaid {__version__}"))
         await self.send(Authenticate(name, password or None, opus=True, client_type=_BOT))
         while not self.session:
@@ -230,11 +230,11 @@ class Link:
 
     async def _frame(self) -> tuple[int, bytes]:
         try:
-            # The server answers every ping: silence means that it, or the way to it, is gone.
+            # The server answers every ping: silence means that it cannot be reached any more.
             async with asyncio.timeout(_SILENCE_SECONDS):
                 number, length = _HEAD.unpack(await self._reader.readexactly(_HEAD.size))
                 if length > _LARGEST:
-                    raise self._lost(Garbled(f"a message of {length} bytes was announced"))
+                    raise self._lost(MalformedData(f"a message of {length} bytes exceeds the maximum of {_LARGEST}"))
                 return number, await self._reader.readexactly(length)
         except TimeoutError:
             raise PlatformUnavailable(
@@ -244,14 +244,15 @@ class Link:
             raise self._lost(error) from error
 
     def _lost(self, error: Exception) -> PlatformUnavailable:
-        why = "it hung up" if isinstance(error, asyncio.IncompleteReadError) else str(error) or type(error).__name__
+        closed = isinstance(error, asyncio.IncompleteReadError)
+        why = "the server closed it" if closed else str(error) or type(error).__name__
         return PlatformUnavailable(f"the connection to the Mumble server at {self._address} broke: {why}")
 
     def _message(self, number: int, body: bytes) -> Message | None:
         kind = KINDS.get(number)
         try:
             return None if kind is None else protobuf.decode(kind, body)
-        except Garbled as error:
+        except MalformedData as error:
             raise self._lost(error) from error
 
     def _event(self, message: Message | None) -> Event | None:
@@ -281,25 +282,25 @@ class Link:
             why = f": {message.reason}" if message.reason else ""
             raise PlatformRefused(f"the bot was {what} from the Mumble server at {self._address}{why}")
         person = self.people.gone(message.session)
-        return None if person is None else Left(person)
+        return None if person is None else PersonLeft(person)
 
     def _told(self, message: TextMessage) -> Event | None:
         person = self.people.persons.get(message.actor or 0)
         if person is None or person.session == self.session:
-            # The server's own announcements have no author.
+            # Announcements of the server have no author.
             return None
         private = self.session in message.session
-        return Told(person, None if private else self.me.channel, message.message or "")
+        return TextReceived(person, None if private else self.me.channel, message.message or "")
 
     def _voice(self, body: bytes) -> Event | None:
         try:
-            packet = packets.heard(body)
-        except Garbled as error:
-            # The server passes on what clients send: one that stutters ends nobody's connection.
-            _log.debug("a packet of voice was dropped: %s", error)
+            packet = packets.decode(body)
+        except MalformedData as error:
+            # It comes from another client; a broken client must not end the bot's connection.
+            _log.debug("a voice packet was dropped: %s", error)
             return None
         person = None if packet is None else self.people.persons.get(packet.session)
-        return None if packet is None or person is None else Spoke(person, packet)
+        return None if packet is None or person is None else VoiceReceived(person, packet)
 
     def _rejected(self, message: Reject) -> PlatformRefused | PlatformUnavailable:
         try:
@@ -307,15 +308,15 @@ class Link:
         except ValueError:
             known = Refusal.NONE
         said = message.reason or "no reason given"
-        text = f"the Mumble server at {self._address} does not let the bot in: {_REFUSALS.get(known, said)} ({said})"
+        text = f"the Mumble server at {self._address} rejected the bot: {_REFUSALS.get(known, said)} ({said})"
         return PlatformUnavailable(text) if known in _PASSING else PlatformRefused(text)
 
     async def _ping(self) -> None:
-        """Send a ping every now and then: without them a server hangs up."""
+        """Send a ping every few seconds; a server closes connections without them."""
         try:
             while True:
                 await asyncio.sleep(_PING_SECONDS)
                 await self.send(Ping(int(time.monotonic() * 1000)))
         except PlatformUnavailable as error:
-            # Whoever reads from the connection learns it, too.
+            # The reader of the connection fails as well, and reports it.
             _log.debug("no ping could be sent: %s", error)

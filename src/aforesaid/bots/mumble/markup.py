@@ -1,4 +1,4 @@
-"""Mumble writes in a little HTML: from there to plain text, and back."""
+"""Converts between plain text and the small subset of HTML that Mumble uses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Reader(HTMLParser):
 
 
 def plain(markup: str) -> tuple[str, int]:
-    """Return a message as text, and how many pictures came with it. Whatever is no HTML is taken as it stands."""
+    """Return a message as plain text, and its number of pictures. Text that is no HTML stays as it is."""
     reader = _Reader()
     reader.feed(markup)
     reader.close()
@@ -61,7 +61,7 @@ def plain(markup: str) -> tuple[str, int]:
 
 
 def marked_up(text: str) -> str:
-    """Return a text as Mumble shows it: with its lines, and with blocks of code as such."""
+    """Return a text as HTML, with line breaks and code blocks."""
     parts, at = [], 0
     for block in _FENCE.finditer(text):
         parts += [_lines(text[at : block.start()].strip("\n")), f"<pre>{html.escape(block[2], quote=False)}</pre>"]

@@ -1,4 +1,4 @@
-"""What client and server tell each other. What a bot does not need of it is left out."""
+"""The protocol messages that a bot needs, out of those between Mumble clients and servers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.bots.mumble import protobuf as pb
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Who one is. The first message of both sides."""
+    """The software version. The first message of both sides."""
 
     version_v1: int | None = pb.number(1)
     release: str | None = pb.text(2)
@@ -21,7 +21,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Authenticate:
-    """What a client calls itself, and what it knows."""
+    """Login data of a client."""
 
     username: str | None = pb.text(1)
     password: str | None = pb.text(2)
@@ -32,14 +32,14 @@ class Authenticate:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Are you still there? The answer carries the same time."""
+    """A keepalive. The answer has the same timestamp."""
 
     timestamp: int | None = pb.number(1)
     tcp_packets: int | None = pb.number(7)
 
 
 class Refusal(IntEnum):
-    """Why a server does not let a client in."""
+    """Why a server rejects a client."""
 
     NONE = 0
     WRONG_VERSION = 1
@@ -55,7 +55,7 @@ class Refusal(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """The server does not let the client in."""
+    """The server rejects the client."""
 
     type: int | None = pb.number(1)
     reason: str | None = pb.text(2)
@@ -63,7 +63,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class ServerSync:
-    """The client is in, and knows every channel and every user by now."""
+    """The login is complete; every channel and user was sent before."""
 
     session: int | None = pb.number(1)
     max_bandwidth: int | None = pb.number(2)
@@ -72,14 +72,14 @@ class ServerSync:
 
 @dataclass(frozen=True, slots=True)
 class ChannelRemove:
-    """A channel is gone."""
+    """A channel was removed."""
 
     channel_id: int | None = pb.number(1)
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelState:
-    """A channel, or what changed about it."""
+    """A new channel, or the changed fields of one."""
 
     channel_id: int | None = pb.number(1)
     parent: int | None = pb.number(2)
@@ -89,7 +89,7 @@ class ChannelState:
 
 @dataclass(frozen=True, slots=True)
 class UserRemove:
-    """A user is gone; with an actor: was thrown out."""
+    """A user disconnected, or was kicked or banned if there is an actor."""
 
     session: int | None = pb.number(1)
     actor: int | None = pb.number(2)
@@ -99,7 +99,7 @@ class UserRemove:
 
 @dataclass(frozen=True, slots=True)
 class UserState:
-    """A user, or what changed about one."""
+    """A new user, or the changed fields of one."""
 
     session: int | None = pb.number(1)
     actor: int | None = pb.number(2)
@@ -117,7 +117,7 @@ class UserState:
 
 @dataclass(frozen=True, slots=True)
 class TextMessage:
-    """A text, in a little HTML, to users, to channels, or to whole trees of channels."""
+    """A text in HTML to users, channels or trees of channels."""
 
     actor: int | None = pb.number(1)
     session: tuple[int, ...] = pb.numbers(2)
@@ -127,7 +127,7 @@ class TextMessage:
 
 
 class Denial(IntEnum):
-    """Why something was not allowed, as far as there is more to say than which permission is missing."""
+    """Reasons of a denial other than a missing permission."""
 
     TEXT_TOO_LONG = 4
     MISSING_CERTIFICATE = 7
@@ -136,7 +136,7 @@ class Denial(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionDenied:
-    """Something was not allowed."""
+    """The server denied a request."""
 
     permission: int | None = pb.number(1)
     channel_id: int | None = pb.number(2)
@@ -156,14 +156,14 @@ class CryptSetup:
 
 @dataclass(frozen=True, slots=True)
 class WhisperTo:
-    """Whom a whisper is for: a message inside of `VoiceTarget`."""
+    """The recipients of a whisper: a message inside `VoiceTarget`."""
 
     session: tuple[int, ...] = pb.numbers(1)
 
 
 @dataclass(frozen=True, slots=True)
 class VoiceTarget:
-    """Says whom voice that is sent to a number from 1 to 30 is for."""
+    """Defines the recipients of a voice target with a number from 1 to 30."""
 
     id: int | None = pb.number(1)
     targets: tuple[bytes, ...] = pb.many_data(2)
@@ -171,7 +171,7 @@ class VoiceTarget:
 
 @dataclass(frozen=True, slots=True)
 class CodecVersion:
-    """What voice is encoded with on this server."""
+    """The voice codec of this server."""
 
     alpha: int | None = pb.signed(1)
     beta: int | None = pb.signed(2)
@@ -209,7 +209,7 @@ Message: TypeAlias = (
 )
 
 TUNNEL: Final = 1
-"""The number of what is no message: a packet of voice that goes through the connection."""
+"""The type number of a voice packet that is tunnelled through TCP."""
 
 KINDS: Final[dict[int, type[Message]]] = {
     0: Version,

@@ -1,17 +1,17 @@
-"""Packets of voice, in the form that all servers understand that a client of version 1.4 or older talks to."""
+"""Encodes and decodes voice packets in the format of Mumble 1.4 and older, which all servers understand."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-from aforesaid.bots.mumble.protobuf import Garbled
+from aforesaid.bots.mumble.protobuf import MalformedData
 
 OPUS: Final = 4
 TALK: Final = 0
-"""To everybody in the channel."""
+"""Voice target: everybody in the channel."""
 WHISPER: Final = 2
-"""As a target of what is heard: it was for this user alone."""
+"""Voice target of a received packet: this user alone."""
 
 _LAST: Final = 0x2000
 _LENGTH: Final = 0x1FFF
@@ -23,32 +23,32 @@ _FORMS: Final = (
     (0xF4, 4, 0),
     (0xF8, 8, 0),
 )
-"""Numbers, by what their first byte is below: how many bytes follow, and which bits of the first one count."""
+"""Number formats: the first byte is below this, how many bytes follow, and a mask for the first byte."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """A packet of somebody's voice. One of a codec other than Opus has no sound in it."""
+class VoicePacket:
+    """A received packet of Opus audio."""
 
     session: int
     target: int
     sequence: int
     opus: bytes
     last: bool
-    """Whether the speaker let go of the button."""
+    """Whether the speaker stopped talking after this packet."""
 
 
-def spoken(opus: bytes, sequence: int, *, target: int = TALK, last: bool = False) -> bytes:
-    """Write a packet to be sent."""
+def encode(opus: bytes, sequence: int, *, target: int = TALK, last: bool = False) -> bytes:
+    """Return a packet to be sent."""
     if len(opus) > _LENGTH:
-        raise Garbled(f"a packet of voice has {len(opus)} bytes; {_LENGTH} is the most")
+        raise MalformedData(f"a voice packet has {len(opus)} bytes; the maximum is {_LENGTH}")
     return bytes([OPUS << 5 | target]) + _number(sequence) + _number(len(opus) | (_LAST if last else 0)) + opus
 
 
-def heard(packet: bytes) -> Heard | None:
-    """Read a packet that came. None: it is no voice, or of a codec from before 2012."""
+def decode(packet: bytes) -> VoicePacket | None:
+    """Read a received packet; return None for a ping or for a codec other than Opus."""
     if not packet:
-        raise Garbled("a packet of voice is empty")
+        raise MalformedData("a voice packet is empty")
     if packet[0] >> 5 != OPUS:
         return None
     session, at = _read_number(packet, 1)
@@ -56,12 +56,12 @@ def heard(packet: bytes) -> Heard | None:
     head, at = _read_number(packet, at)
     length = head & _LENGTH
     if at + length > len(packet):
-        raise Garbled("a packet of voice ends too early")
-    return Heard(session, packet[0] & 0x1F, sequence, packet[at : at + length], bool(head & _LAST))
+        raise MalformedData("a voice packet is truncated")
+    return VoicePacket(session, packet[0] & 0x1F, sequence, packet[at : at + length], bool(head & _LAST))
 
 
 def _number(value: int) -> bytes:
-    """Write a number that is not negative as Mumble does in packets of voice, which is not how protobuf does it."""
+    """Encode a non-negative number as in voice packets, which differs from protobuf."""
     if value < 1 << 7:
         return bytes([value])
     for extra, mark in ((1, 0x80), (2, 0xC0), (3, 0xE0)):
@@ -74,10 +74,10 @@ def _number(value: int) -> bytes:
 
 
 def _read_number(packet: bytes, at: int) -> tuple[int, int]:
-    """Read such a number; return it and where it ends. No packet has a reason for a negative one."""
+    """Decode a number; return it and the position after it. Negative numbers are rejected."""
     first = packet[at] if at < len(packet) else 0xFF
     extra, kept = next((form[1:] for form in _FORMS if first < form[0]), (-1, 0))
     end = at + 1 + extra
     if extra < 0 or end > len(packet):
-        raise Garbled("a packet of voice has a number that cannot be read")
+        raise MalformedData("a voice packet contains an invalid number")
     return (first & kept) << 8 * extra | int.from_bytes(packet[at + 1 : end], "big"), end

@@ -1,4 +1,4 @@
-"""Who is on a server, and where: kept up to date by what the server tells."""
+"""The users and channels of a server, updated by its messages."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from aforesaid.bots.mumble.messages import ChannelState, UserState
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who is connected. The session is theirs until they leave."""
+    """A connected user. The session number is theirs until they disconnect."""
 
     session: int
     name: str = ""
     user_id: int | None = None
-    """The number of who is registered on this server."""
+    """The id of a user who is registered on this server."""
     certificate: str | None = None
-    """The hash of the certificate that their client made for them."""
+    """The hash of the certificate of their client."""
     channel: int = 0
     muted: bool = False
     suppressed: bool = False
-    """Whether they may not speak in the channel that they are in."""
+    """Whether they may not speak in their channel."""
 
     @property
     def silenced(self) -> bool:
-        """Whether others keep them from speaking."""
+        """Whether the server does not let them speak."""
         return self.muted or self.suppressed
 
     @property
     def id(self) -> str:
-        """Who this is, also after they renamed themselves, as far as the server can tell.
+        """The user's id, which survives a rename if the server allows it.
 
-        By certificate: it stays the same when somebody registers. A name is nobody's own: anybody can take it.
+        The certificate comes first: it stays the same when somebody registers. Anybody can use a name.
         """
         if self.certificate:
             return self.certificate
@@ -42,7 +42,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A room."""
+    """A channel of a server."""
 
     id: int
     name: str = ""
@@ -50,14 +50,14 @@ class Channel:
 
 
 class People:
-    """Everybody and every channel."""
+    """All users and channels of a server."""
 
     def __init__(self) -> None:
         self.persons: dict[int, Person] = {}
         self.channels: dict[int, Channel] = {}
 
     def user(self, state: UserState) -> Person | None:
-        """Take in what changed about somebody; return how they are now."""
+        """Apply the changed fields of a user; return the new state."""
         if state.session is None:
             return None
         known = self.persons.get(state.session, Person(state.session))
@@ -74,11 +74,11 @@ class People:
         return changed
 
     def gone(self, session: int | None) -> Person | None:
-        """Take somebody out; return who it was."""
+        """Remove a user; return who it was."""
         return None if session is None else self.persons.pop(session, None)
 
     def channel(self, state: ChannelState) -> None:
-        """Take in what changed about a channel."""
+        """Apply the changed fields of a channel."""
         if state.channel_id is None:
             return
         known = self.channels.get(state.channel_id, Channel(state.channel_id))
@@ -89,9 +89,9 @@ class People:
         )
 
     def find_channel(self, path: str) -> Channel | None:
-        """Find a channel by its name, or by its path: `Games/Chess`. Upper and lower case do not matter.
+        """Find a channel by its name or path, such as `Games/Chess`. Case does not matter.
 
-        A path begins below the root channel, or at any channel of that name; of several the oldest one is taken.
+        A path may begin at any channel. If several match, the oldest is returned.
         """
         names = [part.strip().casefold() for part in path.split("/") if part.strip()]
         for number in sorted(self.channels):

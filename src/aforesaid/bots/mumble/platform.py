@@ -17,11 +17,11 @@ from cachetools import LRUCache
 from aforesaid.assistant import CALLED, Button, File, is_command
 from aforesaid.bots.contract import Address, IncomingMessage
 from aforesaid.bots.mumble import secure
-from aforesaid.bots.mumble.link import Denied, Left, Link, Spoke, Told
+from aforesaid.bots.mumble.link import Denied, Link, PersonLeft, TextReceived, VoiceReceived
 from aforesaid.bots.mumble.markup import marked_up, plain
 from aforesaid.bots.mumble.messages import UserState
-from aforesaid.bots.mumble.pace import Pace
 from aforesaid.bots.mumble.people import Person
+from aforesaid.bots.mumble.rate_limit import RateLimit
 from aforesaid.bots.mumble.sound import check_library
 from aforesaid.bots.mumble.speech_text import speech_text
 from aforesaid.bots.mumble.voice import Audience, Voice
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.bots")
 
 _USUAL_NAME: Final = "Aforesaid"
-_REMEMBERED: Final = 1_000
+_MAX_SPOKEN: Final = 1_000
 _SHORTEST: Final = 64
-_COMMENT: Final = "I am a bot with a long memory: I keep what is written{} where I am. Write /help to me."
+_COMMENT: Final = "I am a bot with a long memory: I store what is written{} in my channel. Write /help to me."
 
 
 class Mumble:
@@ -54,7 +54,7 @@ class Mumble:
         speech: RoutedSpeech | None = None,
         *,
         called: tuple[str, ...] = (),
-        pace: Pace | None = None,
+        rate_limit: RateLimit | None = None,
     ) -> None:
         if settings.host is None:
             raise InvalidInput("no Mumble server is named: set bots.mumble.host or AFORESAID_BOTS__MUMBLE__HOST")
@@ -64,55 +64,55 @@ class Mumble:
         self._name = settings.name or next(iter(called), _USUAL_NAME)
         self._called = tuple(dict.fromkeys((self._name, *called, *CALLED)))
         self._speech = speech
-        self._pace = pace or Pace()
+        self._rate_limit = rate_limit or RateLimit()
         self._link: Link | None = None
-        self._desk: BotSession | None = None
+        self._bot_session: BotSession | None = None
         self._voice = None if speech is None or not speech.hears else Voice(speech, self._understood, self._note)
         if speech is not None and (speech.hears or speech.speaks):
             check_library()
-        self._spoken: LRUCache[str, bool] = LRUCache(_REMEMBERED)
-        """Messages that were spoken, by id: they are answered in the same way."""
+        self._spoken: LRUCache[str, bool] = LRUCache(_MAX_SPOKEN)
+        """Ids of messages that were spoken: they are answered by voice."""
 
     @property
     def longest(self) -> int:
-        """Half of what the server takes: the other half is for what HTML makes of it."""
+        """Half of the server's limit: HTML markup needs the other half."""
         limit = 0 if self._link is None else self._link.message_length
         return max(_SHORTEST, (limit or 5000) // 2)
 
     @property
     def space(self) -> str:
-        """What is said in the channels of this server stays in this space."""
+        """The space for the channels of this server."""
         return f"{self.name}:{self._server}"
 
     async def check(self) -> str:
-        """Get into the server, and into the channel."""
+        """Connect to the server and join the channel."""
         await self._leave()
-        link = await Link.open(self._server, self._name, self._settings.password, self._pace)
+        link = await Link.open(self._server, self._name, self._settings.password, self._rate_limit)
         self._link = link
         try:
-            await self._settle_in(link)
+            await self._join(link)
         except BaseException:
             await self._leave()
             raise
         return link.me.name or self._name
 
-    async def listen(self, desk: BotSession) -> None:
-        """Hand in what is written and said, until the connection is lost."""
+    async def listen(self, session: BotSession) -> None:
+        """Pass text and speech to the session until the connection is lost."""
         link = self._connected()
-        self._desk = desk
+        self._bot_session = session
         noticing = None if self._voice is None else asyncio.create_task(self._voice.notice_ends())
         try:
             async for event in link.events():
                 match event:
-                    case Told():
-                        await self._told(event)
-                    case Spoke() if self._voice is not None:
+                    case TextReceived():
+                        await self._text_received(event)
+                    case VoiceReceived() if self._voice is not None:
                         self._voice.hear(event)
-                    case Left() if self._voice is not None:
+                    case PersonLeft() if self._voice is not None:
                         self._voice.forget(event.person)
                     case Denied():
-                        _log.warning("the Mumble server did not allow something: %s", event.why)
-                        desk.stats.failed(f"the server did not allow something: {event.why}")
+                        _log.warning("the Mumble server denied a request: %s", event.why)
+                        session.stats.failed(f"the server denied a request: {event.why}")
         except asyncio.CancelledError:
             if self._voice is not None:
                 await self._voice.finish()
@@ -127,38 +127,38 @@ class Mumble:
         buttons: Sequence[Button] = (),
         *,
         answers: str | None = None,
-        once: str | None = None,  # noqa: ARG002 - Mumble knows nothing again that it was sent before
+        once: str | None = None,  # noqa: ARG002 - Mumble does not detect duplicates
     ) -> None:
-        """Write to a channel or to somebody; what was spoken is answered by voice, as far as that works."""
+        """Write to a channel or a person; answer spoken messages by voice if possible."""
         for button in buttons:
             text += f"\n[{button.word}] {button.label}"
-        # Taken out at once: what breaks off in the middle is written when it is tried again.
+        # Removed first: an answer that fails while it is spoken is written at the next try.
         if answers is not None and self._spoken.pop(answers, False):
             text = await self._speak(to, text)
         if text:
             await self._write(to, text)
 
     async def send_file(self, to: Address, file: File) -> None:
-        """Say that it cannot be done: Mumble carries no files."""
+        """Write that the file cannot be sent: Mumble has no file transfer."""
         size = f"{len(file.content):,} bytes"
-        await self._write(to, f"(Mumble cannot carry files, so {file.name}, {size}, has to be asked for elsewhere.)")
+        await self._write(to, f"(Mumble cannot send files: get {file.name}, {size} elsewhere.)")
 
-    def typing(self, to: Address) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - nobody could see it
-        """Do nothing: Mumble does not show it."""
+    def typing(self, to: Address) -> AbstractAsyncContextManager[None]:  # noqa: ARG002 - Mumble has none
+        """Do nothing: Mumble has no typing indicator."""
         return nullcontext()
 
     def reachable(self, to: Address) -> bool:
-        """Tell whether somebody is there: Mumble keeps no messages for those who are away."""
+        """Return whether a person is online: Mumble stores no messages for people who are offline."""
         return to.thread is not None or self._session(to.user) is not None
 
     async def close(self) -> None:
-        """Leave the server. Leaving twice is fine."""
+        """Disconnect from the server. May be called twice."""
         await self._leave()
         if self._speech is not None:
             await self._speech.close()
 
     def parts(self) -> tuple[Component, ...]:
-        """Say how hearing and speaking are doing."""
+        """Return the health of speech to text and text to speech."""
         return () if self._speech is None else speech_health(self._speech)
 
     async def _leave(self) -> None:
@@ -166,8 +166,8 @@ class Mumble:
         if link is not None:
             await link.close()
 
-    async def _settle_in(self, link: Link) -> None:
-        """Show what the bot can do, and go where it belongs."""
+    async def _join(self, link: Link) -> None:
+        """Set the bot's comment and mute state, and join its channel."""
         hears = self._voice is not None
         speaks = hears and self._speech is not None and self._speech.speaks
         comment = _COMMENT.format(" and said" if hears else "")
@@ -191,7 +191,7 @@ class Mumble:
             raise PlatformUnavailable(f"the bot is not connected to the Mumble server at {self._server}")
         return self._link
 
-    async def _told(self, event: Told) -> None:
+    async def _text_received(self, event: TextReceived) -> None:
         text, pictures = plain(event.html)
         await self._hand_in(event.person, event.channel, text, _new_id(), ("picture",) * pictures)
 
@@ -203,13 +203,13 @@ class Mumble:
     async def _hand_in(
         self, person: Person, channel: int | None, text: str, message: str, attachments: tuple[str, ...] = ()
     ) -> None:
-        if self._desk is None:
+        if self._bot_session is None:
             return
         around = self._around(person)
         address = Address(self.name, self._id(person))
         if channel is not None:
             address = Address(self.space, self._id(person), str(channel))
-        await self._desk.hear(
+        await self._bot_session.hear(
             IncomingMessage(
                 address,
                 message,
@@ -224,7 +224,7 @@ class Mumble:
         )
 
     def _around(self, person: Person) -> list[Person]:
-        """Return who else is in the bot's channel."""
+        """Return the other people in the bot's channel."""
         link = self._link
         if link is None:
             return []
@@ -232,9 +232,9 @@ class Mumble:
         return [each for each in others if each.channel == here and each.session not in {link.session, person.session}]
 
     def _wanted(self, text: str, *, alone: bool) -> bool:
-        """Tell whether the bot is meant by what is said in a channel. Between two, it always is.
+        """Return whether a text in a channel is for the bot. It always is if only one person is there.
 
-        Its name may stand anywhere, what bots are called in general only at the beginning.
+        The bot's own name may be anywhere in the text; general names such as "bot" only at the beginning.
         """
         if alone or self._settings.answer == "always" or is_command(text):
             return True
@@ -251,7 +251,7 @@ class Mumble:
         return next((each.session for each in persons if self._id(each) == user), None)
 
     async def _speak(self, to: Address, text: str) -> str:
-        """Speak an answer to the channel or to somebody alone; return what has to be written of it."""
+        """Speak an answer to the channel or to one person; return the text that must still be written."""
         audience = None if to.thread is not None else self._session(to.user)
         if self._voice is None or (to.thread is None and audience is None):
             return text
@@ -275,16 +275,16 @@ class Mumble:
             await link.write(part, channel=channel, session=session)
 
     async def _note(self, audience: Audience, text: str) -> None:
-        """Tell people something about the bot itself, which is not part of any talk."""
+        """Write a notice about the bot itself, which is not stored."""
         link = self._connected()
         channel = link.me.channel if audience is None else None
         await link.write(marked_up(text), channel=channel, session=audience)
 
 
 def _fitting(text: str, limit: int) -> list[str]:
-    """Return a text as Mumble shows it, in parts of at most `limit` units; 0 is no limit.
+    """Return a text as HTML in parts of at most `limit` units; 0 is no limit.
 
-    Signs that HTML writes out, as in code, can make it more than twice as long.
+    Escaped characters, as in code, can make it more than twice as long.
     """
     size = max(_SHORTEST, units(text))
     parts = [marked_up(text)]
@@ -295,5 +295,5 @@ def _fitting(text: str, limit: int) -> list[str]:
 
 
 def _new_id() -> str:
-    """Name a message: Mumble gives them no numbers, and sends none twice."""
+    """Return a random message id: Mumble has no ids, and delivers no message twice."""
     return uuid.uuid4().hex

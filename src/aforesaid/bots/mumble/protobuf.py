@@ -1,7 +1,7 @@
-"""Protocol Buffers, as far as Mumble needs them: flat messages of numbers, texts and bytes.
+"""The part of Protocol Buffers that Mumble needs: flat messages of numbers, strings and bytes.
 
-A message is a dataclass whose fields say their number and kind. What is None or empty is not sent; what is unknown is
-skipped, so that newer servers can say more.
+A message is a dataclass whose fields declare their number and type. None and empty fields are not sent. Unknown fields
+are skipped, so newer servers may send more.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _SIXTY_FOUR: Final = (1 << 64) - 1
 Made = TypeVar("Made")
 
 
-class Garbled(AforesaidError):
-    """What came over the wire is not what the protocol allows."""
+class MalformedData(AforesaidError):
+    """Received data does not follow the protocol."""
 
 
 class _Kind(NamedTuple):
@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 
 
 def varint(value: int) -> bytes:
-    """Write a number, seven bits to a byte. A negative one takes ten bytes, as everywhere."""
+    """Encode a number with seven bits per byte. Negative numbers take ten bytes, as in every implementation."""
     value &= _SIXTY_FOUR
     out = bytearray()
     while value > 0x7F:  # noqa: PLR2004 - what fits into seven bits
@@ -50,17 +50,17 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Read a number; return it and where it ends."""
+    """Decode a number; return it and the position after it."""
     value = 0
     for count, byte in enumerate(data[at : at + _LONGEST_VARINT]):
         value |= (byte & 0x7F) << (7 * count)
         if byte < 0x80:  # noqa: PLR2004 - the last byte has its highest bit clear
             return value & _SIXTY_FOUR, at + count + 1
-    raise Garbled("a number does not end")
+    raise MalformedData("a number is longer than ten bytes or truncated")
 
 
 def pieces(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
-    """Read a message: the number of each field, its wire type and its value."""
+    """Yield the number, wire type and value of each field of a message."""
     at = 0
     while at < len(data):
         key, at = read_varint(data, at)
@@ -74,9 +74,9 @@ def pieces(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         elif wire in {_FIXED32, _FIXED64}:
             length = 4 if wire == _FIXED32 else 8
         else:
-            raise Garbled(f"a field has the wire type {wire}, which nobody uses")
+            raise MalformedData(f"a field has the unknown wire type {wire}")
         if at + length > len(data):
-            raise Garbled("a message ends in the middle of a field")
+            raise MalformedData("a message is truncated inside a field")
         yield key >> 3, wire, data[at : at + length]
         at += length
 
@@ -106,7 +106,7 @@ def _many(number: int, kind: _Kind) -> Any:  # noqa: ANN401
 
 
 def number(at: int) -> Any:  # noqa: ANN401
-    """Declare a number that is never negative, or a choice of a few."""
+    """Declare a non-negative number or an enum."""
     return _one(at, _NUMBER)
 
 
@@ -116,12 +116,12 @@ def signed(at: int) -> Any:  # noqa: ANN401
 
 
 def flag(at: int) -> Any:  # noqa: ANN401
-    """Declare a yes or no."""
+    """Declare a boolean."""
     return _one(at, _FLAG)
 
 
 def text(at: int) -> Any:  # noqa: ANN401
-    """Declare a text."""
+    """Declare a string."""
     return _one(at, _TEXT)
 
 
@@ -131,17 +131,17 @@ def data(at: int) -> Any:  # noqa: ANN401
 
 
 def numbers(at: int) -> Any:  # noqa: ANN401
-    """Declare many numbers."""
+    """Declare repeated numbers."""
     return _many(at, _NUMBER)
 
 
 def texts(at: int) -> Any:  # noqa: ANN401
-    """Declare many texts."""
+    """Declare repeated strings."""
     return _many(at, _TEXT)
 
 
 def many_data(at: int) -> Any:  # noqa: ANN401
-    """Declare many times bytes: messages inside of a message."""
+    """Declare repeated bytes: nested messages."""
     return _many(at, _DATA)
 
 
@@ -151,7 +151,7 @@ def _places(kind: type) -> tuple[tuple[str, _Place], ...]:
 
 
 def encode(message: Any) -> bytes:  # noqa: ANN401 - any of the declared messages
-    """Write a message."""
+    """Encode a message."""
     out = bytearray()
     for name, place in _places(type(message)):
         held = getattr(message, name)
@@ -161,7 +161,7 @@ def encode(message: Any) -> bytes:  # noqa: ANN401 - any of the declared message
 
 
 def decode(kind: type[Made], wired: bytes) -> Made:
-    """Read a message. Of a field that comes twice, the last one counts."""
+    """Decode a message. If a field occurs twice, the last value wins."""
     by_number = {place.number: (name, place) for name, place in _places(kind)}
     found: dict[str, Any] = {}
     for number_, wire, value in pieces(wired):
@@ -175,7 +175,7 @@ def decode(kind: type[Made], wired: bytes) -> Made:
 
 
 def _unpacked(place: _Place, wire: int, value: int | bytes) -> Iterator[int | bytes]:
-    """Return the values of one piece: many numbers may come packed into one."""
+    """Yield the values of one field: repeated numbers may be packed into one."""
     if wire == place.kind.wire:
         yield value
     elif place.repeated and place.kind.wire == _VARINT and isinstance(value, bytes) and wire == _BYTES:
@@ -184,4 +184,4 @@ def _unpacked(place: _Place, wire: int, value: int | bytes) -> Iterator[int | by
             single, at = read_varint(value, at)
             yield single
     else:
-        raise Garbled(f"field {place.number} has the wire type {wire} instead of {place.kind.wire}")
+        raise MalformedData(f"field {place.number} has the wire type {wire} instead of {place.kind.wire}")

@@ -1,7 +1,7 @@
-"""Knowing which server it is.
+"""Verifies the identity of a Mumble server.
 
-Most Mumble servers sign their certificate themselves, so nobody vouches for it. It is then known by its fingerprint,
-which somebody has to look at once and write down. On this machine itself nobody can stand in between.
+Most Mumble servers use a self-signed certificate, which is verified by a fingerprint in the settings. Connections to
+this machine itself are not verified.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ _FINGERPRINT: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class Address(NamedTuple):
-    """Where a server is, and how it is known."""
+    """The address of a server, and how to verify it."""
 
     host: str
     port: int = 64738
     fingerprint: str | None = None
     """SHA-256 of its certificate, in hexadecimal digits, with or without colons."""
     certificate: Path | None = None
-    """A file with the bot's own certificate and its key, in PEM form."""
+    """A PEM file with the bot's own certificate and key."""
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 async def open_connection(address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect, and make sure that it is the right server before anything is sent."""
+    """Connect, and verify the server before anything is sent."""
     expected = None if address.fingerprint is None else plain_fingerprint(address.fingerprint)
     unchecked = expected is not None or _is_here(address.host)
     try:
@@ -44,17 +44,17 @@ async def open_connection(address: Address) -> tuple[asyncio.StreamReader, async
     if expected is not None and (found := _fingerprint(writer)) != expected:
         writer.transport.abort()
         raise PlatformRefused(
-            f"the Mumble server at {address} is not the one that it should be: its certificate has the fingerprint "
-            f"{found}, and not {expected}. If its certificate was renewed, change bots.mumble.fingerprint"
+            f"the certificate of the Mumble server at {address} has the fingerprint {found}, not {expected}. If the "
+            f"certificate was renewed, change bots.mumble.fingerprint; otherwise this may be another server"
         )
     return reader, writer
 
 
 def plain_fingerprint(given: str) -> str:
-    """Return a fingerprint in one form, or say what one looks like."""
+    """Return a fingerprint as lowercase digits. Raises PlatformRefused if it is none."""
     digits = given.replace(":", "").replace(" ", "").casefold()
     if not _FINGERPRINT.fullmatch(digits):
-        raise PlatformRefused(f"{quoted(given)} is no fingerprint: it must be the 64 hexadecimal digits of a SHA-256")
+        raise PlatformRefused(f"{quoted(given)} is not a fingerprint: it must be 64 hexadecimal digits (SHA-256)")
     return digits
 
 
@@ -69,13 +69,13 @@ async def _open(address: Address, context: ssl.SSLContext) -> tuple[asyncio.Stre
 
 
 async def _unknown(address: Address, error: ssl.SSLCertVerificationError) -> PlatformRefused:
-    """Look at the certificate that nobody vouches for, and say how to trust it."""
+    """Return an error that names the fingerprint of an untrusted certificate and says how to trust it."""
     _, writer = await _open(address, _context(address, check=False))
     found = _fingerprint(writer)
     writer.transport.abort()
     return PlatformRefused(
-        f"nobody vouches for the certificate of the Mumble server at {address} ({error.verify_message}), as is usual "
-        f"for Mumble. Its fingerprint (SHA-256) is {found}. If that is your server, write into aforesaid.toml, under "
+        f"the certificate of the Mumble server at {address} is not trusted ({error.verify_message}), as is usual for "
+        f"Mumble. Its fingerprint (SHA-256) is {found}. If that is your server, write into aforesaid.toml, under "
         f'[bots.mumble]: fingerprint = "{found}"'
     )
 

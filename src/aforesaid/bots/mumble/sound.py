@@ -1,6 +1,6 @@
-"""Between Opus, as Mumble sends it, and sound files, as services for speech have them.
+"""Converts between the Opus packets of Mumble and the audio files of speech services.
 
-Inside, sound is what Opus is made of: 48,000 samples a second, one channel, whole numbers of 16 bits.
+Samples are 16-bit integers, 48,000 per second, mono, as in Opus.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 RATE: Final = 48_000
 FRAME: Final = 960
-"""Samples of one packet that is sent: 20 ms."""
+"""Samples per sent packet: 20 ms."""
 _HEARD_RATE: Final = 16_000
-"""What services for speech to text listen to, whatever they are given."""
+"""Samples per second for speech to text: services resample to this rate anyway."""
 _LONGEST_SECONDS: Final = 600
 
 
 def check_library() -> None:
-    """Raise, with what to do, if the library for sound is missing."""
+    """Raise InvalidInput, which says how to install it, if the audio library is missing."""
     try:
         import av  # noqa: F401, PLC0415 - only a bot that hears or speaks needs it
     except ImportError as error:
@@ -37,7 +37,7 @@ def check_library() -> None:
 
 
 class OpusReader:
-    """Turns the packets of one speaker into samples."""
+    """Decodes the packets of one speaker."""
 
     def __init__(self) -> None:
         from av import CodecContext  # noqa: PLC0415 - as above
@@ -48,7 +48,7 @@ class OpusReader:
         self._decoder = decoder
 
     def read(self, opus: bytes) -> Samples:
-        """Return the samples of a packet. One that cannot be decoded has none: it came from somebody else's client."""
+        """Return the samples of a packet; none if another client sent a packet that cannot be decoded."""
         import numpy as np  # noqa: PLC0415
         from av import FFmpegError, Packet  # noqa: PLC0415
 
@@ -61,7 +61,7 @@ class OpusReader:
 
 
 def as_wav(samples: Samples) -> bytes:
-    """Return samples as a WAV file for a service that listens."""
+    """Return samples as a WAV file for speech to text."""
     from av import AudioFrame, AudioResampler  # noqa: PLC0415
 
     frame = AudioFrame.from_ndarray(samples.reshape(1, -1), format="s16", layout="mono")
@@ -78,7 +78,7 @@ def as_wav(samples: Samples) -> bytes:
 
 
 def as_opus(sound: bytes, bits_per_second: int) -> list[bytes]:
-    """Return a sound file of any common kind as packets of 20 ms. Raises ModelGarbled if it is none."""
+    """Return an audio file of any common format as packets of 20 ms. Raises ModelGarbled if it cannot be read."""
     from av import AudioFrame, CodecContext  # noqa: PLC0415
 
     samples = _samples(sound)
@@ -94,12 +94,12 @@ def as_opus(sound: bytes, bits_per_second: int) -> list[bytes]:
         frame.sample_rate = RATE
         frame.pts = start
         packets += [bytes(packet) for packet in encoder.encode(frame)]
-    # What is still in the encoder at the end is shorter than a blink, and already silent.
+    # The last milliseconds stay in the encoder; they are silence.
     return packets
 
 
 def _samples(sound: bytes) -> Samples:
-    """Return the samples of a sound file, filled up with silence to whole packets."""
+    """Return the samples of an audio file, padded with silence to whole packets."""
     import av  # noqa: PLC0415
     import numpy as np  # noqa: PLC0415
 
@@ -113,18 +113,18 @@ def _samples(sound: bytes) -> Samples:
                     parts.append(part.to_ndarray().reshape(-1).astype(np.int16, copy=False))
                     length += len(parts[-1])
                 if length > _LONGEST_SECONDS * RATE:
-                    raise ModelGarbled(f"the service for text to speech spoke for more than {_LONGEST_SECONDS} s")
+                    raise ModelGarbled(f"the text to speech service returned more than {_LONGEST_SECONDS} s of audio")
     except (av.FFmpegError, IndexError, ValueError) as error:
-        raise ModelGarbled(f"the service for text to speech sent something that is no sound: {error}") from error
+        raise ModelGarbled(f"the text to speech service returned data that is not audio: {error}") from error
     if not length:
-        raise ModelGarbled("the service for text to speech sent a sound file with nothing in it")
-    # A packet of silence at the end, for the encoder holds back a few milliseconds.
+        raise ModelGarbled("the text to speech service returned an empty audio file")
+    # One more packet of silence, because the encoder holds back a few milliseconds.
     missing = -length % FRAME + FRAME
     return np.concatenate([*parts, np.zeros(missing, dtype=np.int16)])
 
 
 def _with_end(frames: Iterator[AudioFrame]) -> Iterator[AudioFrame | None]:
-    """Return frames, and then None, which empties a resampler."""
+    """Yield frames and then None, which flushes a resampler."""
     yield from frames
     yield None
 

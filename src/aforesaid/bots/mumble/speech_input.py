@@ -1,7 +1,7 @@
-"""From voices to utterances: where somebody begins to speak, and where they are done.
+"""Splits voice packets into utterances: finds where a person starts and stops speaking.
 
-Most clients send only while somebody speaks, and mark the last packet; some send all the time. So both count: what
-comes, and how loud it is.
+Most clients send packets only while somebody speaks and mark the last one; some send all the time. So both the packets
+and their loudness count.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.bots.mumble.packets import Heard
+from aforesaid.bots.mumble.packets import VoicePacket
 from aforesaid.bots.mumble.sound import RATE, OpusReader
 
 if TYPE_CHECKING:
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     Samples = NDArray[np.int16]
 
 PAUSE: Final = 0.8
-"""Seconds of silence that end an utterance: people breathe in between."""
+"""Seconds of silence that end an utterance; shorter pauses are breaths."""
 STALLED: Final = 3.0
-"""Seconds without packets that end it when nobody marked the last one: the network may be slow."""
+"""Seconds without packets that end an utterance whose last packet is not marked: the network may be slow."""
 SHORTEST: Final = 0.25
-"""Seconds of voice below which it was a click or a cough."""
+"""Minimum seconds of voice; shorter sounds are clicks or coughs."""
 LONGEST: Final = 30.0
-"""Seconds after which an utterance is cut, wherever that is."""
+"""Maximum seconds of an utterance; longer ones are cut."""
 _BEFORE: Final = 0.3
-"""Seconds that are kept from before somebody becomes loud enough: words begin softly."""
+"""Seconds kept from before the voice was loud enough, because words begin softly."""
 _QUIET: Final = 100.0
-"""What is less loud than that is never a voice (of 32,768)."""
+"""Loudness (of 32,768) below which a packet is never voice."""
 _ABOVE_NOISE: Final = 3.0
 _NOISE_RISES: Final = 1.008
-"""By how much the estimate of the noise rises with each packet, until something quieter comes: words have gaps."""
+"""Factor by which the noise estimate rises with each packet, until a quieter one comes in a gap between words."""
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class SpeechInput:
         """When what is being said is over, if nothing more comes until then."""
         return self._ends_at
 
-    def take(self, packet: Heard, now: float) -> Utterance | None:
+    def take(self, packet: VoicePacket, now: float) -> Utterance | None:
         """Take in a packet; return what was said, if it is over with this one."""
         samples = self._reader.read(packet.opus)
         self._ends_at = now + (PAUSE if packet.last else STALLED)
@@ -93,7 +93,7 @@ class SpeechInput:
             return None
         return self._over()
 
-    def _hear(self, samples: Samples, packet: Heard, *, loud: bool) -> None:
+    def _hear(self, samples: Samples, packet: VoicePacket, *, loud: bool) -> None:
         seconds = len(samples) / RATE
         if self._now is None:
             self._before.append(samples)

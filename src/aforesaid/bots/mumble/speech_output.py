@@ -1,4 +1,4 @@
-"""Speaking: one thing after another, as fast as it is listened to."""
+"""Sends speech in real time, one text after the other."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from aforesaid.bots.mumble.sound import FRAME, RATE
 
 _SECONDS: Final = FRAME / RATE
 _AHEAD: Final = 0.06
-"""Packets are sent so many seconds early, for networks are not even. More would be taken for too much at once."""
+"""Seconds by which packets are sent early, against network jitter. Servers drop packets that come much earlier."""
 _STEP: Final = 2
-"""Packets are numbered by what they last, in units of 10 ms."""
+"""Increment of the sequence number per packet: it counts units of 10 ms."""
 _WHISPER_TARGET: Final = 1
 _USUAL_BITS: Final = 40_000
 _FEWEST_BITS: Final = 8_000
 _PACKING_BITS: Final = 16_000
-"""What a server counts on top of the sound itself, for the heads of packets."""
+"""Bits per second of packet headers, which count towards the server's bandwidth limit."""
 
 
 class SpeechOutput:
@@ -34,12 +34,12 @@ class SpeechOutput:
 
     @property
     def bits_per_second(self) -> int:
-        """How many bits a second of sound may have here."""
+        """The bit rate for speech on this server."""
         allowed = self._link.bandwidth or 0
         return min(_USUAL_BITS, max(_FEWEST_BITS, allowed - _PACKING_BITS)) if allowed else _USUAL_BITS
 
     async def speak(self, sound: Sequence[bytes], *, whisper_to: int | None = None) -> None:
-        """Speak to the channel, or to one person alone. Returns when it was heard to the end."""
+        """Speak to the channel or to one person. Returns when the sound has been played."""
         async with self._turn:
             target = packets.TALK
             if whisper_to is not None:
@@ -48,11 +48,11 @@ class SpeechOutput:
             time = asyncio.get_running_loop().time
             due = time()
             for number, opus in enumerate(sound, 1):
-                # What was late is not made up for: a server drops what comes too fast.
+                # Do not catch up after a delay: a server drops packets that come too fast.
                 due = max(due, time() - _AHEAD)
                 await asyncio.sleep(max(0.0, due - _AHEAD - time()))
                 last = number == len(sound)
-                await self._link.send_voice(packets.spoken(opus, self._sequence, target=target, last=last))
+                await self._link.send_voice(packets.encode(opus, self._sequence, target=target, last=last))
                 self._sequence += _STEP
                 due += _SECONDS
             await asyncio.sleep(max(0.0, due - time()))

@@ -1,4 +1,4 @@
-"""What of an answer is read aloud. Code, addresses and long lists are for the eyes."""
+"""Chooses the part of an answer that is read aloud: without code, links and the rest of long texts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 LONGEST: Final = 600
-"""Characters that are read aloud: about forty seconds."""
+"""Maximum characters read aloud: about forty seconds."""
 PIECE: Final = 200
-"""A service is given about so many characters at a time: the first words are heard while the next ones are made."""
+"""Characters per request to the speech service: the first piece is played while the next one is synthesised."""
 _REST: Final = "The rest is written."
 _WRITTEN: Final = "I have written the answer."
 _FENCE: Final = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -20,14 +20,14 @@ _SENTENCES: Final = re.compile(r"(?<=[.!?…。！？])['\")\]]*\s+|\n+")
 
 
 class Spoken(NamedTuple):
-    """What is read aloud, piece by piece, and whether that is all of it."""
+    """The pieces of text to read aloud, and whether they are the whole answer."""
 
     pieces: tuple[str, ...]
     whole: bool
 
 
 def speech_text(text: str) -> Spoken:
-    """Return what to read aloud of an answer. What is left out has to be written."""
+    """Return what to read aloud of an answer. If it is not the whole answer, the answer must also be written."""
     bare = _ADDRESS.sub(" ", _LINK.sub(r"\1", _FENCE.sub("\n", text)))
     whole = not _FENCE.search(text) and not _ADDRESS.search(text)
     sentences = [" ".join(part.split()) for part in _SENTENCES.split(_MARKS.sub(" ", bare))]
@@ -39,7 +39,7 @@ def speech_text(text: str) -> Spoken:
 
 
 def _beginning(sentences: list[str]) -> tuple[list[str], bool]:
-    """Return as many sentences as are read aloud, and whether any are left. A first one without an end is cut."""
+    """Return the sentences to read aloud, and whether any are left. A first sentence that is too long is cut."""
     length = 0
     for number, sentence in enumerate(sentences):
         length += len(sentence)
@@ -50,7 +50,7 @@ def _beginning(sentences: list[str]) -> tuple[list[str], bool]:
 
 
 def _joined(sentences: list[str]) -> Iterator[str]:
-    """Return sentences in pieces: short ones together."""
+    """Yield pieces, joining short sentences."""
     piece = ""
     for sentence in sentences:
         if piece and len(piece) + 1 + len(sentence) > PIECE:

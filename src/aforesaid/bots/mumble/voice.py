@@ -1,6 +1,6 @@
-"""The bot's ears and its voice, and what happens when they fail.
+"""Speech recognition and speech output of the bot, and their failures.
 
-A failure is reported once to the people concerned, and its end once more; the bot continues in text.
+A failure is reported once to the people concerned, and once more when it is over; the bot continues in text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from aforesaid.bots.mumble import packets
-from aforesaid.bots.mumble.link import Link, Spoke
+from aforesaid.bots.mumble.link import Link, VoiceReceived
 from aforesaid.bots.mumble.people import Person
 from aforesaid.bots.mumble.sound import as_opus, as_wav
 from aforesaid.bots.mumble.speech_input import SpeechInput, Utterance
@@ -28,10 +28,10 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _AT_ONCE: Final = 8
 _TICK: Final = 0.05
 _MOST_WAITING: Final = 5
-"""Maximum utterances per person waiting for transcription; further ones are dropped, and the bot says so."""
+"""Maximum number of utterances per person that wait for transcription; more are dropped, and the bot says so."""
 _PATIENCE: Final = 3.0
 _NOTHING_SAID: Final = re.compile(r"[\[(][^\])]*[\])][.\s]*|[.…\s]*")
-"""What services write when there were no words: `[BLANK_AUDIO]`, `(silence)`."""
+"""What services return for audio without words: `[BLANK_AUDIO]`, `(silence)`."""
 
 _DEAF: Final = "(I cannot understand speech at the moment, so please write to me: {})"
 _HEARS: Final = "(I can understand speech again.)"
@@ -39,11 +39,11 @@ _MUTE: Final = "(I cannot speak at the moment, so I write: {})"
 _SILENCED: Final = "(I am not allowed to speak here, so I write.)"
 
 Audience: TypeAlias = "int | None"
-"""The session of somebody who whispers with the bot; None for the channel."""
+"""The session of a person who whispers with the bot; None for the channel."""
 
 
 class Voice:
-    """Listens to everybody, one ear for each, and speaks."""
+    """Transcribes what each person says, and speaks answers."""
 
     def __init__(
         self,
@@ -56,52 +56,52 @@ class Voice:
         self._tell = tell
         self._link: Link | None = None
         self._speech_output: SpeechOutput | None = None
-        self._ears: dict[int, tuple[Person, SpeechInput]] = {}
+        self._speech_inputs: dict[int, tuple[Person, SpeechInput]] = {}
         self._queue = PerThreadQueue(_AT_ONCE)
         self._told_deaf: set[Audience] = set()
         self._told_mute: dict[Audience, str] = {}
 
     def attach(self, link: Link) -> None:
-        """Use another connection from now on."""
+        """Use a new connection from now on."""
         self._link, self._speech_output = link, SpeechOutput(link)
-        self._ears.clear()
-        # Sessions are numbered anew.
+        self._speech_inputs.clear()
+        # The session numbers of the old connection are not valid any more.
         self._told_deaf.clear()
         self._told_mute.clear()
 
-    def hear(self, event: Spoke) -> None:
-        """Take in a moment of somebody's voice."""
+    def hear(self, event: VoiceReceived) -> None:
+        """Handle a voice packet."""
         session = event.person.session
-        _, ear = self._ears.get(session) or (event.person, SpeechInput())
-        self._ears[session] = event.person, ear
-        self._said(event.person, ear.take(event.packet, asyncio.get_running_loop().time()))
+        _, speech_input = self._speech_inputs.get(session) or (event.person, SpeechInput())
+        self._speech_inputs[session] = event.person, speech_input
+        self._said(event.person, speech_input.take(event.packet, asyncio.get_running_loop().time()))
 
     def forget(self, person: Person) -> None:
-        """Somebody is gone: what they were saying is over."""
-        _, ear = self._ears.pop(person.session, (person, None))
-        if ear is not None and ear.ends_at is not None:
-            self._said(person, ear.tick(ear.ends_at))
+        """End the utterance of a person who disconnected."""
+        _, speech_input = self._speech_inputs.pop(person.session, (person, None))
+        if speech_input is not None and speech_input.ends_at is not None:
+            self._said(person, speech_input.tick(speech_input.ends_at))
 
     async def notice_ends(self) -> None:
-        """Notice when people have stopped to speak. Runs until it is cancelled."""
+        """End utterances of people who stopped speaking. Runs until cancelled."""
         while True:
             await asyncio.sleep(_TICK)
             now = asyncio.get_running_loop().time()
-            for person, ear in list(self._ears.values()):
-                self._said(person, ear.tick(now))
+            for person, speech_input in list(self._speech_inputs.values()):
+                self._said(person, speech_input.tick(now))
 
     async def idle(self) -> None:
-        """Wait until everything is understood that was said."""
+        """Wait until all utterances are transcribed."""
         await self._queue.idle()
 
     async def finish(self) -> None:
-        """Understand what was said, for a moment, and give up on the rest."""
+        """Wait a few seconds for transcriptions in progress, then drop the rest."""
         left = await self._queue.finish(_PATIENCE)
         if left:
-            _log.warning("%d utterances were not understood, because the bot stopped", left)
+            _log.warning("%d utterances were not transcribed, because the bot stopped", left)
 
     async def speak(self, pieces: tuple[str, ...], audience: Audience) -> str:
-        """Speak; return what could not be spoken and has to be written. Raises PlatformError."""
+        """Speak; return the text that could not be spoken and must be written. Raises PlatformError."""
         if self._link is None or self._speech_output is None or not self._speech.speaks:
             return " ".join(pieces)
         if self._link.me.silenced:
@@ -126,7 +126,7 @@ class Voice:
 
     @staticmethod
     def audience(person: Person, utterance: Utterance) -> Audience:
-        """Return whom an utterance was for, which is whom the answer is for."""
+        """Return the audience of an utterance, which is also that of the answer."""
         return person.session if utterance.target == packets.WHISPER else None
 
     def _said(self, person: Person, utterance: Utterance | None) -> None:
@@ -134,7 +134,7 @@ class Voice:
             return
         audience = self.audience(person, utterance)
         if self._queue.waiting(person.session) >= _MOST_WAITING:
-            _log.warning("%s says more than can be listened to", person.id)
+            _log.warning("an utterance of %s was dropped: too many wait for transcription", person.id)
             self._queue.add(("told", audience), lambda: self._deaf(audience, "more is said than I can listen to"))
             return
         self._queue.add(person.session, lambda: self._understand(person, audience, utterance))
@@ -143,7 +143,7 @@ class Voice:
         try:
             text = await self._speech.hear(await asyncio.to_thread(as_wav, utterance.samples))
         except ModelError as error:
-            _log.warning("what %s said was not understood: %s", person.id, error)
+            _log.warning("an utterance of %s could not be transcribed: %s", person.id, error)
             await self._deaf(audience, str(error))
             return
         for deaf_for in list(self._told_deaf):
@@ -162,6 +162,6 @@ class Voice:
             self._told_mute[audience] = notice
             await self._tell(audience, notice.format(why))
 
-    async def _sound(self, mouth: SpeechOutput, text: str) -> list[bytes]:
+    async def _sound(self, output: SpeechOutput, text: str) -> list[bytes]:
         sound = await self._speech.speak(text)
-        return await asyncio.to_thread(as_opus, sound, mouth.bits_per_second)
+        return await asyncio.to_thread(as_opus, sound, output.bits_per_second)

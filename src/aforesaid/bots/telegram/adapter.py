@@ -1,4 +1,4 @@
-"""The adapter between Telegram and a desk."""
+"""The adapter between Telegram and a bot session."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ from pydantic import ValidationError
 from aforesaid.assistant import CALLED, Button, File
 from aforesaid.bots.bot_session import BotSession
 from aforesaid.bots.contract import Address, Pressed
+from aforesaid.bots.telegram.errors import REFUSED, translated_errors
 from aforesaid.bots.telegram.formatting import formatted
-from aforesaid.bots.telegram.reading import (
+from aforesaid.bots.telegram.incoming import (
     SPACE,
     Moves,
     address_of,
@@ -43,7 +44,6 @@ from aforesaid.bots.telegram.reading import (
     read_message,
 )
 from aforesaid.bots.telegram.webhook import webhook
-from aforesaid.bots.telegram.wording import REFUSED, in_words
 from aforesaid.domain.retention import PutMark
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
 from aforesaid.models.redact import hide
@@ -59,11 +59,11 @@ POLL_SECONDS: Final = 30
 _UPDATES: Final = ["message", "edited_message", "callback_query"]
 _TIMEOUT: Final = 30.0
 _TYPING_SECONDS: Final = 4.5
-"""Telegram shows that somebody types for five seconds."""
+"""Seconds between two typing indicators. Telegram shows one for five seconds."""
 _MOVED: Final = "telegram moved "
-"""Before the number of a supergroup: the name of the mark with the number that its group had first."""
+"""Prefix of the marks that map the id of a supergroup to the first id of its group."""
 _BETWEEN: Final = 1 / 25
-"""Telegram takes about thirty messages in a second, of all chats together."""
+"""Seconds between two sent messages. Telegram allows about thirty per second in all chats together."""
 
 
 class Telegram:
@@ -91,15 +91,15 @@ class Telegram:
         self._poll_seconds = poll_seconds
         self._me: User | None = None
         self._in_order = asyncio.Lock()
-        self._pace = asyncio.Lock()
+        self._send_turn = asyncio.Lock()
         self._moves = Moves()
         self._memory: Memory | None = None
         self.port: int | None = None
-        """Where the webhook listens."""
+        """The port on which the webhook listens."""
 
     async def check(self) -> str:
         """Log in."""
-        with in_words():
+        with translated_errors():
             try:
                 self._me = await self._bot.get_me()
             except TelegramNotFound:
@@ -107,19 +107,19 @@ class Telegram:
         self._called = tuple(dict.fromkeys((*self._called, self._me.first_name, self._me.username or CALLED[0])))
         return f"@{self._me.username}"
 
-    async def listen(self, desk: BotSession) -> None:
-        """Take in updates, by asking for them or by being called."""
-        self._memory = desk.memory
-        await self._remember_moves(desk.memory)
-        with in_words():
+    async def listen(self, session: BotSession) -> None:
+        """Receive updates, by polling or through a webhook."""
+        self._memory = session.memory
+        await self._remember_moves(session.memory)
+        with translated_errors():
             menu = [
-                BotCommand(command=name, description=what) for name, what in desk.assistant.router.commands().items()
+                BotCommand(command=name, description=what) for name, what in session.assistant.router.commands().items()
             ]
             await self._bot.set_my_commands(menu)
         if self._settings.webhook is None:
-            await self._poll(desk)
+            await self._poll(session)
         else:
-            await self._be_called(self._settings.webhook, desk)
+            await self._be_called(self._settings.webhook, session)
 
     async def send(
         self,
@@ -128,15 +128,15 @@ class Telegram:
         buttons: Sequence[Button] = (),
         *,
         answers: str | None = None,
-        once: str | None = None,  # noqa: ARG002 - Telegram knows nothing again that it was sent before
+        once: str | None = None,  # noqa: ARG002 - Telegram does not detect duplicates
     ) -> None:
-        """Send a text, with a keyboard below it."""
+        """Send a text with an inline keyboard below it."""
         chat, topic = chat_of(to, self._moves)
         plain, entities = formatted(text)
         rows = [[InlineKeyboardButton(text=button.label, callback_data=button.word)] for button in buttons]
-        # Between two people it is clear what is answered.
+        # A direct chat needs no quote of the question.
         quoted = None if to.thread is None else number_in(answers, chat)
-        await self._slowly()
+        await self._wait_for_turn()
         sending = {
             "text": plain,
             "entities": entities,
@@ -146,11 +146,11 @@ class Telegram:
                 None if quoted is None else ReplyParameters(message_id=quoted, allow_sending_without_reply=True)
             ),
         }
-        with in_words():
+        with translated_errors():
             try:
                 await self._bot.send_message(chat, **sending)  # type: ignore[arg-type]
             except TelegramMigrateToChat as error:
-                # The group has become a supergroup, with another number, and messages with other numbers.
+                # The group became a supergroup: it has another id, and so have its messages.
                 await self._move(chat, error.migrate_to_chat_id)
                 sending["reply_parameters"] = None
                 await self._bot.send_message(error.migrate_to_chat_id, **sending)  # type: ignore[arg-type]
@@ -158,104 +158,111 @@ class Telegram:
     async def send_file(self, to: Address, file: File) -> None:
         """Send a file."""
         chat, topic = chat_of(to, self._moves)
-        with in_words():
+        with translated_errors():
             await self._bot.send_document(chat, BufferedInputFile(file.content, file.name), message_thread_id=topic)
 
     def typing(self, to: Address) -> AbstractAsyncContextManager[None]:
-        """Show that the bot is writing."""
+        """Show a typing indicator."""
         return beside(self._type(to), "aforesaid-typing")
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         await self._bot.session.close()
 
-    async def _poll(self, desk: BotSession) -> None:
-        """Ask for updates. One is confirmed by asking for the next, when it is stored: what is lost comes again."""
-        with in_words():
+    async def _poll(self, session: BotSession) -> None:
+        """Poll for updates. The next poll confirms an update, after it was stored, so none is lost."""
+        with translated_errors():
             await self._bot.delete_webhook(drop_pending_updates=False)
         offset: int | None = None
         while True:
-            with in_words():
+            with translated_errors():
                 updates = await self._bot.get_updates(
                     offset=offset,
                     timeout=self._poll_seconds,
                     allowed_updates=_UPDATES,
                     request_timeout=self._poll_seconds + int(_TIMEOUT),
                 )
-            desk.stats.mark_ok()
+            session.stats.mark_ok()
             for update in updates:
-                await self._take(update, desk)
+                await self._take(update, session)
                 offset = update.update_id + 1
 
-    async def _be_called(self, address: str, desk: BotSession) -> None:
+    async def _be_called(self, address: str, session: BotSession) -> None:
         secret = self._settings.webhook_secret or secrets.token_urlsafe(32)
 
         async def take(raw: dict[str, Any]) -> None:
             try:
                 update = Update.model_validate(raw, context={"bot": self._bot})
             except ValidationError as error:
-                # It would come again and again.
+                # Acknowledged all the same: Telegram would deliver it again forever.
                 _log.error("an update of Telegram cannot be read: %s", error)
                 return
             async with self._in_order:
-                await self._take(update, desk)
-            desk.stats.mark_ok()
+                await self._take(update, session)
+            session.stats.mark_ok()
 
         async with webhook(self._settings.listen, urlsplit(address).path or "/", secret, take) as self.port:
-            with in_words():
+            with translated_errors():
                 await self._bot.set_webhook(address, secret_token=secret, allowed_updates=_UPDATES)
             await asyncio.Event().wait()
 
-    async def _take(self, update: Update, desk: BotSession) -> None:
+    async def _take(self, update: Update, session: BotSession) -> None:
         """Handle one update. One that fails is logged and skipped: Telegram must not deliver it again forever."""
         try:
             if update.message is not None and self._me is not None:
                 if (numbers := moved(update.message)) is not None:
                     await self._move(*numbers)
-                heard = read_message(update.message, self._me, self._called, self._moves)
-                if heard is not None:
-                    await desk.hear(heard)
+                incoming = read_message(update.message, self._me, self._called, self._moves)
+                if incoming is not None:
+                    await session.hear(incoming)
             elif update.edited_message is not None:
                 edit = read_edit(update.edited_message, self._moves)
                 if edit is not None:
-                    await desk.edited(edit)
+                    await session.edited(edit)
             elif update.callback_query is not None:
-                await self._take_press(update.callback_query, desk)
+                await self._take_press(update.callback_query, session)
         except Exception:
             _log.exception("the update %d of Telegram could not be handled", update.update_id)
-            desk.stats.failed(f"the update {update.update_id} could not be handled")
+            session.stats.failed(f"the update {update.update_id} could not be handled")
 
-    async def _take_press(self, query: CallbackQuery, desk: BotSession) -> None:
+    async def _take_press(self, query: CallbackQuery, session: BotSession) -> None:
         try:
-            with in_words():
+            with translated_errors():
                 await self._bot.answer_callback_query(query.id)
                 if isinstance(query.message, Message):
-                    # A question is answered once; its buttons go.
+                    # Remove the buttons: a question is answered once.
                     await self._bot.edit_message_reply_markup(
                         chat_id=query.message.chat.id, message_id=query.message.message_id, reply_markup=None
                     )
         except PlatformError as error:
-            _log.info("the buttons of an old message stay where they are: %s", error)
+            _log.info("the buttons of a message could not be removed: %s", error)
         if isinstance(query.message, Message) and query.data is not None:
-            await desk.pressed(Pressed(address_of(query.message, query.from_user, self._moves), query.data, query.id))
+            await session.pressed(
+                Pressed(address_of(query.message, query.from_user, self._moves), query.data, query.id)
+            )
 
     async def _move(self, old: int, new: int) -> None:
-        """Keep in mind, also for the next run, that a group has another number."""
+        """Record and store that a group has a new chat id."""
         if self._moves.now(self._moves.first(old)) == new:
             return
         first = self._moves.add(old, new)
-        _log.info("the group %d is the supergroup %d now; its memory goes on", old, new)
+        _log.info("the group %d became the supergroup %d; its memory is the same", old, new)
         if self._memory is not None:
             try:
                 await self._memory.store.apply([PutMark(f"{_MOVED}{new}", str(first))])
             except StoreError as error:
-                _log.warning("that the group %d is %d now is forgotten with the next restart: %s", old, new, error)
+                _log.warning(
+                    "the new id of group %d (%d) could not be stored: %s",
+                    old,
+                    new,
+                    error,
+                )
 
     async def _remember_moves(self, memory: Memory) -> None:
         try:
             marks = await memory.store.marks()
         except StoreError as error:
-            _log.warning("which groups became supergroups cannot be read: %s", error)
+            _log.warning("the ids of groups that became supergroups cannot be read: %s", error)
             return
         for name, first in marks.items():
             if name.startswith(_MOVED):
@@ -265,12 +272,12 @@ class Telegram:
         chat, topic = chat_of(to, self._moves)
         while True:
             try:
-                with in_words():
+                with translated_errors():
                     await self._bot.send_chat_action(chat, "typing", message_thread_id=topic)
             except PlatformError as error:
-                _log.debug("nobody sees that the bot is writing: %s", error)
+                _log.debug("the typing indicator could not be shown: %s", error)
             await asyncio.sleep(_TYPING_SECONDS)
 
-    async def _slowly(self) -> None:
-        async with self._pace:
+    async def _wait_for_turn(self) -> None:
+        async with self._send_turn:
             await asyncio.sleep(_BETWEEN)

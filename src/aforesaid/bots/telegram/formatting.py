@@ -1,6 +1,6 @@
-"""What models write in Markdown, as Telegram shows it: blocks of code, code in a line, bold.
+"""Converts the Markdown of models to Telegram's entities: code blocks, inline code and bold.
 
-Offsets are told to Telegram instead of marks, so that no text can be refused for a mark that is not closed.
+Entities have offsets instead of markers, so Telegram cannot refuse a text because of an unclosed marker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MARKED: Final = re.compile(
 
 
 def formatted(text: str) -> tuple[str, list[MessageEntity]]:
-    """Return a text without marks, and where it is marked."""
+    """Return a text without its Markdown markers, and its entities."""
     plain: list[str] = []
     entities: list[MessageEntity] = []
     length = 0

@@ -1,4 +1,4 @@
-"""A small server that Telegram hands updates to."""
+"""A small HTTP server that receives updates from Telegram."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Take = Callable[[dict[str, Any]], Awaitable[None]]
 
 @asynccontextmanager
 async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncIterator[int]:
-    """Listen until the end of the block, and hand every update to `take`; yield the port.
+    """Listen until the end of the block and pass every update to `take`; yield the port.
 
-    Telegram gets an acknowledgement when `take` has returned; otherwise it delivers the update again.
+    The update is acknowledged when `take` returns. If it raises, Telegram delivers the update again.
     """
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal():
@@ -33,7 +33,7 @@ async def webhook(listen: str, path: str, secret: str, take: Take) -> AsyncItera
 
     async def handle(request: web.Request) -> web.Response:
         if not hmac.compare_digest(request.headers.get(_HEADER, "").encode(), secret.encode()):
-            _log.warning("somebody who is not Telegram called the webhook, from %s", request.remote)
+            _log.warning("the webhook was called with a wrong secret, from %s", request.remote)
             return web.Response(status=403)
         try:
             update = json.loads(await request.read())

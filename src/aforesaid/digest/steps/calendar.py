@@ -26,9 +26,9 @@ from aforesaid.profiles.effective import settings_of
 _CHARACTERS: Final = 60_000
 """Characters of a day that fit into one call; a longer day takes several calls."""
 _PATIENCE_SECONDS: Final = 60.0
-"""How long the first summary of a day is waited for that another process makes."""
+"""Maximum seconds to wait for a day's first summary that another process is making."""
 _LOOK_AGAIN: Final = 10_000_000
-"""After so many microseconds a day is looked at again that another process was about to summarise."""
+"""Microseconds before a day that another process was summarising is checked again."""
 
 
 class _Day(NamedTuple):

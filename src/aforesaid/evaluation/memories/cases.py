@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from aforesaid.domain.words import Category
+from aforesaid.domain.literals import Category
 from aforesaid.evaluation.conversation import Question, Turn
 
 

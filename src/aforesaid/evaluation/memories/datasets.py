@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from aforesaid.domain.words import Category
+from aforesaid.domain.literals import Category
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation import locomo, memdaily
 from aforesaid.evaluation.conversation import Conversation, Tallies, Turn

@@ -56,8 +56,8 @@ class MemoryReport:
     typed: float | None
     """Share of the labels whose turn is the source of a memory of their category. None without categories."""
     precise: float | None
-    """Share of the memories whose turn has a label (of their category, where labels have one): at least so many are
-    right; labels do not name everything."""
+    """Share of the memories whose turn has a label (of their category, where labels have one). A lower bound of the
+    precision: labels do not name everything."""
     recalled: float | None
     """Share of the evidence turns that are sources of the first ten memories found by a search."""
     questions: int

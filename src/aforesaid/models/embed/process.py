@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 LENGTH: Final = struct.Struct("<I")
 SHAPE: Final = struct.Struct("<II")
 FAILED: Final = 0xFFFF_FFFF
-"""In the place of the number of rows: words that say what went wrong follow, so many bytes of them."""
+"""Sent instead of the number of rows after a failure; the length and the text of the error follow."""
 _SECONDS_TO_END: Final = 5.0
 
 
 class SubprocessEmbedder(LocalEmbedder):
-    """The same vectors as those of `LocalEmbedder`."""
+    """Runs `LocalEmbedder` in a subprocess. The vectors are the same."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 
 
 class Spoken(NamedTuple):

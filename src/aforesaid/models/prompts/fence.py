@@ -10,7 +10,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.models.prompts.invisible import strip_invisible
 
 _TO_THE_MINUTE: Final = len("2026-03-01 09:30")
@@ -19,7 +19,7 @@ _MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
 
 
 class Fenced(str):
-    """A text that can stand in a prompt as it is: it was escaped, or its author may give instructions."""
+    """A text that can be inserted into a prompt: it was escaped, or its author may give instructions."""
 
     __slots__ = ()
 

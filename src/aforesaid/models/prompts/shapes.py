@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from aforesaid.domain.words import Category
+from aforesaid.domain.literals import Category
 
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Brief = Annotated[str, Field(min_length=1, max_length=500)]

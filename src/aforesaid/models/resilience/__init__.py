@@ -3,14 +3,14 @@
 Every wrapper is a `Service` around a `Service`: it takes an `Ask` and yields what comes back. They compose in any
 order; this is the order in which a model is wrapped, from the caller to the wire:
 
-    Fallback    the next model, when one fails
-    Retry       the same model again, after a pause
-    Checked     nobody queues for a provider whose breaker is open
-    Limited     so many calls at a time
+    Fallback    tries the next model when one fails
+    Retry       calls the same model again after a pause
+    Checked     fails at once if the provider's breaker is open
+    Limited     limits concurrent calls
     Guarded     the breaker: counts failures, lets one probe through per interval
-    Budgeted    tokens per day
-    Metered     what it took
-    Deadline    when it must be over
+    Budgeted    limits tokens per day
+    Metered     measures time and tokens
+    Deadline    limits the duration
 """
 
 from aforesaid.models.resilience.breaker import Breaker, BreakerOpen, BreakerState, Checked, Guarded

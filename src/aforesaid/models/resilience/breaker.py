@@ -33,10 +33,10 @@ class BreakerOpen(ModelUnavailable):
 
 
 class Breaker:
-    """Opens after so many failures in a row; then lets one probe through per interval; closes at the first success.
+    """Opens after a number of consecutive failures; then lets one probe through per interval; closes at a success.
 
-    What counts is a provider that is unavailable. One that refuses a request or writes nonsense is there. With c calls
-    at a time, a dead provider gets at most failures + c - 1 calls before it is left alone.
+    Only an unavailable provider counts as a failure, not a refused request or a malformed reply. With c concurrent
+    calls, a dead provider gets at most failures + c - 1 calls before the breaker opens.
     """
 
     def __init__(self, name: str, resilience: Resilience, clock: Callable[[], float] = time.monotonic) -> None:

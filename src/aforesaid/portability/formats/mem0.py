@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import IO
 
 from aforesaid.domain import checks
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import CATEGORIES, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
 from aforesaid.domain.transfer import MemoryRow
-from aforesaid.domain.words import Category
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ImportedRow, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source

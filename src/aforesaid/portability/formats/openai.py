@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import IO, get_args
 
-from aforesaid.domain.words import Role
+from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
 from aforesaid.portability.input_files import Source

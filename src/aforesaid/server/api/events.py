@@ -23,7 +23,7 @@ from aforesaid.store import Store
 router = APIRouter(tags=["events"])
 
 _KEEP_ALIVE_SECONDS: Final = 15.0
-"""After so long without an event a comment is sent, so that proxies do not take the connection for dead."""
+"""Seconds without an event before a comment is sent, so that proxies keep the connection open."""
 _PAGE: Final = 200
 _LOOKS: Final = (".read", ".search")
 """How actions of the audit log end that changed nothing."""

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import Field
 
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
-from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.memory import Memory as TheWhole
 from aforesaid.memory import UserMemory

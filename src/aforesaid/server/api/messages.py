@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from aforesaid.domain.words import Role, Within
+from aforesaid.domain.literals import Role, Within
 from aforesaid.server.api.once import IdempotencyKey
 from aforesaid.server.api.params import (
     PAGE,
@@ -49,7 +49,7 @@ class NewMessage(OfUser):
 async def list_messages(
     person: Person,
     within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
-    archived: Annotated[bool, Query(description="Also what a summary stands for.")] = True,
+    archived: Annotated[bool, Query(description="Include archived messages, which a summary covers.")] = True,
     versions: Annotated[bool, Query(description="Also older versions of messages.")] = False,
     cursor: Cursor = None,
     limit: Limit = PAGE,

@@ -25,7 +25,7 @@ from aforesaid.store import Store
 _PLACES: Final = 64
 _TRIES: Final = 5
 _DEAD_AFTER: Final = timedelta(seconds=60)
-"""Whoever began and has not finished after so long is taken for dead."""
+"""A request that has not finished after this time counts as failed, and may be repeated."""
 
 IdempotencyKey = Annotated[
     str | None,

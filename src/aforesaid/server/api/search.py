@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
-from aforesaid.domain.words import HitKind, Within
+from aforesaid.domain.literals import HitKind, Within
 from aforesaid.messages import MOST_AROUND
 from aforesaid.recall import DEFAULT_KINDS, Arms
 from aforesaid.server.api.params import Limit, Moment, Person

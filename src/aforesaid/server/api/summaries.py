@@ -68,7 +68,7 @@ async def summarize(
     return await Once(memory.store, who, person.scope, key, wanted).carry_out(Summaries, make, response)
 
 
-@router.get("/summaries/{number}/messages", summary="What a summary stands for")
+@router.get("/summaries/{number}/messages", summary="Read the messages of a summary")
 async def summary_messages(person: Person, number: Number) -> list[MessageShape]:
     """Return the messages below a summary of any level, oldest first."""
     return [MessageShape.model_validate(each) for each in await person.summary_messages(number)]
@@ -90,6 +90,6 @@ async def edit_summary(
 async def roll_back(
     who: App, memory: MemoryDep, number: Number, user: UserQuery = None, space: SpaceQuery = None
 ) -> SummaryShape:
-    """Take back what a summary did: the version before it, or else what it stands for, is active again."""
+    """Roll back a summary: its earlier version, or else the messages and summaries it covers, become active again."""
     person = who.person(memory, named(who, user), space=space)
     return SummaryShape.model_validate(await person.roll_back(number))

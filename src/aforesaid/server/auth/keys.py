@@ -37,7 +37,7 @@ _KEY_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is kept of a key: never the key itself."""
+    """The stored data of a key, which does not contain the key itself."""
 
     id: str
     name: str
@@ -162,7 +162,7 @@ class Keys:
 
 
 def hash_of(token: str) -> str:
-    """Return what is kept of a token."""
+    """Return the hash of a token, which is stored instead of the token."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -11,8 +11,8 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.memory import UserMemory
 from aforesaid.models.redact import redact

@@ -8,9 +8,9 @@ from typing import Annotated, Final, cast
 from fastapi import APIRouter, Depends, Form
 from starlette.responses import Response
 
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import CATEGORIES, STATES, USUAL_IMPORTANCE, MemoryRecord
 from aforesaid.domain.message import Message
-from aforesaid.domain.words import Category, MemoryState
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.memory import UserMemory
 from aforesaid.server.dependencies import App

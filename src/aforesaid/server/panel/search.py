@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.words import HitKind
+from aforesaid.domain.literals import HitKind
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.recall import ARMS, DEFAULT_KINDS, KINDS
 from aforesaid.server.panel.view import Looking

@@ -7,9 +7,9 @@ from typing import Final, Literal, NamedTuple
 from fastapi import APIRouter, HTTPException, Request
 from starlette.responses import Response
 
+from aforesaid.domain.literals import SettingValue
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.domain.words import SettingValue
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.effective import check_setting
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS

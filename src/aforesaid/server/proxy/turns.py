@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message
-from aforesaid.domain.words import Role
 from aforesaid.server.proxy.app_prompts import without_documents
 
 _SPOKEN: Final = ("user", "assistant")

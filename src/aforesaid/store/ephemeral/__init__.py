@@ -20,6 +20,7 @@ from aforesaid.domain.change import Change
 from aforesaid.domain.checks import EARLIEST, LATEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, message_hash
 from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
@@ -30,7 +31,6 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.vector import Similar, Unembedded
-from aforesaid.domain.words import Within
 from aforesaid.errors import InvalidInput, NotFound, quoted
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import agenda, retention, summaries

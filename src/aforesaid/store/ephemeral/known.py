@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import Derived, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.memory_change import (
     SOURCES_KEPT,
@@ -24,7 +25,6 @@ from aforesaid.domain.memory_change import (
 )
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Timely
 from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store.ephemeral.state import State, person
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from itertools import islice
 
 from aforesaid.domain.checks import LARGEST
+from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Timely
 from aforesaid.store.ephemeral.held import Held, locked
 from aforesaid.store.ephemeral.known import due_memories, unextracted_users, with_sources
 from aforesaid.store.ephemeral.state import person

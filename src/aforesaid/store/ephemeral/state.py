@@ -11,6 +11,7 @@ from typing import Final
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
 from aforesaid.domain.checks import microseconds
+from aforesaid.domain.literals import Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
@@ -18,7 +19,6 @@ from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session, SessionBounds
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store.ephemeral.layer import Layer, Rows, take_over
 from aforesaid.store.ephemeral.numbers import Name, Numbers

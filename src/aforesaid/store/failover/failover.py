@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Within
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
@@ -21,7 +22,6 @@ from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.transfer import Purged, Row
-from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.fallback import Fallback

@@ -12,6 +12,7 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Timely, Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
@@ -24,7 +25,6 @@ from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.domain.vector import Similar, Unembedded
-from aforesaid.domain.words import Timely, Within
 from aforesaid.errors import InvalidInput, StoreClosed
 from aforesaid.store.contract import Progress
 from aforesaid.store.postgres import (

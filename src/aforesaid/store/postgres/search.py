@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope, is_direct
-from aforesaid.domain.words import Within
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
 from aforesaid.store.hashed import Inverted
 from aforesaid.store.postgres import reads

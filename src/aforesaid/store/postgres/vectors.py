@@ -7,9 +7,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Similar, Unembedded
-from aforesaid.domain.words import Within
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries, columns
 from aforesaid.store.postgres.reads import inside

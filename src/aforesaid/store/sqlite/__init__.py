@@ -16,6 +16,7 @@ from aforesaid.domain.agenda import Ahead, Backlog, Entry, Subject
 from aforesaid.domain.change import Change
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Timely, Within
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
 from aforesaid.domain.message import Message, Position
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
@@ -28,7 +29,6 @@ from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
 from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.domain.vector import Similar, Unembedded
-from aforesaid.domain.words import Timely, Within
 from aforesaid.errors import StoreClosed
 from aforesaid.store import findings
 from aforesaid.store.contract import Progress

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import apsw
 
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
-from aforesaid.domain.words import Within
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache

@@ -10,11 +10,11 @@ import apsw
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Timely
 from aforesaid.errors import NotFound, SourcesChanged, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import note_search, rows

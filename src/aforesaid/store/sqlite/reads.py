@@ -10,13 +10,13 @@ from typing import Any, Final
 import apsw
 
 from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.words import Within
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import records
 from aforesaid.store.sqlite import rows, views

@@ -13,9 +13,9 @@ from typing import Final, cast
 import apsw
 
 from aforesaid.domain.checks import moment
+from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import Row
-from aforesaid.domain.words import Role
 from aforesaid.errors import AforesaidError, StoreDamaged
 from aforesaid.store.salvage import Salvage, ranges
 from aforesaid.store.sqlite import dumping

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.words import Within
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sqlite import reads

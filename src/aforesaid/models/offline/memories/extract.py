@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import MOST_IMPORTANCE
-from aforesaid.domain.words import Category
 from aforesaid.models.offline.memories.keys import claim_of
 from aforesaid.models.offline.memories.requests import may_hold_requests, standing_request, topic_of
 from aforesaid.models.offline.memories.rules import RULES, Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-from aforesaid.domain.words import Category
+from aforesaid.domain.literals import Category
 from aforesaid.models.offline.times.days import Direction
 
 

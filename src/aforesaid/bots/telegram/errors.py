@@ -1,4 +1,4 @@
-"""Telegram's errors, in the words of this project."""
+"""Translates errors of aiogram to PlatformError."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REFUSED: Final = (
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
-    """Turn what aiogram raises into PlatformUnavailable, where another try may help, or PlatformRefused."""
+def translated_errors() -> Iterator[None]:
+    """Raise errors of aiogram as PlatformUnavailable if a retry may help, else as PlatformRefused."""
     try:
         yield
     except exceptions.TelegramRetryAfter as error:
-        raise PlatformUnavailable("Telegram wants to be asked less often", retry_after=error.retry_after) from None
+        raise PlatformUnavailable("Telegram limits the rate of requests", retry_after=error.retry_after) from None
     except exceptions.TelegramUnauthorizedError:
         raise PlatformRefused(REFUSED) from None
     except exceptions.TelegramConflictError as error:
@@ -34,8 +34,8 @@ def in_words() -> Iterator[None]:
     except exceptions.TelegramNetworkError as error:
         raise PlatformUnavailable(f"Telegram cannot be reached: {error.message}") from None
     except exceptions.TelegramAPIError as error:
-        # A chat that does not exist, a person who blocked the bot, a right that it does not have.
+        # An unknown chat, a person who blocked the bot, or a missing permission.
         raise PlatformRefused(f"Telegram refused: {error.message}") from None
     except OSError as error:
-        # A timeout is one of them, and says nothing by itself.
+        # Timeouts are OSErrors without a text, so the type is named.
         raise PlatformUnavailable(f"Telegram cannot be reached: {type(error).__name__} {error}") from None

@@ -1,4 +1,4 @@
-"""From what Discord says to what a desk takes in."""
+"""Converts Discord messages to the values of the bot contract."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SPOKEN: Final = (discord.MessageType.default, discord.MessageType.reply)
 
 
 def address_in(guild: int | None, channel: int, user: int) -> Address:
-    """Return where something was written: a channel of a guild, which is a space of its own, or a direct chat."""
+    """Return the address of a channel in a guild, which is a space of its own, or of a direct chat."""
     if guild is None:
         return Address(SPACE, str(user))
     return Address(f"{SPACE}:{guild}", str(user), str(channel))
 
 
 def address_of(message: discord.Message) -> Address:
-    """Return where a message was written, and by whom."""
+    """Return the address of a message: its chat and its author."""
     guild = None if message.guild is None else message.guild.id
     return address_in(guild, message.channel.id, message.author.id)
 
@@ -35,7 +35,7 @@ def address_of(message: discord.Message) -> Address:
 def read_message(
     message: discord.Message, bot: discord.ClientUser, called: tuple[str, ...], people: People
 ) -> IncomingMessage | None:
-    """Return a message of a person; None for what bots wrote, and for what nobody wrote."""
+    """Return a message of a person; None for messages of bots and for system messages."""
     if message.author.bot or message.type not in _SPOKEN:
         return None
     text = _plain(message.content, bot)
@@ -58,7 +58,7 @@ def read_message(
 
 
 def read_edit(message: discord.Message, bot: discord.ClientUser) -> Edited | None:
-    """Return what a message says after it was changed; None where only its preview came."""
+    """Return an edit; None for a change that only added a link preview."""
     if message.author.bot or message.edited_at is None:
         return None
     changed: datetime = message.edited_at.astimezone(UTC)
@@ -67,13 +67,13 @@ def read_edit(message: discord.Message, bot: discord.ClientUser) -> Edited | Non
 
 
 class People:
-    """Those who were seen in each guild, by their names. Discord lists members only to those whom it trusts."""
+    """Names of the people seen in each guild. Discord lists all members only to verified bots."""
 
     def __init__(self) -> None:
         self._seen: LRUCache[int, LRUCache[str, tuple[str, ...]]] = LRUCache(_GUILDS)
 
     def around(self, message: discord.Message, bot: discord.ClientUser) -> Mapping[str, tuple[str, ...]]:
-        """Take note of who is in a message, and return everybody who was seen where it was written."""
+        """Record the people in a message, and return everybody seen in its guild."""
         quoted = message.reference.resolved if message.reference is not None else None
         found: list[discord.abc.User] = [message.author, *message.mentions]
         if isinstance(quoted, discord.Message):
@@ -91,12 +91,12 @@ class People:
 
 
 def _plain(text: str, bot: discord.ClientUser) -> str:
-    """Return a text in which the bot is called by a word, so that a request to it can be recognised."""
+    """Replace mentions of the bot by `@bot`, so that a request to it can be recognised."""
     return re.sub(rf"<@!?{bot.id}>", "@bot", text)
 
 
 def _wanted(message: discord.Message, text: str, bot: discord.ClientUser, called: tuple[str, ...]) -> bool:
-    """Tell whether a message is for the bot. In a channel, it is when it says so."""
+    """Return whether a message is for the bot: in a channel it must mention, quote or name the bot."""
     if message.guild is None or bot in message.mentions:
         return True
     quoted = message.reference.resolved if message.reference is not None else None
@@ -107,7 +107,7 @@ def _wanted(message: discord.Message, text: str, bot: discord.ClientUser, called
 
 
 def _attachments(message: discord.Message) -> Iterator[str]:
-    """Say what came along."""
+    """Describe the attachments."""
     for file in message.attachments:
         yield f"{file.filename} ({max(1, round(file.size / _KILOBYTE)):,} kB)"
     for sticker in message.stickers:

@@ -1,4 +1,4 @@
-"""Discord's errors, in the words of this project."""
+"""Translates errors of discord.py to PlatformError."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _THEIR_FAULT: Final = 500
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
-    """Turn what discord.py raises into PlatformUnavailable, where another try may help, or PlatformRefused."""
+def translated_errors() -> Iterator[None]:
+    """Raise errors of discord.py as PlatformUnavailable if a retry may help, else as PlatformRefused."""
     try:
         yield
     except discord.LoginFailure:
@@ -36,7 +36,7 @@ def in_words() -> Iterator[None]:
     except discord.ConnectionClosed as error:
         raise _closed(error.code) from None
     except discord.RateLimited as error:
-        raise PlatformUnavailable("Discord wants to be asked less often", retry_after=error.retry_after) from None
+        raise PlatformUnavailable("Discord limits the rate of requests", retry_after=error.retry_after) from None
     except discord.HTTPException as error:
         raise _answered(error) from None
     except RuntimeError as error:
@@ -56,5 +56,5 @@ def _closed(code: int) -> PlatformError:
 def _answered(error: discord.HTTPException) -> PlatformError:
     if error.status == _TOO_MANY or error.status >= _THEIR_FAULT:
         return PlatformUnavailable(f"Discord has a problem: {error}")
-    # A channel that is gone, a person who takes no private messages, a right that the bot does not have.
+    # A deleted channel, a person who accepts no direct messages, or a missing permission.
     return PlatformRefused(f"Discord refused: {error}")

@@ -1,4 +1,4 @@
-"""From what Telegram says to what a desk takes in."""
+"""Converts Telegram messages to the values of the bot contract."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ _KILOBYTE: Final = 1000
 
 
 class Moves:
-    """Groups that became supergroups, which have another number. Their memory goes on under the first one."""
+    """Groups that became supergroups and got a new chat id. Their memory stays under the first id."""
 
     def __init__(self) -> None:
         self._first: dict[int, int] = {}
         self._now: dict[int, int] = {}
 
     def add(self, old: int, new: int) -> int:
-        """Take note that a group has another number now. Return the first one that it had."""
+        """Record that a group has a new chat id. Return its first id."""
         first = self.first(old)
         self._first[new] = first
         self._now[first] = new
         return first
 
     def first(self, chat: int) -> int:
-        """Return the number under which the memory of a chat is kept."""
+        """Return the first id of a chat, under which its memory is stored."""
         return self._first.get(chat, chat)
 
     def now(self, chat: int) -> int:
-        """Return the number that a chat has now."""
+        """Return the current id of a chat."""
         return self._now.get(chat, chat)
 
 
 def moved(message: Message) -> tuple[int, int] | None:
-    """Return the old and the new number where a message says that a group became a supergroup."""
+    """Return the old and the new chat id if a message announces that a group became a supergroup."""
     if message.migrate_to_chat_id is not None:
         return message.chat.id, message.migrate_to_chat_id
     return None if message.migrate_from_chat_id is None else (message.migrate_from_chat_id, message.chat.id)
 
 
 def address_of(message: Message, user: User, moves: Moves) -> Address:
-    """Return where a message was written: a direct chat, or a group, whose memory is a space of its own."""
+    """Return the address of a message: a direct chat, or a group, which is a space of its own."""
     if message.chat.type == _PRIVATE:
         return Address(SPACE, str(user.id))
     chat = moves.first(message.chat.id)
@@ -57,7 +57,7 @@ def address_of(message: Message, user: User, moves: Moves) -> Address:
 
 
 def chat_of(address: Address, moves: Moves) -> tuple[int, int | None]:
-    """Return the chat of an address, and the topic in it."""
+    """Return the current chat id and the topic of an address."""
     if address.thread is None:
         return int(address.user), None
     chat, _, topic = address.thread.partition("/")
@@ -65,19 +65,19 @@ def chat_of(address: Address, moves: Moves) -> tuple[int, int | None]:
 
 
 def id_of(message: Message, moves: Moves) -> str:
-    """Return the id of a message. A supergroup counts from the beginning, so there the number alone is not enough."""
+    """Return the id of a message. A supergroup numbers its messages from 1 again, so its chat id is added."""
     chat = message.chat.id
     return str(message.message_id) if moves.first(chat) == chat else f"{message.message_id}@{chat}"
 
 
 def number_in(message_id: str | None, chat: int) -> int | None:
-    """Return the number of a message in a chat, by its id; None where it is none, or of before the chat moved."""
+    """Return the message number of an id; None if it has none, or belongs to the chat's earlier id."""
     number, _, where = (message_id or "").partition("@")
     return int(number) if number.isdecimal() and where in {"", str(chat)} else None
 
 
 def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Moves) -> IncomingMessage | None:
-    """Return a message; None for what nobody wrote, as that somebody joined."""
+    """Return a message; None for service messages, such as that somebody joined."""
     user = message.from_user
     text = message.text or message.caption or ""
     attachments = tuple(_attachments(message))
@@ -99,7 +99,7 @@ def read_message(message: Message, bot: User, called: tuple[str, ...], moves: Mo
 
 
 def read_edit(message: Message, moves: Moves) -> Edited | None:
-    """Return what a message says after it was changed."""
+    """Return an edit of a message; None if it has no text or author."""
     user = message.from_user
     text = message.text or message.caption
     if user is None or not text:
@@ -109,10 +109,10 @@ def read_edit(message: Message, moves: Moves) -> Edited | None:
 
 
 def _wanted(message: Message, text: str, bot: User, called: tuple[str, ...]) -> bool:
-    """Tell whether a message is for the bot. In a group, it is when it says so."""
+    """Return whether a message is for the bot: in a group it must mention, quote or name the bot."""
     command = _COMMAND.match(text)
     if command is not None and command[1]:
-        # In a group of several bots, /command@bot names the one that is meant.
+        # In a group with several bots, /command@bot names the addressed one.
         return command[1].casefold() == (bot.username or "").casefold()
     if message.chat.type == _PRIVATE or command is not None:
         return True
@@ -126,7 +126,7 @@ def _wanted(message: Message, text: str, bot: User, called: tuple[str, ...]) -> 
 
 
 def _people(message: Message, bot: User) -> dict[str, tuple[str, ...]]:
-    """Return who is around: the author, who is replied to, and who is mentioned without a name of their own."""
+    """Return the names of the author, the quoted author, and mentioned users without a username, by id."""
     quoted = message.reply_to_message
     found = [message.from_user, None if quoted is None else quoted.from_user]
     found += [entity.user for entity in (*(message.entities or ()), *(message.caption_entities or ()))]
@@ -138,7 +138,7 @@ def _people(message: Message, bot: User) -> dict[str, tuple[str, ...]]:
 
 
 def _attachments(message: Message) -> Iterator[str]:
-    """Say what came along."""
+    """Describe the attachments."""
     if message.photo:
         yield "photo"
     for kind in ("document", "audio", "video", "animation"):

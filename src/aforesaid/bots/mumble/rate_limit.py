@@ -1,12 +1,12 @@
-"""A rate limit for text messages: a Mumble server silently drops what comes too fast."""
+"""A rate limit for text messages: Mumble servers silently drop messages that come too fast."""
 
 from __future__ import annotations
 
 import asyncio
 
 
-class Pace:
-    """A burst, then one message per interval. Servers allow five at once and one per second by default."""
+class RateLimit:
+    """A token bucket: a burst, then `per_second` messages. Servers allow five at once and one per second by default."""
 
     def __init__(self, burst: int = 4, per_second: float = 0.95) -> None:
         self._burst = burst
@@ -16,7 +16,7 @@ class Pace:
         self._turn = asyncio.Lock()
 
     async def wait(self) -> None:
-        """Wait for one's turn, first come first served."""
+        """Wait until the next message may be sent, first come first served."""
         async with self._turn:
             time = asyncio.get_running_loop().time
             now = time()

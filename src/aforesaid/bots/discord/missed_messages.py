@@ -1,4 +1,4 @@
-"""What was written while the bot was away: read from the history of each channel, once each."""
+"""Reads messages that were written while the bot was offline, from the history of each channel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import discord
 
-from aforesaid.bots.discord.reading import SPACE, address_in
+from aforesaid.bots.discord.incoming import SPACE, address_in
 from aforesaid.domain.scope import direct_thread
 
 if TYPE_CHECKING:
@@ -17,25 +17,26 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("aforesaid.bots")
 
-_LOOKED_AT: Final = 50
+_NEWEST_READ: Final = 50
+"""Number of stored messages read to find the newest one that has a Discord id."""
 _MOST: Final = 5000
-"""Maximum missed messages read per channel, the newest ones."""
+"""Maximum number of missed messages read per channel, the newest ones."""
 _DIRECT: Final = 100
-"""Maximum private chats checked for missed messages, those with the most recent activity."""
+"""Maximum number of direct chats checked for missed messages, those with the most recent activity."""
 _NUMBER: Final = re.compile(r"(?:re:)?(\d{10,20})")
 
 Channel = discord.TextChannel | discord.Thread | discord.VoiceChannel | discord.DMChannel
 
 
-async def missed(client: discord.Client, memory: Memory) -> AsyncIterator[discord.Message]:
-    """Yield what was written since the last message that is stored, oldest first in each channel.
+async def missed_messages(client: discord.Client, memory: Memory) -> AsyncIterator[discord.Message]:
+    """Yield messages newer than the last stored one, oldest first in each channel.
 
-    A channel of which nothing is stored begins with what is said from now on.
+    Channels without stored messages are skipped: their log begins with the next message.
     """
     members: dict[tuple[int, int], discord.Member | None] = {}
     for channel in [*_channels(client), *(await _direct(client, memory))]:
         newest = await _newest(client, memory, channel)
-        # A direct chat does not say which message is its last.
+        # Discord does not report the last message of a direct chat.
         last = None if isinstance(channel, discord.DMChannel) else channel.last_message_id
         if newest is None or (last is not None and last <= newest):
             continue
@@ -48,7 +49,7 @@ async def missed(client: discord.Client, memory: Memory) -> AsyncIterator[discor
 
 
 async def _show_nickname(message: discord.Message, members: dict[tuple[int, int], discord.Member | None]) -> None:
-    """Have the author be called as in the guild: unlike a message that comes in, one of the history does not say it."""
+    """Set the author's nickname in the guild, which messages from the history do not contain."""
     guild, author = message.guild, message.author
     if guild is None or author.bot or isinstance(author, discord.Member):
         return
@@ -57,7 +58,7 @@ async def _show_nickname(message: discord.Message, members: dict[tuple[int, int]
         try:
             members[key] = guild.get_member(author.id) or await guild.fetch_member(author.id)
         except discord.HTTPException as error:
-            _log.debug("%d is called by their own name, as they are not in the guild any more: %s", author.id, error)
+            _log.debug("the nickname of %d is unknown, because they left the guild: %s", author.id, error)
             members[key] = None
     message.author = members[key] or author
 
@@ -75,7 +76,7 @@ def _channels(client: discord.Client) -> list[Channel]:
 
 
 async def _direct(client: discord.Client, memory: Memory) -> list[Channel]:
-    """Return the direct chats with those who wrote last. Discord lists none at the start."""
+    """Return the direct chats with the most recently active users. Discord lists none at the start."""
     people = [user for user in await memory.users(SPACE) if user.last_activity is not None and user.id.isdecimal()]
     people.sort(key=lambda user: user.last_activity.timestamp() if user.last_activity else 0.0, reverse=True)
     found: list[Channel] = []
@@ -89,7 +90,7 @@ async def _direct(client: discord.Client, memory: Memory) -> list[Channel]:
 
 
 async def _newest(client: discord.Client, memory: Memory, channel: Channel) -> int | None:
-    """Return the highest number of a message that is stored of a channel."""
+    """Return the highest id among the newest stored messages of a channel; None if there are none."""
     if isinstance(channel, discord.DMChannel):
         user = channel.recipient.id if channel.recipient is not None else 0
         there = memory.user(user, space=SPACE, thread=direct_thread(str(user)))
@@ -98,7 +99,7 @@ async def _newest(client: discord.Client, memory: Memory, channel: Channel) -> i
         there = memory.user(address.user, space=address.space, thread=address.thread)
     numbers = [
         int(found[1])
-        for message in await there.history(_LOOKED_AT, within="thread")
+        for message in await there.history(_NEWEST_READ, within="thread")
         if (found := _NUMBER.match(message.id)) is not None
     ]
     return max(numbers, default=None)
