@@ -1,4 +1,4 @@
-"""Durable adds, beside what SQLite itself can do on the same disk with the same rows."""
+"""Durable adds, compared with plain SQLite on the same disk with the same rows."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages per second, one figure for each round."""
+    """Messages per second of each round."""
 
     name: str
     rounds: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
-        """The round in the middle."""
+        """The median round."""
         return statistics.median(self.rounds)
 
 
 async def ours(path: Path, callers: int, texts: Sequence[str]) -> float:
-    """Add messages through the public API, from so many callers at once."""
+    """Add messages through the public API from several concurrent callers."""
     async with connect(path, embedder="none") as memory:
         users = [memory.user(f"user{number}") for number in range(USERS)]
         for user in users:
@@ -59,10 +59,10 @@ async def ours(path: Path, callers: int, texts: Sequence[str]) -> float:
 
 
 def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> float:
-    """Write the same rows with apsw alone, in one thread, so many in one commit.
+    """Write the same rows with apsw alone, in one thread, `group` rows per commit.
 
-    What a row holds (its terms, its hash) is made on the way, like anybody has to who writes these rows, or
-    `beforehand`, which leaves SQLite as the only thing that is measured.
+    The contents of a row (its terms, its hash) are computed during the measurement, or `beforehand`, which leaves only
+    SQLite to measure.
     """
     connection = connect_file(path, Options(), create=True)
     migrate(connection, path)
@@ -108,7 +108,7 @@ def raw(path: Path, group: int, texts: Sequence[str], *, beforehand: bool) -> fl
 
 
 def run(folder: Path, messages: int) -> None:
-    """Measure in turns, so that a busy moment of the machine hits everybody."""
+    """Measure in turns, so that other load on the machine affects all equally."""
     heading("Durable adds per second (each acknowledged after a sync)")
     talk = SyntheticChat(seed=1)
     few, many = list(talk.texts(max(messages // 20, 200))), list(talk.texts(messages))

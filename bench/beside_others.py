@@ -1,4 +1,4 @@
-"""`make bench-peers`: Aforesaid beside other memories, on this machine, with the same data and the same vectors."""
+"""`make bench-peers`: Aforesaid and other memory libraries on this machine, with the same data and vectors."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from measuring import heading
 from measuring import row as line
 from peers import prepare
 from peers.contract import About
-from peers.known import EVERYBODY, about_peer, installed
-from written.machine import machine
-from written.peers import table, write_page, write_results
+from peers.registry import EVERYBODY, about_peer, installed
+from reports.machine import machine
+from reports.peers import table, write_page, write_results
 
 from aforesaid.models.embed import Embedder, choose_embedder
 
@@ -33,7 +33,7 @@ Results = dict[str, Any]
 
 
 def environment() -> dict[str, str]:
-    """Return the environment of a measured process: nothing is sent anywhere, and one thread computes."""
+    """Return the environment of a measured process: no telemetry, one computing thread."""
     quiet = {
         "MEM0_TELEMETRY": "False",
         "POSTHOG_DISABLED": "1",
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 
 def drive(task: str, key: str, folder: Path, prepared: Path, *rest: object, prefix: tuple[str, ...] = ()) -> Results:
-    """Run one task in a fresh process, and return what it printed first."""
+    """Run one task in a new process, and return its first line of output."""
     command = [*prefix, sys.executable, str(DRIVER), task, key, str(folder), str(prepared), *map(str, rest)]
     ran = subprocess.run(  # noqa: S603 - the project's own program
         command, env=environment(), capture_output=True, text=True, check=False
@@ -75,7 +75,7 @@ def cold_start(key: str, folder: Path, prepared: Path, rounds: int = 3) -> float
 
 
 def import_times(abouts: list[About], rounds: int = 5) -> dict[str, float]:
-    """Return what each import adds to a Python that does nothing, in milliseconds, measured in turns."""
+    """Return the import time of each library in milliseconds, without Python's own start, measured in turns."""
     programs = {"": "pass"} | {about.key: about.imports for about in abouts}
     taken: dict[str, list[float]] = {key: [] for key in programs}
     for _ in range(rounds):
@@ -88,7 +88,7 @@ def import_times(abouts: list[About], rounds: int = 5) -> dict[str, float]:
 
 
 def syncs_per_add(key: str, folder: Path, prepared: Path) -> float | None:
-    """Return how often a single add makes the disk sync. None where strace is missing."""
+    """Return the number of disk syncs per single add; None without strace."""
     if shutil.which("strace") is None:
         return None
     counts = []
@@ -104,7 +104,7 @@ def syncs_per_add(key: str, folder: Path, prepared: Path) -> float | None:
 
 
 def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
-    """Measure one memory at every size."""
+    """Measure one library at every size."""
     result: Results = {"name": about.name, "how": about.how, "context_is": about.context, "speed": {}}
     result |= {name: getattr(about, name) for name in ("no_run", "no_disk", "no_search", "no_context")}
     if about.no_run is not None:
@@ -126,7 +126,7 @@ def measure(about: About, folder: Path, options: argparse.Namespace) -> Results:
 
 
 async def prepare_all(folder: Path, options: argparse.Namespace, embedder: Embedder) -> Results:
-    """Make what everybody is given."""
+    """Prepare the shared data."""
     await prepare.talk(folder / "talk", max(options.sizes), embedder, options.embedded)
     dataset = None if options.data is None else prepare.locomo(options.data)
     if dataset is None:
@@ -137,10 +137,10 @@ async def prepare_all(folder: Path, options: argparse.Namespace, embedder: Embed
 
 
 def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
-    """Measure recall: with the text alone, and with the speaker before it; the better counts."""
+    """Measure recall with the text alone and with the speaker before it; the better one counts."""
     if about.no_search is not None:
         return None
-    # What has a place for the speaker is given it there.
+    # Libraries with a field for the speaker get the speaker there.
     variants = ("text",) if about.key == "aforesaid" else ("text", "speaker")
     found = {}
     for variant in variants:
@@ -153,7 +153,7 @@ def ask_labelled(about: About, folder: Path, seconds: float) -> Results | None:
 
 
 async def run(options: argparse.Namespace) -> Results:
-    """Measure everybody who is installed."""
+    """Measure every installed library."""
     abouts = [about_peer(key) for key in options.only or EVERYBODY]
     versions = {each.key: installed(each) for each in abouts}
     heading("Beside others")
@@ -162,7 +162,7 @@ async def run(options: argparse.Namespace) -> Results:
     there = [each for each in abouts if versions[each.key] is not None]
     embedder = choose_embedder(options.embedder)
     assert embedder is not None, "those who search by meaning need vectors"
-    # Measured as they run in a program: a temporary folder may lie in memory, where a sync costs nothing.
+    # On a real disk: a temporary folder may be in memory, where a sync costs nothing.
     with tempfile.TemporaryDirectory(prefix="aforesaid-peers-", dir=options.folder) as place:
         folder = Path(place)
         data = await prepare_all(folder, options, embedder)
@@ -190,22 +190,22 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--seconds", type=float, default=120, help="longest time to fill a memory, and to ask it")
-    parser.add_argument("--calls", type=int, default=200, help="single adds, searches and contexts")
-    parser.add_argument("--data", type=Path, help="where LoCoMo is, to measure recall")
-    parser.add_argument("--questions", type=int, help="ask only so many of each conversation")
+    parser.add_argument("--seconds", type=float, default=120, help="maximum seconds to fill a memory, and to query it")
+    parser.add_argument("--calls", type=int, default=200, help="number of single adds, searches and contexts")
+    parser.add_argument("--data", type=Path, help="folder with LoCoMo, to measure recall")
+    parser.add_argument("--questions", type=int, help="maximum questions per conversation")
     parser.add_argument("--only", nargs="+", choices=EVERYBODY)
     parser.add_argument("--embedder", default="local")
-    parser.add_argument("--embedded", type=int, default=prepare.REAL, help="texts that are really embedded")
-    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")
+    parser.add_argument("--embedded", type=int, default=prepare.REAL, help="number of texts embedded by a real model")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="folder for the databases, on a real disk")
     parser.add_argument("--results", type=Path, default=Path("bench/results"), help="folder for figures and charts")
-    parser.add_argument("--again", type=Path, help="measure nothing: write the results of this file anew")
-    parser.add_argument("--page", type=Path, help="the page of the docs to put the tables and charts into")
+    parser.add_argument("--again", type=Path, help="measure nothing; rewrite tables and charts from this file")
+    parser.add_argument("--page", type=Path, help="documentation page to update with tables and charts")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Measure, and write down what was found."""
+    """Measure, and write the results."""
     options = arguments()
     if options.again is None:
         results = asyncio.run(run(options))

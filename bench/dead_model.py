@@ -1,4 +1,4 @@
-"""What a model that does not answer costs those who only add messages."""
+"""The effect of an unreachable model on the latency of adds."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aforesaid.memory import connect
 
 MESSAGES = 5_000
 WARM = 2_000
-"""Not counted: the client library is loaded meanwhile."""
+"""Number of calls that are not counted, because the client library is being loaded."""
 ROUNDS = 3
 
 
 async def adds(path: Path, address: str | None) -> list[float]:
-    """Return how long each add took, in milliseconds, where every exchange is a reason to summarise."""
+    """Return the milliseconds of each add, in a profile that summarises after every exchange."""
     settings = {} if address is None else {"providers.dead.base_url": address, "models.default": "dead:model"}
     profile = {"extends": "archive", "tree_turns": 1, "summaries": "none" if address is None else "tree"}
     taken = []
@@ -37,7 +37,7 @@ def p99(taken: list[float]) -> float:
 
 
 async def run(folder: Path) -> None:
-    """Compare adds with no summaries at all and adds with a model whose port is closed, turn by turn."""
+    """Compare adds without summaries and adds with a model whose port is closed, in turns."""
     heading(f"{MESSAGES:,} adds beside a model that does not answer")
     without, dead = [], []
     for number in range(ROUNDS):

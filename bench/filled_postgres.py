@@ -1,4 +1,4 @@
-"""Many users in many spaces, and filling a database with what they said."""
+"""Fills a database with the messages of many users in many spaces."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store.postgres import PostgresStore
 
 BATCH = 1_000
-"""So many messages are stored together, as an import does it."""
+"""Messages per change set, as in an import."""
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 AT_ONCE = 3
 CENTRES = 1_000
-"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+"""Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are."""
 A_SESSION = 10
-"""So many messages of a user are a minute apart; the next ones come a day later."""
+"""Number of messages one minute apart; after them comes a pause of a day."""
 
 
 class Population:
@@ -42,7 +42,7 @@ class Population:
         self._chance = random.Random(8)
 
     def scope(self, number: int) -> Scope:
-        """Return where the messages of a user are."""
+        """Return the scope of a user."""
         return Scope.of(f"user{number}", space=f"space{number % self.spaces}")
 
     def user(self, memory: Memory, number: int) -> UserMemory:
@@ -50,14 +50,14 @@ class Population:
         return memory.user(f"user{number}", space=f"space{number % self.spaces}")
 
     def question(self) -> str:
-        """Ask as people ask: a word or two that are said often, and one or two that tell what is meant."""
+        """Return a realistic query: one or two frequent words, and one or two rare ones."""
         words = [*self.talk.text().split()[:2], *self.talk.question().split()]
         form = self._chance.choice(("When did I tell you about {} and {}?", "What was {} with the {}?"))
         return form.format(*self._chance.sample(words, 2))
 
 
 def changes(people: Population, first: int, last: int) -> Iterator[AddMessage]:
-    """Give out the messages from one number to another, one of each user of a space after the other, space by space."""
+    """Yield messages of a range of numbers, space by space, one of each user in turn."""
     texts = SyntheticChat(seed=first)
     in_a_space = people.users // people.spaces
     for space in range(people.spaces):
@@ -69,9 +69,9 @@ def changes(people: Population, first: int, last: int) -> Iterator[AddMessage]:
 
 
 async def fill(store: PostgresStore, people: Population, messages: int, embedder: LocalEmbedder) -> float | None:
-    """Bring the store to so many messages with vectors; return how many a second, or None where none was missing."""
+    """Fill the store up to a number of messages; return messages per second, or None if none was missing."""
     stored = (await store.stats()).messages
-    # What was measured before has left messages of its own; fewer than that is not worth a round.
+    # Earlier measurements left messages of their own; a smaller difference is not worth a round.
     if messages - stored < messages // 2:
         return None
     chance = np.random.default_rng(9)

@@ -1,7 +1,7 @@
-"""`make bench-growth`: what each operation costs with a thousand messages stored, ten thousand, … up to millions.
+"""`make bench-growth`: the cost of each operation with a thousand, ten thousand, … up to millions of messages stored.
 
-Two ways to grow: one person who says more and more, and more and more people of a thousand messages each. Each of them
-twice: as it comes, with everything summarised and learned, and the log alone, which is filled fast enough for millions.
+Two kinds of growth: one user with more and more messages, and more and more users with a thousand each. Each is
+measured with summaries and memories, and with the log alone, which can be filled fast enough for millions.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from measuring import heading, latencies
 from measuring import row as line
 from numpy.typing import NDArray
 from peers.prepare import questions
+from reports.growth import NAMES, slope, table, write_page, write_results
+from reports.machine import machine
 from searching import memory_used
-from written.growth import NAMES, slope, table, write_page, write_results
-from written.machine import machine
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
@@ -40,7 +40,7 @@ from aforesaid.store import open_store
 
 BATCH = 1_000
 EACH = 1_000
-"""Messages of a person, where there are many people."""
+"""Messages per user, if there are many users."""
 SESSION = 50
 WARM = 20
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
@@ -53,12 +53,12 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Way:
-    """A way to grow."""
+    """A kind of growth."""
 
     alone: bool
-    """One person, or many."""
+    """One user, or many."""
     plain: bool
-    """The log alone, or with everything that is derived from it."""
+    """The log alone, or with everything derived from it."""
     meaning: bool
     """Whether there are vectors."""
     sizes: tuple[int, ...]
@@ -74,7 +74,7 @@ MOST_VERIFIED = 1_000_000
 
 
 class Scattered:
-    """An embedder whose vectors lie around two thousand centres, as those of texts do. It costs next to nothing."""
+    """A cheap embedder whose vectors are spread around two thousand centres, similar to those of texts."""
 
     name = "scattered"
 
@@ -84,7 +84,7 @@ class Scattered:
         self._noise = chance.standard_normal((4_001, 512)).astype(np.float32) * 0.03
 
     async def embed(self, texts: Sequence[str]) -> Floats:
-        """Return one row for each text, always the same for the same text."""
+        """Return one row per text, always the same for the same text."""
         keys = np.fromiter((sum(text.encode()[:40]) * 7919 + len(text) * 104729 for text in texts), dtype=np.int64)
         rows = self._centres[keys % len(self._centres)] + self._noise[keys % len(self._noise)]
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
@@ -94,12 +94,12 @@ class Scattered:
 
 
 def moment(number: int) -> datetime:
-    """Return when a person's n-th message was said: a minute after the one before, and a pause after every fifty."""
+    """Return the time of a user's n-th message: a minute after the one before, with a pause after every fifty."""
     return BEGIN + timedelta(minutes=number, hours=number // SESSION)
 
 
 async def fill(path: Path, size: int, way: Way) -> float:
-    """Store so many messages in change sets of a thousand; return how long it took."""
+    """Store messages in change sets of a thousand; return the seconds."""
     talk, store = SyntheticChat(seed=2), await open_store(path)
     start = time.perf_counter()
     for first in range(0, size, BATCH):
@@ -135,7 +135,7 @@ async def opening(path: Path, rounds: int = 7) -> float:
 
 
 async def upkeep(memory: Memory, user: UserMemory, texts: list[str]) -> float:
-    """Return how long it takes to look after so many new messages, in milliseconds per message."""
+    """Return the milliseconds of upkeep per new message."""
     for number, text in enumerate(texts):
         await user.add("user" if number % 2 == 0 else "assistant", text)
     return await once(memory.upkeep) / len(texts)
@@ -147,7 +147,7 @@ async def ask(path: Path, size: int, way: Way, calls: int) -> Figures:
     talk, asked = SyntheticChat(seed=9), questions(calls + WARM)
     people = 1 if way.alone else max(size // EACH, 1)
     embedder, profile = Scattered() if way.meaning else "none", PLAIN if way.plain else None
-    # Upkeep is called, so that nothing works in the background while something else is measured.
+    # Upkeep is called explicitly, so that no background work runs during a measurement.
     async with connect(path, embedder=embedder, profile=profile, settings={"background": False}) as memory:
         users = [memory.user(f"user{number * 7919 % people}") for number in range(calls + WARM)]
         start = time.perf_counter()
@@ -175,14 +175,14 @@ def _spread(taken: list[float]) -> dict[str, float]:
 
 
 def one(path: Path, size: int, way: Way, calls: int) -> Figures:
-    """Measure one size; what is filled already is not filled again."""
+    """Measure one size; an existing file is not filled again."""
     found: Figures = {} if path.exists() else {"fill": asyncio.run(fill(path, size, way)) * 1000 / size}
     found |= asyncio.run(ask(path, size, way, calls))
     return found | {"bytes": path.stat().st_size / size}
 
 
 def run(options: argparse.Namespace) -> Figures:
-    """Measure every size, each in a process of its own."""
+    """Measure every size in its own process."""
     heading("How cost grows")
     results: Figures = {"machine": machine(), "ways": {}}
     if options.onto is not None:
@@ -208,22 +208,22 @@ def run(options: argparse.Namespace) -> Figures:
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", help="instead of those of each way")
+    parser.add_argument("--sizes", type=int, nargs="+", help="sizes to measure instead of the default ones")
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--onto", type=Path, help="add to the results of this file")
-    parser.add_argument("--calls", type=int, default=200, help="adds, searches and contexts that are measured")
-    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where to put the files: on a real disk")
+    parser.add_argument("--calls", type=int, default=200, help="number of measured adds, searches and contexts")
+    parser.add_argument("--folder", type=Path, default=Path.cwd(), help="folder for the databases, on a real disk")
     parser.add_argument("--results", type=Path, default=Path("bench/results"), help="folder for figures and charts")
-    parser.add_argument("--page", type=Path, help="the page of the docs to put the tables and charts into")
-    parser.add_argument("--again", type=Path, help="measure nothing: write the results of this file anew")
+    parser.add_argument("--page", type=Path, help="documentation page to update with tables and charts")
+    parser.add_argument("--again", type=Path, help="measure nothing; rewrite tables and charts from this file")
     parser.add_argument("--one", nargs=2, metavar=("WAY", "SIZE"), help="measure one size and print it")
-    parser.add_argument("--file", type=Path, help="measure this file; it is filled when it is not there")
-    parser.add_argument("--fill", action="store_true", help="with --one and --file: fill it, and no more")
+    parser.add_argument("--file", type=Path, help="file to measure; filled if it does not exist")
+    parser.add_argument("--fill", action="store_true", help="with --one and --file: only fill the file")
     return parser.parse_args()
 
 
 def main() -> None:
-    """Measure, and write down what was found."""
+    """Measure, and write the results."""
     options = arguments()
     if options.one is not None:
         way, size = WAYS[options.one[0]], int(options.one[1])

@@ -1,4 +1,4 @@
-"""What it costs to import the package."""
+"""The import time of the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def start(program: str) -> float:
 
 
 def run(rounds: int = 20) -> None:
-    """Compare, in turns, a Python that does nothing with one that imports."""
+    """Compare an empty Python program with one that imports the package, in turns."""
     heading("Import time (median of fresh interpreters)")
     programs = {
         "python alone": "pass",

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stopwatch() -> Iterator[Callable[[], float]]:
-    """Give a function that tells the seconds since the block began."""
+    """Yield a function that returns the seconds since the block began."""
     start = time.perf_counter()
     yield lambda: time.perf_counter() - start
 
@@ -28,7 +28,7 @@ async def latencies(call: Callable[[int], Awaitable[object]], count: int, warm: 
 
 
 def percentiles(taken: list[float]) -> str:
-    """Say p50 and p99."""
+    """Format p50 and p99."""
     cuts = statistics.quantiles(taken, n=100)
     return f"p50 {statistics.median(taken):7.3f} ms   p99 {cuts[98]:7.3f} ms"
 

@@ -1,4 +1,4 @@
-"""What it takes to take in a million messages, to write them out, and to load that again."""
+"""Importing a million messages, exporting them, and importing the export."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _CHANNELS = 17
 
 
 class Watched:
-    """Notes how much memory the process holds, at every twentieth of the way."""
+    """Samples the memory of the process at every twentieth of the work."""
 
     def __init__(self) -> None:
         self._samples: list[float] = []
 
     def __call__(self, _: str, done: int, total: int) -> None:
-        """Take a sample, if it is time."""
+        """Take a sample if it is due."""
         if done * 20 >= total * len(self._samples):
             pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
             self._samples.append(pages * resource.getpagesize() / 1_000_000)
@@ -48,7 +48,7 @@ class Watched:
 
 
 def write_talk(path: Path, messages: int) -> None:
-    """Write messages of many people in a few channels as JSON lines."""
+    """Write messages of many users in a few channels as JSON lines."""
     chance, talk = random.Random(7), SyntheticChat(7)
     with path.open("w", encoding="utf-8") as out:
         for number, text in enumerate(talk.texts(messages)):
@@ -62,7 +62,7 @@ def write_talk(path: Path, messages: int) -> None:
 
 
 async def order_of(store: Store) -> str:
-    """Return a sum over all messages in their order."""
+    """Return a checksum of all messages in order."""
     total = blake2b(digest_size=16)
     async for page in store.dump():
         for message in page:
@@ -80,7 +80,7 @@ async def measured(name: str, messages: int, work: Callable[[Watched], Awaitable
 
 
 async def run(folder: Path, messages: int) -> None:
-    """Take in, write out, load again, compare."""
+    """Import, export, import again and compare."""
     heading(f"Importing and moving {messages:,} messages")
     talk, everything = folder / "talk.jsonl", folder / "everything.jsonl"
     write_talk(talk, messages)

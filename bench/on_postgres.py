@@ -1,4 +1,4 @@
-"""The PostgreSQL store with 100,000 and 1,000,000 messages of 10,000 users in 100 spaces, beside raw psycopg.
+"""The PostgreSQL store with 100,000 and 1,000,000 messages of 10,000 users in 100 spaces, compared with plain psycopg.
 
     python bench/on_postgres.py [--messages 100000 1000000] [--keep FOLDER] [--json FILE]
 
@@ -40,19 +40,19 @@ ROUNDS = 3
 
 @dataclass
 class Measured:
-    """All that one size has to say."""
+    """The figures of one size."""
 
     messages: int
     figures: dict[str, float] = field(default_factory=dict)
 
     def times(self, name: str, taken: list[float]) -> None:
-        """Keep and print the latencies of a kind of call."""
+        """Record and print the latencies of an operation."""
         self.figures[f"{name} p50 ms"] = statistics.median(taken)
         self.figures[f"{name} p99 ms"] = statistics.quantiles(taken, n=100)[98]
         row(name, percentiles(taken))
 
     def rate(self, name: str, rounds: list[float]) -> float:
-        """Keep and print how many a second were stored."""
+        """Record and print messages stored per second."""
         middle = statistics.median(rounds)
         self.figures[f"{name} /s"] = middle
         row(name, f"{middle:10,.0f} /s   (rounds: {', '.join(f'{each:,.0f}' for each in rounds)})")
@@ -60,7 +60,7 @@ class Measured:
 
 
 async def add(memory: Memory, people: Population, callers: int, texts: list[str]) -> float:
-    """Add messages through the public API, from so many callers at once; return how many a second."""
+    """Add messages through the public API from several concurrent callers; return messages per second."""
     waiting = iter(texts)
     chance = random.Random(callers)
 
@@ -74,7 +74,7 @@ async def add(memory: Memory, people: Population, callers: int, texts: list[str]
 
 
 async def adds(memory: Memory, people: Population, measured: Measured, dsn: str, size: int) -> None:
-    """Measure durable adds and raw inserts in turns, so that a busy moment of the machine hits everybody."""
+    """Measure durable adds and plain inserts in turns, so that other load affects both equally."""
     rates: dict[str, list[float]] = {}
     for _ in range(ROUNDS):
         texts = list(people.talk.texts(size))
@@ -92,7 +92,7 @@ async def adds(memory: Memory, people: Population, measured: Measured, dsn: str,
 
 
 async def reads(memory: Memory, people: Population, measured: Measured, count: int) -> None:
-    """Measure searches and contexts of users who were not asked about before, and of the same ones again."""
+    """Measure searches and contexts of users that are not cached yet, and of the same users again."""
     chosen = random.Random(5).sample(range(people.users), count)
     questions = [people.question() for _ in range(count)]
 
@@ -122,7 +122,7 @@ async def measure(dsn: str, messages: int, options: argparse.Namespace) -> Measu
     await store.close()
     measured.figures["bytes a message, with its vector"] = stats.bytes / max(stats.messages, 1)
     row("bytes a message, with its vector", f"{stats.bytes / max(stats.messages, 1):10,.0f}")
-    profile = {"summaries": "none", "extract": False}  # nothing is summarised or learned meanwhile
+    profile = {"summaries": "none", "extract": False}  # no background work during the measurement
     async with connect(dsn, embedder=embedder, profile=profile, settings={"background": False}) as memory:
         await reads(memory, people, measured, options.calls)
     async with connect(dsn, embedder="none", profile=profile, settings={"background": False}) as memory:
@@ -154,7 +154,7 @@ def table(measured: list[Measured]) -> str:
 
 
 def conditions() -> dict[str, Any]:
-    """Say on what it was measured."""
+    """Describe the machine and the versions."""
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
@@ -171,10 +171,10 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=10_000)
     parser.add_argument("--spaces", type=int, default=100)
     parser.add_argument("--adds", type=int, default=10_000, help="messages per round of durable adds")
-    parser.add_argument("--calls", type=int, default=400, help="searches, and contexts")
-    parser.add_argument("--keep", type=Path, help="a folder for the server that stays")
-    parser.add_argument("--fill-only", action="store_true", help="fill up to the largest size, and measure nothing")
-    parser.add_argument("--json", type=Path, help="where to write the figures; what is there of other sizes stays")
+    parser.add_argument("--calls", type=int, default=400, help="number of searches and of contexts")
+    parser.add_argument("--keep", type=Path, help="folder of a server that is kept for the next run")
+    parser.add_argument("--fill-only", action="store_true", help="fill up to the largest size without measuring")
+    parser.add_argument("--json", type=Path, help="file for the figures; figures of other sizes in it are kept")
     options = parser.parse_args()
     given, about = os.environ.get("AFORESAID_TEST_DSN"), conditions()
     server = None if given else Server(durable=True, folder=options.keep)
@@ -198,13 +198,13 @@ async def only_fill(dsn: str, options: argparse.Namespace) -> None:
     """Fill the database, for a later run that measures."""
     store, embedder = await PostgresStore.open(dsn), LocalEmbedder()
     rate = await fill(store, Population(options.users, options.spaces), max(options.messages), embedder)
-    print("nothing was missing" if rate is None else f"filled at {rate:,.0f} messages a second")
+    print("the store has enough messages" if rate is None else f"filled at {rate:,.0f} messages a second")
     await store.close()
     await embedder.close()
 
 
 def merged(measured: list[Measured], path: Path | None, about: dict[str, Any]) -> list[Measured]:
-    """Write the figures down beside those of other sizes, and return all of them."""
+    """Add the figures to those of other sizes in the file, and return all of them."""
     if path is None:
         return measured
     sizes = json.loads(path.read_text(encoding="utf-8"))["sizes"] if path.exists() else {}

@@ -1,4 +1,4 @@
-"""What psycopg alone stores in the same database: the limit."""
+"""Inserts with plain psycopg into the same database, as an upper bound."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 
 
 def rates(dsn: str, texts: Sequence[str]) -> dict[str, float]:
-    """Return how many rows a second each way of storing these texts stores."""
+    """Return the rows per second of each way of inserting these texts."""
     with psycopg.connect(dsn) as connection:
         connection.execute(_TABLES)
         connection.commit()
@@ -42,7 +42,7 @@ def rates(dsn: str, texts: Sequence[str]) -> dict[str, float]:
 def _rate(connection: psycopg.Connection, table: str, texts: Sequence[str], row: Callable[[int, str], Row]) -> float:
     started = time.perf_counter()
     for start in range(0, len(texts), COMMIT):
-        # What a row holds is made on the way, like anybody has to who writes these rows.
+        # The contents of a row are computed during the measurement, as in any program.
         rows = [row(start + number, text) for number, text in enumerate(texts[start : start + COMMIT])]
         with connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)

@@ -21,7 +21,7 @@ BATCH = 1_000
 
 
 async def fill(path: Path, messages: int) -> float:
-    """Store so many messages of a thousand users, and return how many per second."""
+    """Store messages of a thousand users; return messages per second."""
     talk, scopes = SyntheticChat(seed=2), [Scope.of(f"user{number}") for number in range(USERS)]
     store = await open_store(path)
     with stopwatch() as seconds:
@@ -49,7 +49,7 @@ async def opening(path: Path, rounds: int = 15) -> float:
 
 
 async def run(folder: Path, messages: int) -> None:
-    """Measure on a small file and on a large one, in one run."""
+    """Measure a small and a large file in one run."""
     heading(f"{messages:,} messages of {USERS:,} users")
     small, large = folder / "small.db", folder / "large.db"
     await fill(small, 1_000)

@@ -1,4 +1,4 @@
-"""`make bench`: everything that is measured, in one run, on this machine."""
+"""`make bench`: runs all benchmarks of the SQLite store on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=1_000_000, help="size of the large file")
     parser.add_argument("--adds", type=int, default=20_000, help="messages per round of durable adds")
-    parser.add_argument("--folder", type=Path, help="where to put the files (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="folder for the databases (default: the temporary folder)")
     options = parser.parse_args()
     print(
         f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, {platform.machine()}, "

@@ -1,4 +1,4 @@
-"""Search by words and meaning in a large file, beside a plain scan of the same vectors."""
+"""Search by words and meaning in a large file, compared with a plain scan of the same vectors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from aforesaid.store import open_store
 
 BATCH = 1_000
 TEXTS = 2_000
-"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+"""Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are."""
 
 Floats = NDArray[np.float32]
 
 
 def sizes(messages: int) -> dict[str, int]:
-    """Return how many messages each user has: one a tenth of all, one 2,000, the others share the rest."""
+    """Return the messages per user: one has a tenth of all, one has 2,000, the others share the rest."""
     large, usual = messages // 10, min(2_000, messages // 100)
     others = max((messages - large - usual) // 1_000, 1)
     rest = {f"user{number}": 1_000 for number in range(others)}
@@ -37,7 +37,7 @@ def sizes(messages: int) -> dict[str, int]:
 
 
 async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, Floats]:
-    """Store the messages and their vectors; return the vectors of the two users that are asked about."""
+    """Store the messages and their vectors; return the vectors of the two measured users."""
     talk, chance = SyntheticChat(seed=4), np.random.default_rng(5)
     centres = await embedder.embed([talk.text() for _ in range(TEXTS)])
     store, kept = await open_store(path), {}
@@ -67,7 +67,7 @@ async def fill(path: Path, messages: int, embedder: LocalEmbedder) -> dict[str, 
 
 
 async def plain_scan(embedder: LocalEmbedder, vectors: Floats, question: str) -> None:
-    """Do the least that finds the ten nearest: embed the question, compare all, take the best."""
+    """Run the minimal search for the ten nearest: embed the question and compare all vectors."""
     vector = (await embedder.embed([question]))[0]
     scores = vectors @ vector
     np.argpartition(-scores, 10)[:10]
@@ -92,7 +92,7 @@ def memory_used() -> float:
 
 
 async def run(folder: Path, messages: int) -> None:
-    """Measure for the largest user and for a usual one."""
+    """Measure the largest user and a typical one."""
     heading(f"search by words and meaning, {messages:,} messages")
     path, embedder = folder / "search.db", LocalEmbedder()
     with stopwatch() as seconds:
@@ -101,7 +101,7 @@ async def run(folder: Path, messages: int) -> None:
     await asyncio.sleep(1)
     scans = {}
     talk, chance = SyntheticChat(seed=6), random.Random(7)
-    # As people ask: a word or two that are said often, and one or two that tell what is meant.
+    # Realistic queries: one or two frequent words, and one or two rare ones.
     forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
     words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(1_000)]
     questions = [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
@@ -109,7 +109,7 @@ async def run(folder: Path, messages: int) -> None:
         scans[user] = await latencies(scanning(embedder, mine, questions), 200, 20)
     vectors.clear()
     before = memory_used()
-    # Nothing is summarised or learned meanwhile: that is another measurement.
+    # Without summaries and extraction, which would run in the background.
     profile = {"summaries": "none", "extract": False}
     async with connect(path, embedder=embedder, profile=profile) as memory:
         for user, wanted in (("usual", "p50 up to 10 ms"), ("large", "p50 up to 25 ms, p99 up to 80 ms")):

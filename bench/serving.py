@@ -1,4 +1,4 @@
-"""`make bench-server`: the server over loopback, beside a route that does nothing, and the proxy beside a direct call.
+"""`make bench-server`: the server over loopback, compared with an empty route, and the proxy with a direct call.
 
 Server, load and scripted model are processes of their own. The load is written here, over plain sockets: a client
 library would be slower than what it measures.
@@ -38,7 +38,7 @@ from aforesaid.testing import ScriptedModel
 HISTORY = 500
 _SETTLING_SECONDS = 20
 TALKERS = {"few": 300, "many": 10_000}
-"""Whose chats go through the proxy, and how many messages are remembered of them."""
+"""The user of the proxy benchmark, and the number of their stored messages."""
 WORDS = ("Berlin", "tea", "dentist", "garden", "train", "parrot", "violin", "Monday", "island", "soup")
 
 
@@ -55,7 +55,7 @@ async def _serve(app: FastAPI, ready: Any) -> None:  # noqa: ANN401 - the end of
 
 
 def bare(ready: Any) -> None:  # noqa: ANN401
-    """Serve a route that does nothing: the limit."""
+    """Serve an empty route, as an upper bound."""
     app = FastAPI()
 
     @app.post("/nothing")
@@ -91,7 +91,7 @@ def served(ready: Any, folder: str, model: str) -> None:  # noqa: ANN401
 
 
 def upstream(ready: Any) -> None:  # noqa: ANN401
-    """Answer chats at once."""
+    """Serve a model that answers immediately."""
     with ScriptedModel(lambda _: "Certainly.") as model:
         ready.send(model.base_url)
         time.sleep(1e6)
@@ -99,7 +99,7 @@ def upstream(ready: Any) -> None:  # noqa: ANN401
 
 @contextmanager
 def process(target: Callable[..., None], *arguments: str) -> Iterator[Any]:
-    """Run something in a process of its own until the end of the block. Give what it sends."""
+    """Run a function in a child process until the end of the block; yield its pipe."""
     mine, theirs = multiprocessing.get_context("spawn").Pipe()
     started = multiprocessing.get_context("spawn").Process(target=target, args=(theirs, *arguments), daemon=True)
     started.start()
@@ -111,7 +111,7 @@ def process(target: Callable[..., None], *arguments: str) -> Iterator[Any]:
 
 
 class Caller:
-    """One connection that is kept open."""
+    """A persistent connection."""
 
     def __init__(self, port: int, token: str = "", more: str = "") -> None:
         self._port = port
@@ -149,7 +149,7 @@ async def load(
     pause: float = 0.0,
     more: str = "",
 ) -> tuple[float, list[float]]:
-    """Ask as fast as it goes, or after pauses. Return answers per second, and milliseconds that each took."""
+    """Send requests without pause, or with pauses. Return requests per second, and the milliseconds of each."""
     taken: list[float] = []
     numbers = iter(range(10**9))
 
@@ -169,7 +169,7 @@ async def load(
 
 
 def chat(user: str) -> Callable[[int], tuple[str, dict[str, Any]]]:
-    """Return what asks questions of a user, each a new one."""
+    """Return a function that sends a new question of a user on each call."""
 
     def ask(number: int) -> tuple[str, dict[str, Any]]:
         question = {"role": "user", "content": f"Question {number}: what about the {WORDS[number % 10]}?"}
@@ -194,11 +194,11 @@ async def measure_proxy(seconds: float, port: int, token: str, model_port: int) 
         row(label, f"{percentiles(taken)}   added, p50 {added:7.3f} ms ({added / usual:4.0f} times a direct call)")
 
     await through("through the proxy, memory off", "few", 0.0, "X-Aforesaid-Memory: off\r\n")
-    # What was filled in is learned from in the background, with the same embedder that questions wait for.
+    # Stored messages are processed in the background by the embedder that questions need.
     await load(port, chat("few"), token, 1, 1)
     await asyncio.sleep(_SETTLING_SECONDS)
     for user, size in TALKERS.items():
-        # People and models take their time between two requests, in which what was said is embedded and learned from.
+        # Pauses between requests, as with people and models, in which messages are embedded and processed.
         await through(f"with {size:,} messages, requests half a second apart", user, 0.5)
         await through(f"with {size:,} messages, requests without a pause", user, 0.0)
 
@@ -218,7 +218,7 @@ async def measure(seconds: float, bare_port: int, port: int, token: str, model_p
             port,
             lambda n: ("POST /api/context", {"user": "ann", "text": f"What about the {WORDS[n % 10]}?"}),
         ),
-        # Last: what is added is embedded and learned from in the background, which would slow the others down.
+        # Last, because added messages are processed in the background, which would slow down the others.
         "add: POST /api/messages, durable": (
             port,
             lambda n: ("POST /api/messages", {"user": f"u{n % 50}", "role": "user", "text": text(n)}),
@@ -235,7 +235,7 @@ async def measure(seconds: float, bare_port: int, port: int, token: str, model_p
 def main() -> None:
     """Measure the server."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds per measurement")
     seconds = parser.parse_args().seconds
     print(
         f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, "

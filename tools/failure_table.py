@@ -1,4 +1,4 @@
-"""Write the table of docs/reference/model-failures.md: strike with every fault, and note what happens."""
+"""Write the table of docs/reference/model-failures.md: inject every fault and record the outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def table() -> list[str]:
 
 
 def main() -> None:
-    """Put the table where the old one is."""
+    """Replace the table on the page."""
     page = PAGE.read_text(encoding="utf-8")
     before, _, after = page.partition(BEGIN)
     _, _, rest = after.partition("\n\n")

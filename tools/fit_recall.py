@@ -3,12 +3,12 @@
     python tools/fit_recall.py PATH [PATH …] [--keep FOLDER]
 
 For every question, the candidates and their features are computed by the real recall on a real store. The weights are
-those under which a softmax over the candidates gives the evidence the highest likelihood (with a small pull towards
-zero), fitted for the kinds of chat apart. Every data set counts the same, whatever its size. The result is printed
-in the form of src/aforesaid/recall/weights.toml, with the recall that it reaches: on the questions that it was fitted
-to, and on conversations that were left out of a fit (five times another fifth of them).
+those under which a softmax over the candidates gives the evidence the highest likelihood (with a small L2 penalty),
+fitted separately per kind of chat. Every data set has the same weight, whatever its size. The result is printed in the
+format of src/aforesaid/recall/weights.toml, with the recall on the training questions and on held-out conversations
+(five-fold cross-validation).
 
-`--keep` leaves the filled memories in a folder, so that the next fit need not embed everything again.
+`--keep` stores the filled memories in a folder, so that the next fit does not embed everything again.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ RATE = 0.05
 PULL = 1e-3
 FOLDS = 5
 REWARDS = np.array([name in {"keyword", "coverage", "dense", "speaker", "period", "when"} for name in NAMES])
-"""What can only speak for a message. A question that names a day must not push that day's messages away, whatever a
-few hundred questions seem to say."""
+"""Features whose weight is never negative. A question that names a day must not lower that day's messages, even if a
+fit to a few hundred questions says so."""
 LEAST = np.array([0.5 if name == "period" else -np.inf for name in NAMES])
-"""A question that names a day means it, also where the labelled ones named other things by a date."""
+"""Minimum weight of the date feature: a question that names a day means it, also if the labelled ones did not."""
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Example(NamedTuple):
     kind: Kind
     features: Floats
     evidence: Floats
-    """What each candidate adds to the question's recall."""
+    """The contribution of each candidate to the question's recall."""
 
 
 async def collect(dataset: Dataset, folder: Path) -> list[Example]:
@@ -70,7 +70,7 @@ async def collect(dataset: Dataset, folder: Path) -> list[Example]:
 
 
 async def store(memory: Memory, conversation: Conversation) -> None:
-    """Put a conversation into the memory."""
+    """Store a conversation in the memory."""
     for turn in conversation.turns:
         user = memory.user(conversation.id, space="eval", session=turn.session)
         await user.add(turn.role, turn.text, at=turn.at, id=turn.id, author=turn.speaker, name=turn.speaker)
@@ -130,7 +130,7 @@ def reached(examples: list[Example], weights: Floats) -> dict[str, list[tuple[fl
 
 
 def left_out(examples: list[Example]) -> dict[str, list[tuple[float, float]]]:
-    """Return what is reached on conversations that the weights were not fitted to."""
+    """Return the recall on held-out conversations."""
     names = sorted({example.conversation for example in examples})
     found: dict[str, list[tuple[float, float]]] = {}
     for fold in range(FOLDS):
@@ -165,7 +165,7 @@ async def main() -> None:
         if not chosen:
             continue
         weights = fit(chosen)
-        # Where a kind of chat tells nothing about a feature, it counts as much as between people.
+        # If a kind of chat has no data about a feature, use its weight for chats between people.
         silent = np.concatenate([example.features for example in chosen]).std(axis=0) == 0
         weights = np.maximum(np.where(silent, between_people, weights), LEAST)
         if kind == "people":

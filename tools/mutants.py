@@ -1,12 +1,12 @@
-"""Break the code in small ways, one at a time, and see whether a test notices.
+"""Mutation tests: change the code in small ways, one at a time, and check whether a test fails.
 
-    python tools/mutants.py context                              every mutant of a room
-    python tools/mutants.py sqlite --sample 300                  some by chance
-    python tools/mutants.py sqlite --only names.py:51            those of a line
+    python tools/mutants.py context                              every mutant of a package
+    python tools/mutants.py sqlite --sample 300                  a random sample
+    python tools/mutants.py sqlite --only names.py:51            the mutants of a line
 
-First the room's tests run once, and it is noted which lines each of them reaches (`reaching.py`). Then each mutant runs
-against the tests that reach it, the quickest first, until one fails. What no test notices is named again at the end:
-a test is missing, or the change makes no difference (docs/reference/mutation-tests.md says which those are).
+First the package's tests run once and record which lines each of them reaches (`reaching.py`). Then each mutant runs
+against the tests that reach it, fastest first, until one fails. Surviving mutants are listed at the end: either a test
+is missing, or the change makes no difference (docs/reference/mutation-tests.md lists those).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from mutating import SOURCE, Mutant, broken, mutants, put_in
 from reaching import ROOT, Instead, Reach, ReachFile
 
 SLOWEST = 8.0
-"""A mutant is run against so many seconds of tests, the quickest first."""
+"""Maximum seconds of tests per mutant, fastest tests first."""
 LONGEST = 80.0
-"""A mutant that takes so much longer hangs, and is noticed by that."""
+"""Timeout of a mutant in seconds. A mutant that hangs counts as detected."""
 
-# Only the plugins that the tests of these rooms need: the others take seconds to load, in each child anew.
+# Only the plugins that these tests need: the others take seconds to load in each child.
 PLUGINS = ("anyio", "timeout", "hypothesispytest")
 OPTIONS = (
     *("-q", "-p", "no:cacheprovider", "--disable-plugin-autoload"),
@@ -48,7 +48,7 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class Room:
-    """What is broken, and the tests that should notice."""
+    """A package to mutate, and the tests that should fail."""
 
     code: tuple[str, ...]
     tests: tuple[str, ...]
@@ -75,11 +75,11 @@ ROOMS = {
 
 
 class Unhurried:
-    """A pytest plugin that takes hypothesis's clock away: what is traced is slow."""
+    """A pytest plugin that disables hypothesis's deadline, because traced code is slow."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
-        """Few examples, the same ones every time."""
+        """Use few examples, the same ones every time."""
         from hypothesis import HealthCheck, settings  # noqa: PLC0415
 
         every = list(HealthCheck)
@@ -90,7 +90,7 @@ class Unhurried:
 
 
 class Child:
-    """A process of its own, in which something runs whose result is a number."""
+    """A child process whose result is its exit status."""
 
     def __init__(self, run: Callable[[], int], said: Path, seconds: float) -> None:
         self._patience = seconds
@@ -108,17 +108,17 @@ class Child:
             except BaseException:
                 traceback.print_exc()
             finally:
-                # Tests start servers that go away at the end.
+                # Tests start servers, which are stopped at exit.
                 atexit._run_exitfuncs()  # noqa: SLF001
                 sys.stdout.flush()
                 os._exit(code)
 
     def ended(self) -> int | None:
-        """Return the number once it is there; one that takes too long is stopped."""
+        """Wait for the exit status; kill the child after the timeout."""
         done, status = os.waitpid(self._pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
-        # What was not looked at does not count: the machine may have slept, and the child with it.
+        # Only time between polls counts: the machine may have been suspended, and the child with it.
         now = time.monotonic()
         self._patience -= min(now - self._looked, 1.0)
         self._looked = now
@@ -130,7 +130,7 @@ class Child:
 
 
 def known_of(name: str, room: Room, files: set[str]) -> ReachFile:
-    """Return what each of the room's tests reaches; those of which it is not known yet run, in a process of its own."""
+    """Return the lines that each test reaches; tests that are not recorded yet run in a child process."""
     place = ROOT / ".cache" / f"mutants-{name}.json"
     kept = ReachFile(place, room.tests, room.only)
     missing = kept.missing()
@@ -147,7 +147,7 @@ def known_of(name: str, room: Room, files: set[str]) -> ReachFile:
                 kept.nothing(file)
         return code
 
-    print(f"what the tests of {len(missing)} files reach …", flush=True)
+    print(f"recording the lines that the tests of {len(missing)} files reach …", flush=True)
     said = place.with_suffix(".log")
     child = Child(run, said, 3600)
     while child.ended() is None:
@@ -159,9 +159,9 @@ def known_of(name: str, room: Room, files: set[str]) -> ReachFile:
 
 
 def reaching(mutant: Mutant, tests: dict[str, Any], most: float) -> list[str]:
-    """Return the tests that reach a mutant, the quickest first, as many as there is time for.
+    """Return the tests that reach a mutant, fastest first, within `most` seconds.
 
-    What runs when a file is imported may matter to a test that calls nothing of it: there all others follow.
+    Code that runs at import may affect any test, so for such a mutant all other tests follow.
     """
     lines = set(mutant.lines)
     found: list[tuple[bool, float, str]] = []
@@ -180,7 +180,7 @@ def reaching(mutant: Mutant, tests: dict[str, Any], most: float) -> list[str]:
 
 
 def attempt(mutant: Mutant, tests: list[str], said: Path, most: float) -> Child:
-    """Run tests with the change in place; they end with 0 if none of them notices."""
+    """Run tests with the mutant applied; the exit status is 0 if none of them fails."""
     code = broken(mutant)
 
     def run() -> int:
@@ -195,7 +195,7 @@ def attempt(mutant: Mutant, tests: list[str], said: Path, most: float) -> Child:
 
 
 def judged(picked: list[Mutant], tests: dict[str, Any], jobs: int, most: float) -> Iterator[tuple[Mutant, str]]:
-    """Give out what becomes of each mutant, so many at the same time."""
+    """Yield the outcome of each mutant, running `jobs` at the same time."""
     waiting, running = picked[::-1], dict[int, tuple[Mutant, Child]]()
     while waiting or running:
         for place in range(jobs):
@@ -218,17 +218,17 @@ def asked_for() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("room", choices=sorted(ROOMS))
-    parser.add_argument("--sample", type=int, default=0, help="so many mutants by chance; all of them without it")
-    parser.add_argument("--seed", type=int, default=1, help="which ones")
-    parser.add_argument("--only", nargs="+", default=[], metavar="FILE[:LINE]", help="those of some files or lines")
-    parser.add_argument("--without", default="", help="leave out the tests of this name, to see what they are good for")
-    parser.add_argument("--seconds", type=float, default=SLOWEST, help="so many seconds of tests for a mutant")
-    parser.add_argument("--jobs", type=int, default=2, help="at the same time")
+    parser.add_argument("--sample", type=int, default=0, help="number of random mutants; 0 for all (default)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the sample")
+    parser.add_argument("--only", nargs="+", default=[], metavar="FILE[:LINE]", help="mutants of these files or lines")
+    parser.add_argument("--without", default="", help="skip tests of this name, to see what they detect")
+    parser.add_argument("--seconds", type=float, default=SLOWEST, help="maximum seconds of tests per mutant")
+    parser.add_argument("--jobs", type=int, default=2, help="number of mutants at the same time")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Break what is asked for."""
+    """Run the selected mutants."""
     chosen = asked_for()
     room = ROOMS[chosen.room]
     if chosen.without:
@@ -247,7 +247,7 @@ def main() -> int:
         print("these tests fail without any change and are left out:", *known.failed(), sep="\n  ")
     print(f"{len(tests)} tests; {len(picked)} of {len(every)} mutants in {len(files)} files", flush=True)
 
-    # Loaded once, before each mutant gets a process of its own.
+    # Loaded once, before each mutant is forked.
     for name in known.modules():
         importlib.import_module(name)
     outcome: dict[str, list[str]] = defaultdict(list)

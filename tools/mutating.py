@@ -1,4 +1,4 @@
-"""Small changes of the code that could be mistakes. `mutants.py` looks whether a test notices them."""
+"""Generates mutants: small changes of the code that could be mistakes. `mutants.py` runs the tests against them."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ class Mutant:
 
     file: str
     lines: range
-    """Those of the statement that it changes."""
+    """The lines of the changed statement."""
     imported: bool
     """Whether that statement runs when the file is imported."""
     place: int
-    """Which node of the file, counted as `ast.walk` goes."""
+    """The index of the changed node in `ast.walk` order."""
     choice: int
     said: str
 
     @property
     def name(self) -> str:
-        """Where it is and what it does."""
+        """The position and the change."""
         return f"{self.file}:{self.lines.start}: {self.said}"
 
     def at(self, place: str) -> bool:
-        """Tell whether it is in a file, or in a line of it: `auth/keys.py:51`."""
+        """Return whether it is in a file, or in a line of it: `auth/keys.py:51`."""
         file, _, line = place.partition(":")
         return f"/{self.file}".endswith(f"/{file}") and (not line or int(line) in self.lines)
 
@@ -59,7 +59,7 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 
 
 def changes(node: ast.AST) -> Iterator[tuple[str, Callable[[], ast.AST]]]:
-    """Return the ways to break a node, each with what becomes of it."""
+    """Yield the mutations of a node, each with a description."""
     if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
         yield from _with(node, "ops", [SWAPPED[type(node.ops[0])](), *node.ops[1:]])
     elif isinstance(node, ast.BoolOp) or (
@@ -104,9 +104,9 @@ def _false(node: ast.AST) -> bool:
 
 
 def mutants(file: str) -> Iterator[Mutant]:
-    """Return every mutant of a file.
+    """Yield every mutant of a file.
 
-    Left alone is what makes no difference: annotations, what only type checkers read, whether a class has slots.
+    Code without effect at run time is skipped: annotations, imports for type checkers, slots of classes.
     """
     tree = ast.parse((SOURCE / file).read_text(encoding="utf-8"))
     around: dict[ast.AST, tuple[range, bool]] = {}
@@ -145,7 +145,7 @@ def _left_alone(tree: ast.AST) -> set[ast.AST]:
 
 
 def broken(mutant: Mutant) -> CodeType:
-    """Return the code of the file, with the change in it."""
+    """Return the compiled code of the file with the change."""
     tree = ast.parse((SOURCE / mutant.file).read_text(encoding="utf-8"))
     node = list(ast.walk(tree))[mutant.place]
     changed = list(changes(node))[mutant.choice][1]()
@@ -159,9 +159,9 @@ def broken(mutant: Mutant) -> CodeType:
 
 
 def put_in(code: CodeType) -> bool:
-    """Change the functions of a module that is loaded already. Tell whether that was possible.
+    """Replace the code of functions in a loaded module. Return whether that was possible.
 
-    It spares loading the module, and all that use it, anew.
+    This avoids reloading the module and its users.
     """
     wanted: dict[tuple[str, int], list[CodeType]] = {}
     waiting = [code]

@@ -26,11 +26,11 @@ class Break:
 
     promise: str
     file: str
-    """Below src/aforesaid."""
+    """Path below src/aforesaid."""
     instead_of: str
     put: str
     so_that: str
-    """What is wrong then, in a few words."""
+    """The resulting fault, in a few words."""
 
 
 BREAKS = (
@@ -179,11 +179,11 @@ LEFT_OUT = (
     "tests/mumble/",
     "tests/bots/test_two_weeks.py",
 )
-"""Tests that take long or need other programs."""
+"""Tests that are skipped here: they take long or need other programs."""
 
 
 def run(tests: list[str], source: Path) -> tuple[bool, str]:
-    """Run tests with the code in a folder. Return whether they pass, and the last line that they say."""
+    """Run tests with the code in a folder. Return whether they pass, and the last line of output."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", "not postgres", *tests]
     done = subprocess.run(  # noqa: S603 - the project's own tests
         command,
@@ -200,7 +200,7 @@ def run(tests: list[str], source: Path) -> tuple[bool, str]:
 
 
 def prove(broken: Break, tests: list[str]) -> bool:
-    """Tell whether the promise's tests pass as the code is, and fail when it is broken."""
+    """Return whether the promise's tests pass with the original code and fail with the broken code."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "src"
         shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
@@ -211,16 +211,16 @@ def prove(broken: Break, tests: list[str]) -> bool:
         file = source / "aforesaid" / broken.file
         text = file.read_text(encoding="utf-8")
         if text.count(broken.instead_of) != 1:
-            print(f"{broken.promise}: {broken.file} has changed; mend the list in {Path(__file__).name}")
+            print(f"{broken.promise}: {broken.file} has changed; update the list in {Path(__file__).name}")
             return False
         file.write_text(text.replace(broken.instead_of, broken.put), encoding="utf-8")
         passes, said = run(tests, source)
-    print(f"{broken.promise}: {broken.so_that}: {'NOBODY NOTICES' if passes else said[:200]}", flush=True)
+    print(f"{broken.promise}: {broken.so_that}: {'NO TEST FAILS' if passes else said[:200]}", flush=True)
     return not passes
 
 
 def main() -> int:
-    """Prove what is asked for."""
+    """Prove the selected promises."""
     known, tests = promises(), marked()
     wanted = sys.argv[1:] or [broken.promise for broken in BREAKS]
     unknown = [name for name in wanted if name not in {broken.promise for broken in BREAKS}]

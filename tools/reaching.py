@@ -1,8 +1,7 @@
-"""Which lines of a room each of its tests reaches. `mutants.py` runs a mutant against those tests alone.
+"""Records which lines of a package each test reaches, so that `mutants.py` runs only those tests.
 
-Before each statement of the room's code goes one that notes its line. That costs next to nothing, whereas
-`sys.settrace` is asked at every call of every library. What was noted is kept in a file: next time, only the test files
-that changed since are run again.
+Each statement is preceded by one that records its line. That is much cheaper than `sys.settrace`, which is called for
+every library too. The records are kept in a file; the next run repeats only test files that changed.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from mutating import SOURCE
 
 ROOT = Path(__file__).parent.parent
 NOTED = "__noted__"
-"""What the set of lines is called inside the room's modules."""
+"""The name of the set of reached lines inside the instrumented modules."""
 
 
 class Instead(importlib.abc.MetaPathFinder):
-    """Imports some modules from other code, with names of their own in them."""
+    """Imports some modules from instrumented code, with extra names in them."""
 
     def __init__(self, code: dict[str, CodeType], names: dict[str, dict[str, object]]) -> None:
         self._files = {file.removesuffix(".py").replace("/", ".").removesuffix(".__init__"): file for file in code}
@@ -37,7 +36,7 @@ class Instead(importlib.abc.MetaPathFinder):
         self._names = names
 
     def find_spec(self, name: str, _: object = None, __: object = None) -> ModuleSpec | None:
-        """Take over for these modules."""
+        """Return a spec for the instrumented modules."""
         if name not in self._files:
             return None
         file = self._files[name]
@@ -46,7 +45,7 @@ class Instead(importlib.abc.MetaPathFinder):
 
 
 class _Loader(SourceFileLoader):
-    """Loads a module as usual, data beside it too, but runs other code."""
+    """Loads a module as usual, including package data, but runs other code."""
 
     def __init__(self, name: str, path: str, code: CodeType, names: dict[str, object]) -> None:
         super().__init__(name, path)
@@ -62,7 +61,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Noting(ast.NodeTransformer):
-    """Puts a note before every statement that is not run by importing the file, and into every lambda."""
+    """Inserts a recorder before every statement that does not run at import, and into every lambda."""
 
     def __init__(self) -> None:
         self._inside = False
@@ -76,7 +75,7 @@ class _Noting(ast.NodeTransformer):
             if self._inside and isinstance(body, list):
                 setattr(node, field, [each for child in body for each in _noted(child)])
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            # What stands in its first lines, a default or a decorator, matters whenever it is called.
+            # Defaults and decorators in its first lines affect every call.
             node.body.insert(1 if ast.get_docstring(node) is not None else 0, _note(node.lineno))
         self._inside = before
         return node
@@ -99,14 +98,14 @@ def _note(line: int) -> ast.Expr:
 
 
 def noting(file: str) -> CodeType:
-    """Return the code of a file, with its notes."""
+    """Return the instrumented code of a file."""
     path = SOURCE / file
     tree = _Noting().visit(ast.parse(path.read_text(encoding="utf-8")))
     return compile(ast.fix_missing_locations(tree), str(path), "exec", dont_inherit=True)
 
 
 class Reach:
-    """A pytest plugin that notes which lines each test reaches, how long it takes, and whether it passes."""
+    """A pytest plugin that records the lines, the duration and the result of each test."""
 
     def __init__(self, files: set[str], keep: Callable[[str, dict[str, Any]], None]) -> None:
         self._noted: dict[str, set[int]] = {file: set() for file in files}
@@ -116,7 +115,7 @@ class Reach:
         self._tests: dict[str, Any] = {}
 
     def finder(self) -> Instead:
-        """Return what imports the room's code with its notes."""
+        """Return an importer of the instrumented code."""
         return Instead(
             {file: noting(file) for file in self._noted},
             {file: {NOTED: lines} for file, lines in self._noted.items()},
@@ -140,12 +139,12 @@ class Reach:
             self._tests[item.nodeid] = {"seconds": seconds, "lines": reached}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note what fails without any mutant."""
+        """Record tests that fail without a mutant."""
         if report.failed:
             self._failed.add(report.nodeid)
 
     def done(self) -> None:
-        """Keep what the tests of a file reach: a run that is cut short goes on from there."""
+        """Save the records of a test file, so that an interrupted run can continue."""
         if self._file:
             passing = {test: known for test, known in self._tests.items() if test not in self._failed}
             loaded = sorted(name for name in sys.modules if name.partition(".")[0] == "aforesaid")
@@ -154,14 +153,14 @@ class Reach:
 
 
 class ReachFile:
-    """What is known of a room's tests, in a file."""
+    """The records of a package's tests, in a file."""
 
     def __init__(self, path: Path, tests: tuple[str, ...], only: str) -> None:
         self._path = path
         self._states = {
             str(file.relative_to(ROOT)): _state([file]) for place in tests for file in _python(ROOT / place)
         }
-        # Any change of the code, or of what tests share, may change what a test does.
+        # Any change of the code or of shared test modules invalidates the records.
         shared = [path for path in _python(ROOT / "tests") if not path.name.startswith("test_")]
         everything = f"{only} {_state([*_python(SOURCE), *shared])}"
         known = json.loads(path.read_text()) if path.exists() else {}
@@ -170,7 +169,7 @@ class ReachFile:
         self._known: dict[str, Any] = known
 
     def read_again(self) -> None:
-        """Take over what another process has added."""
+        """Reload what another process added."""
         if self._path.exists():
             self._known = json.loads(self._path.read_text())
 
@@ -179,17 +178,17 @@ class ReachFile:
         return [file for file, state in self._states.items() if self._of(file).get("state") != state]
 
     def add(self, file: str, found: dict[str, Any]) -> None:
-        """Keep what the tests of a file reach."""
+        """Save the records of a test file."""
         self._known["files"][file] = {"state": self._states[file], **found}
         self._path.write_text(json.dumps(self._known))
 
     def nothing(self, file: str) -> None:
-        """Keep that none of the file's tests is one of the room's."""
+        """Record that no test of the file belongs to the package."""
         if file in self.missing():
             self.add(file, {"tests": {}, "failed": []})
 
     def tests(self) -> dict[str, Any]:
-        """Return every test, with its seconds and what it reaches."""
+        """Return every test with its seconds and reached lines."""
         return {test: known for file in self._states for test, known in self._of(file).get("tests", {}).items()}
 
     def failed(self) -> list[str]:

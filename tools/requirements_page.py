@@ -50,7 +50,7 @@ def waiting() -> set[str]:
 
 
 def marked(mark: str = "req") -> dict[str, list[str]]:
-    """Return which tests bear a mark with which id, read from the tests themselves, as pytest calls them."""
+    """Return the pytest ids of the tests per marked id, read from the test files."""
     found: dict[str, list[str]] = {}
     for path in sorted(TESTS.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def marked(mark: str = "req") -> dict[str, list[str]]:
 
 
 def _of_module(node: ast.stmt) -> list[ast.expr]:
-    """Return the marks that `pytestmark` gives to all tests of a module."""
+    """Return the marks in `pytestmark`, which apply to all tests of a module."""
     if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != "pytestmark":
         return []
     return node.value.elts if isinstance(node.value, ast.List | ast.Tuple) else [node.value]

@@ -1,4 +1,4 @@
-"""Make the pictures of the README from the demo's conversation, in a real browser: `make pictures`."""
+"""Take the screenshots of the README from the demo conversation in a real browser: `make pictures`."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _SHOTS: Final = {
     "overview": ("/", ".grid > section:nth-of-type(3)"),
     "context": (f"/context?{urlencode(_ASKED)}", "#section-snippets > ol > li:nth-of-type(3)"),
 }
-"""What is shown: the address of a page, and what it is shown up to."""
+"""The path of each page, and the element at which its screenshot ends."""
 _FOLDED: Final = ("portrait", "habits", "summaries", "recent")
-"""Sections of a context that are longer than they are telling in a picture."""
+"""Sections of a context that are too long for a screenshot."""
 _MARGIN: Final = 14
 
 _OTHERS: Final = {
@@ -45,7 +45,7 @@ _OTHERS: Final = {
 
 
 def fill(path: Path) -> None:
-    """Make a memory: eight weeks of Ann's, and a little of others."""
+    """Fill a memory with eight weeks of Ann's messages and a few of others."""
     with aforesaid.open(path) as memory:
         ann = memory.user("ann")
         for role, text, at in conversation():
@@ -63,7 +63,7 @@ def fill(path: Path) -> None:
 
 @contextmanager
 def served(path: Path) -> Iterator[str]:
-    """Run `aforesaid serve` until the end of the block. Give the ready link."""
+    """Run `aforesaid serve` until the end of the block; yield the sign-in link."""
     command = [sys.executable, "-m", "aforesaid", "serve", "--store", str(path), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "200"}) as server:  # noqa: S603
         try:
@@ -76,7 +76,7 @@ def served(path: Path) -> Iterator[str]:
 
 
 def take(page: Page, name: str, address: str, last: str) -> None:
-    """Take a picture of a page, up to the end of an element, once everything on it is there."""
+    """Take a screenshot of a page down to an element, after it has loaded."""
     page.set_viewport_size({"width": WIDTH, "height": 900})
     page.goto(address)
     page.wait_for_load_state("networkidle")
@@ -95,7 +95,7 @@ def take(page: Page, name: str, address: str, last: str) -> None:
 
 
 def main() -> None:
-    """Fill a memory, serve it, and take every picture in light and in dark."""
+    """Fill a memory, serve it, and take every screenshot in light and dark mode."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None:
         raise SystemExit("Chromium is missing: apt install chromium")

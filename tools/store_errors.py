@@ -1,4 +1,4 @@
-"""Write docs/reference/store-errors.md: what the errors of databases and file systems lead to."""
+"""Write docs/reference/store-errors.md: how errors of databases and file systems are translated."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of 
 
 
 def sync_types(*sources: str) -> str:
-    """Return the text of the stub for the texts of memory.py and of the modules that its classes inherit from."""
+    """Return the stub, given the sources of memory.py and of the modules that its classes inherit from."""
     nodes = [node for source in sources for node in ast.parse(source).body]
     # Include imports for type checkers only, which are below an `if`.
     every = [each for node in nodes for each in (node.body if isinstance(node, ast.If) else [node])]
@@ -48,7 +48,7 @@ def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
                     name=name,
                     args=member.args,
                     body=[documentation, ast.Expr(ast.Constant(...))],
-                    # Others, such as `timed(…)`, change nothing for whoever calls the method.
+                    # Other decorators, such as `timed(…)`, do not change the signature.
                     decorator_list=[
                         each for each in member.decorator_list if isinstance(each, ast.Name) and each.id == "property"
                     ],

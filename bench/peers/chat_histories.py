@@ -1,4 +1,4 @@
-"""Those that keep a conversation and give back its newest part."""
+"""Libraries that store a conversation and return its newest part."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LlamaIndex:
         """Do nothing."""
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Not there."""
+        """Not supported."""
         raise NotImplementedError(question, limit, at)
 
     async def context(self, question: str) -> int:
@@ -92,7 +92,7 @@ class OpenAISession:
         """Do nothing."""
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Not there."""
+        """Not supported."""
         raise NotImplementedError(question, limit, at)
 
     async def context(self, question: str) -> int:  # noqa: ARG002 - the question changes nothing

@@ -1,4 +1,4 @@
-"""What every memory that is measured is asked to do."""
+"""The interface that every measured library is adapted to."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from typing import NamedTuple, Protocol
 from peers.vectors import Vectors
 
 BUDGET = 8_000
-"""Tokens of a context, for those that build one."""
+"""Token budget of a context, for libraries that build one."""
 RECENT = 50
-"""Messages that are read where there is nothing to build a context with but the newest."""
+"""Number of newest messages read by libraries that cannot build a context."""
 
 
 @dataclass(frozen=True)
 class About:
-    """A memory, and what it does not do. None means that it does it; otherwise it is said why not."""
+    """A library and its missing features. A feature is None if it exists, else the reason why it does not."""
 
     key: str
     name: str
     package: str
-    """As it is called in the package index."""
+    """The name of the distribution."""
     imports: str
-    """The line that a program needs."""
+    """The import statement."""
     how: str
-    """How it is set up here."""
+    """The configuration used here."""
     no_run: str | None = None
     no_disk: str | None = None
     no_search: str | None = None
     no_context: str | None = None
     one_by_one: bool = False
-    """Whether messages keep their ids only when they are added one by one."""
+    """Whether message ids are kept only by single adds."""
     context: str = ""
-    """What its context is made of."""
+    """The contents of its context."""
 
 
 class Said(NamedTuple):
-    """A message. Only some have a place for when it was said, by whom, and in which session."""
+    """A message. Only some libraries store its time, speaker and session."""
 
     id: str
     role: str
@@ -50,27 +50,27 @@ class Said(NamedTuple):
 
 
 class Peer(Protocol):
-    """One memory of one person, in a folder. Whatever it cannot do is never called."""
+    """A memory of one user in a folder. Missing features are never called."""
 
     about: About
 
     async def open(self, folder: Path, vectors: Vectors) -> None:
-        """Begin, or go on with what the folder holds."""
+        """Open the memory in the folder, or create it."""
 
     async def add(self, said: Said) -> None:
         """Store one message."""
 
     async def add_many(self, said: Sequence[Said]) -> None:
-        """Store many, the fastest way that its public interface has."""
+        """Store many messages by the fastest public method."""
 
     async def settle(self) -> None:
-        """Return when everything can be found."""
+        """Wait until every message can be found."""
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:
-        """Return the ids of the best. The question is asked at some time, for those who care."""
+        """Return the ids of the best hits. Some libraries use the time of the question."""
 
     async def context(self, question: str) -> int:
-        """Build what a model would be given; return how many messages or hits are in it."""
+        """Build a context; return its number of messages or hits."""
 
     async def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""

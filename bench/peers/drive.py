@@ -1,4 +1,4 @@
-"""One memory in a process of its own: `drive.py TASK KEY FOLDER …` prints one line of JSON.
+"""Runs one library in its own process: `drive.py TASK KEY FOLDER …` prints one line of JSON.
 
 Everybody gets a fresh process, so that nobody pays for what another has loaded.
 """
@@ -19,12 +19,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from peers.contract import Peer, Said
-from peers.known import peer
+from peers.registry import peer
 from peers.vectors import Vectors, load, really
 
 BATCH = 100
 FEW = 10
-"""Calls before those that are counted."""
+"""Number of warm-up calls."""
 
 Call = Callable[[int], Awaitable[object]]
 
@@ -36,7 +36,7 @@ def memory_used() -> float:
 
 
 def size_of(folder: Path) -> float:
-    """Return how much a folder takes on the disk, in megabytes."""
+    """Return the size of a folder in megabytes."""
     return sum(file.stat().st_blocks * 512 for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
@@ -48,7 +48,7 @@ def messages(texts: Sequence[str], first: int) -> list[Said]:
 
 
 async def timed(call: Call, most: int, seconds: float) -> dict[str, float]:
-    """Call up to so often and up to so long, and say how long a call took, in milliseconds."""
+    """Call up to a count and a time limit, and return the milliseconds of the calls."""
     end = time.perf_counter() + seconds
     for number in range(FEW):
         await call(number)
@@ -67,7 +67,7 @@ async def timed(call: Call, most: int, seconds: float) -> dict[str, float]:
 
 
 async def fill(memory: Peer, texts: Sequence[str], seconds: float) -> tuple[int, float]:
-    """Add in batches; stop where it takes too long. Return how many were added, and how long that took."""
+    """Add in batches until the time limit. Return the number of messages and the seconds."""
     start = time.perf_counter()
     for first in range(0, len(texts), BATCH):
         await memory.add_many(messages(texts[first : first + BATCH], first))
@@ -113,7 +113,7 @@ async def speed(key: str, folder: Path, prepared: Path, size: int, seconds: floa
 
 
 async def cold(key: str, folder: Path, prepared: Path) -> dict[str, Any]:
-    """Open what is there and give the first answer. The time is taken by whoever started this process."""
+    """Open the memory and answer one query. The parent process measures the time."""
     given = json.loads((prepared / "question.json").read_text(encoding="utf-8"))
     memory = peer(key)
     if memory.about.no_search is None:
@@ -130,27 +130,27 @@ async def cold(key: str, folder: Path, prepared: Path) -> dict[str, Any]:
 
 
 async def syncs(key: str, folder: Path, prepared: Path, count: int) -> dict[str, Any]:
-    """Add so many one by one; whoever traces this process counts."""
+    """Add messages one by one; the tracing parent process counts the syncs."""
     vectors = load(prepared)
     said = json.loads((prepared / "said.json").read_text(encoding="utf-8"))
     memory = peer(key)
     await memory.open(folder, vectors)
     for each in messages(said["more"][:count], 0):
         await memory.add(each)
-    # Neither the end of the process nor of the memory is part of an add.
+    # Closing the memory and the process is not part of an add.
     print(json.dumps({"added": count}), flush=True)
     await memory.close()
     return {}
 
 
 def as_said(turn: dict[str, str], variant: str) -> Said:
-    """Return a turn as it is handed in: its text alone, or the speaker and the text."""
+    """Return the text of a turn, with or without the speaker."""
     text = f"{turn['speaker']}: {turn['text']}" if variant == "speaker" else turn["text"]
     return Said(turn["id"], turn["role"], text, datetime.fromisoformat(turn["at"]), turn["speaker"], turn["session"])
 
 
 async def recall(key: str, folder: Path, prepared: Path, variant: str, seconds: float) -> dict[str, Any]:
-    """Ask every question of every conversation; each is a memory of its own."""
+    """Ask every question of every conversation; each conversation has its own memory."""
     vectors = load(prepared)
     if (prepared / "local").exists():
         vectors.otherwise = really

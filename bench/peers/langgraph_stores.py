@@ -1,4 +1,4 @@
-"""LangGraph's long-term stores, with an index by meaning."""
+"""LangGraph's long-term stores with a vector index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACE = ("messages", "ann")
 
 
 class Store:
-    """What both have in common."""
+    """The shared part of both adapters."""
 
     about: About
     _store: Any
@@ -31,19 +31,19 @@ class Store:
         self._store.batch([PutOp(PLACE, each.id, {"role": each.role, "text": each.text}) for each in said])
 
     async def settle(self) -> None:
-        """Do nothing: what is added can be found."""
+        """Do nothing: added messages can be found at once."""
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:  # noqa: ARG002 - it has no time
         """Search by meaning."""
         return [item.key for item in self._store.search(PLACE, query=question, limit=limit)]
 
     async def context(self, question: str) -> int:
-        """Not there."""
+        """Not supported."""
         raise NotImplementedError(question)
 
 
 class Sqlite(Store):
-    """In a file."""
+    """The store in a file."""
 
     about = About(
         "langgraph-sqlite",
@@ -58,7 +58,7 @@ class Sqlite(Store):
         """Open the file."""
         from langgraph.store.sqlite import SqliteStore  # noqa: PLC0415
 
-        # Its own name for `fields`: without it, the whole value is embedded as JSON.
+        # Without this option the whole value is embedded as JSON.
         index = {"dims": DIMENSIONS, "embed": vectors.lists, "text_fields": ["text"]}
         self._held = ExitStack()
         opened = SqliteStore.from_conn_string(str(folder / "store.db"), index=index)
@@ -71,7 +71,7 @@ class Sqlite(Store):
 
 
 class InMemory(Store):
-    """In the process."""
+    """The store in memory."""
 
     about = About(
         "langgraph-memory",
@@ -84,7 +84,7 @@ class InMemory(Store):
     )
 
     async def open(self, folder: Path, vectors: Vectors) -> None:  # noqa: ARG002 - nothing is kept there
-        """Begin with nothing."""
+        """Create an empty store."""
         from langgraph.store.memory import InMemoryStore  # noqa: PLC0415
 
         self._store = InMemoryStore(index={"dims": DIMENSIONS, "embed": vectors.lists, "fields": ["text"]})

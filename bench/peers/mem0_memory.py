@@ -11,12 +11,12 @@ from pathlib import Path
 from peers.contract import About, Said
 from peers.vectors import DIMENSIONS, Vectors
 
-# As its documentation says: nothing is sent anywhere. The key is never used; its client wants one to be there.
+# Disables telemetry, as documented. The client requires a key, which is never used.
 os.environ.update(MEM0_TELEMETRY="False", OPENAI_API_KEY="none")
 
 
 class Given:
-    """An embedder that looks up."""
+    """An embedder that looks up precomputed vectors."""
 
     def __init__(self, vectors: Vectors) -> None:
         self._vectors = vectors
@@ -31,7 +31,7 @@ class Given:
 
 
 class Mem0:
-    """The blocking face."""
+    """The synchronous API."""
 
     about = About(
         "mem0",
@@ -69,12 +69,12 @@ class Mem0:
         await self.add_many([said])
 
     async def add_many(self, said: Sequence[Said]) -> None:
-        """Store many in one call. What is told about them is told about all: only single adds keep their ids."""
+        """Store many in one call. The metadata applies to all of them, so only single adds keep their ids."""
         messages = [{"role": each.role, "content": each.text} for each in said]
         self._memory.add(messages, user_id="ann", infer=False, metadata={"turn": said[0].id})
 
     async def settle(self) -> None:
-        """Do nothing: what is added can be found."""
+        """Do nothing: added messages can be found at once."""
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:  # noqa: ARG002 - it has no time
         """Search by meaning."""
@@ -82,7 +82,7 @@ class Mem0:
         return [hit["metadata"]["turn"] for hit in found["results"]]
 
     async def context(self, question: str) -> int:
-        """Not there."""
+        """Not supported."""
         raise NotImplementedError(question)
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Aforesaid, with its defaults, and without the work that the others do not do: no summaries, nothing learned."""
+"""Aforesaid with its defaults, but without summaries and extraction, which the others do not do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROFILE = {"summaries": "none", "extract": False}
 
 
 class Given:
-    """An embedder that looks up."""
+    """An embedder that looks up precomputed vectors."""
 
     name = "given"
 
@@ -37,7 +37,7 @@ class Given:
 
 
 class Aforesaid:
-    """The async face; what is added at once is committed together."""
+    """The async API; concurrent adds are committed together."""
 
     about = About(
         "aforesaid",
@@ -60,11 +60,11 @@ class Aforesaid:
         await ann.add(role, said.text, at=said.at, id=said.id, author=said.speaker, name=said.speaker)
 
     async def add_many(self, said: Sequence[Said]) -> None:
-        """Store many: there is no call for it, they are handed in together."""
+        """Store many with concurrent single adds."""
         await asyncio.gather(*map(self.add, said))
 
     async def settle(self) -> None:
-        """Have every vector stored."""
+        """Wait until every vector is stored."""
         await self._memory.upkeep()
 
     async def search(self, question: str, limit: int, at: datetime | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What everybody is given: texts, questions, conversations, and the vectors of all of them, made once."""
+"""Prepares the shared data once: texts, questions, conversations and their vectors."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from peers.vectors import Floats
 
 REAL = 2_000
-"""So many texts are really embedded; the vectors of the others lie around theirs, as vectors of real texts do."""
+"""Number of texts embedded by a real model. The other vectors are spread around theirs, as those of real texts are."""
 MORE = 600
 QUESTIONS = 600
 SCATTER = 0.03
 
 
 def questions(count: int) -> list[str]:
-    """Ask as people do: a word or two that are said often, and one or two that tell what is meant."""
+    """Return a realistic query: one or two frequent words, and one or two rare ones."""
     talk, chance = SyntheticChat(seed=6), random.Random(7)
     forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
     words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(count)]
@@ -34,7 +34,7 @@ def questions(count: int) -> list[str]:
 
 
 def scattered(centres: Floats, count: int) -> Floats:
-    """Return so many vectors around the given ones."""
+    """Return `count` vectors spread around the given ones."""
     chance = np.random.default_rng(5)
     rows = np.empty((count, centres.shape[1]), dtype=np.float32)
     for start in range(0, count, 10_000):
@@ -46,7 +46,7 @@ def scattered(centres: Floats, count: int) -> Floats:
 
 
 async def talk(folder: Path, size: int, embedder: Embedder, real: int = REAL) -> None:
-    """Write down a conversation of so many messages, some more to be added one by one, and questions about it."""
+    """Write a conversation of a given size, messages for single adds, and questions about it."""
     source = SyntheticChat(seed=4)
     texts, more = list(source.texts(size)), list(source.texts(MORE))
     asked = questions(QUESTIONS)
@@ -60,12 +60,12 @@ async def talk(folder: Path, size: int, embedder: Embedder, real: int = REAL) ->
 
 
 def locomo(data: Path) -> Dataset | None:
-    """Return LoCoMo's conversations, where they are."""
+    """Return LoCoMo's conversations if the folder has them."""
     return next((found for found in load_datasets(data) if found.format == "LoCoMo"), None)
 
 
 async def labelled(folder: Path, dataset: Dataset, embedder: Embedder, most: int | None = None) -> int:
-    """Write down labelled conversations with their vectors; return how many questions are asked."""
+    """Write labelled conversations with their vectors; return the number of questions."""
     texts: dict[str, None] = {}
     conversations, questions_asked = [], 0
     for conversation in dataset.conversations:

@@ -1,4 +1,4 @@
-"""Vectors that were made beforehand, the same for everybody: embedding is not what is measured."""
+"""Precomputed vectors, the same for every library, because embedding is not measured."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ DIMENSIONS = 512
 
 
 class Vectors:
-    """The vector of each text, looked up."""
+    """Looks up the vector of each text."""
 
     def __init__(self, texts: Sequence[str], rows: Floats | list[Floats]) -> None:
         self._rows = rows
         self._place = {text: number for number, text in enumerate(texts)}
         self.missed = 0
-        """Texts that were not made beforehand: some embed a part of a question, or names that they find in it."""
+        """Texts without a precomputed vector: some libraries embed parts of a question."""
         self.otherwise: Callable[[str], Floats] = anywhere
-        """What such texts get."""
+        """The vectors of such texts."""
 
     def array(self, texts: Sequence[str]) -> Floats:
         """Return one row for each text."""
@@ -43,13 +43,13 @@ class Vectors:
         return self.otherwise(text)[: len(self._rows[0])]
 
     def lists(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return the same as plain numbers, for those who take nothing else."""
+        """Return the vectors as lists of floats, for libraries that need them."""
         rows: list[list[float]] = self.array(texts).tolist()
         return rows
 
 
 def anywhere(text: str) -> Floats:
-    """Return a direction that is always the same for the same text, and costs next to nothing."""
+    """Return a cheap vector that is always the same for the same text."""
     import zlib  # noqa: PLC0415
 
     import numpy as np  # noqa: PLC0415
@@ -59,7 +59,7 @@ def anywhere(text: str) -> Floats:
 
 
 def really(text: str) -> Floats:
-    """Ask the model that made the others."""
+    """Embed texts with the model that made the precomputed vectors."""
     row: Floats = _model().encode([text])[0]
     return row
 
@@ -72,7 +72,7 @@ def _model() -> Any:  # noqa: ANN401 - it has no types
 
 
 def save(folder: Path, texts: Sequence[str], rows: Floats) -> None:
-    """Write vectors down for the other processes."""
+    """Write vectors to files for the other processes."""
     import numpy as np  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def save(folder: Path, texts: Sequence[str], rows: Floats) -> None:
 
 
 def load(folder: Path) -> Vectors:
-    """Read them."""
+    """Read the vectors."""
     import numpy as np  # noqa: PLC0415
 
     texts = json.loads((folder / "texts.json").read_text(encoding="utf-8"))

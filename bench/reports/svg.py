@@ -1,4 +1,4 @@
-"""Charts as SVG: lines over two logarithmic scales, and bars. Each brings its own ground, light or dark."""
+"""Charts as SVG: lines over two logarithmic scales, and bars. Each has its own background, light or dark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STYLE = """
 WIDTH = 760
 LEFT, RIGHT, TOP, BOTTOM = 70, 230, 46, 46
 _NEAREST = 15
-"""Labels at the ends of lines keep this distance."""
+"""Minimum distance of the labels at the ends of lines."""
 
 Points = Sequence[tuple[float, float]]
 
@@ -37,7 +37,7 @@ def _small(x: float, y: float, text: str, anchor: str = "start") -> str:
 
 
 def number(value: float) -> str:
-    """Write a number as short as it can be read: 0.05, 3.4, 120, 12k, 3M."""
+    """Format a number briefly: 0.05, 3.4, 120, 12k, 3M."""
     for unit, name in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= unit * 0.99995:
             return f"{value / unit:.3g}{name}"
@@ -90,7 +90,7 @@ def lines(title: str, across: str, up: str, series: Mapping[str, Points]) -> str
     last = float("-inf")
     for at, end, name, colour in sorted(ends):
         if end < WIDTH - RIGHT - 1:
-            # It ends before the others do, and so does its name.
+            # The line ends before the others, so its label is placed there.
             body.append(_small(end + 10, at + 4, name))
             continue
         last = max(at, last + _NEAREST)
@@ -100,7 +100,7 @@ def lines(title: str, across: str, up: str, series: Mapping[str, Points]) -> str
 
 
 def bars(title: str, unit: str, values: Mapping[str, float | str]) -> str:
-    """Draw one bar for each value, from zero; what has a reason instead of a value has it written there."""
+    """Draw one bar per value, starting at zero; a reason instead of a value is written as text."""
     row, label = 30, 210
     numbers = [value for value in values.values() if not isinstance(value, str)]
     most = max(numbers, default=1) or 1

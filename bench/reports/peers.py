@@ -7,22 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from written import pages, svg
-from written.machine import sentence
+from reports import pages, svg
+from reports.machine import sentence
 
 Results = dict[str, Any]
 Row = tuple[str, Callable[[Results], str]]
 
 
 def milliseconds(value: float) -> str:
-    """Write a time with as many places as it has meaning."""
+    """Format a time with its significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 def at_size(size: int, tell: Callable[[Results], str | None]) -> Callable[[Results], str]:
-    """Return what to say about one size, or why there is nothing to say."""
+    """Return the figures of one size, or the reason why there are none."""
 
     def told(peer: Results) -> str:
         if peer["no_run"] is not None:
@@ -41,7 +41,7 @@ def at_size(size: int, tell: Callable[[Results], str | None]) -> Callable[[Resul
 
 
 def spread(name: str) -> Callable[[Results], str | None]:
-    """Say p50 and p99."""
+    """Format p50 and p99."""
 
     def told(found: Results) -> str | None:
         if name not in found:
@@ -52,27 +52,27 @@ def spread(name: str) -> Callable[[Results], str | None]:
 
 
 def unless(reason: str, tell: Callable[[Results], str]) -> Callable[[Results], str]:
-    """Say why not, or what was measured."""
+    """Return the figure, or the reason why there is none."""
     return lambda peer: (peer["no_run"] and "not run") or peer[reason] or tell(peer)
 
 
 def rate(found: Results) -> str:
-    """Say how many messages a second were stored in batches and could be found."""
+    """Return messages per second, stored in batches and searchable."""
     return f"{found['stored'] / (found['fill_seconds'] + found['settle_seconds']):,.0f}"
 
 
 def megabytes(name: str) -> Callable[[Results], str | None]:
-    """Say a size."""
+    """Format a size."""
     return lambda found: f"{found[name]:,.0f}" if name in found else None
 
 
 def cold(found: Results) -> str | None:
-    """Say how long the first answer took."""
+    """Format the time to the first answer."""
     return None if found.get("cold_ms") is None else milliseconds(found["cold_ms"])
 
 
 def durable(peer: Results) -> str:
-    """Say whether an add is on the disk when it returns."""
+    """Return whether an add is on the disk when it returns."""
     if peer["no_run"] or peer["no_disk"]:
         return (peer["no_run"] and "not run") or str(peer["no_disk"])
     if peer.get("syncs") is None:
@@ -81,7 +81,7 @@ def durable(peer: Results) -> str:
 
 
 def recalled(peer: Results) -> str:
-    """Say recall@10, the better of two ways to hand in a turn."""
+    """Return recall@10, the better of both ways to store a turn."""
     if peer.get("no_search"):
         return "no search" if peer["no_run"] is None else "not run"
     asked = list((peer.get("recall") or {}).values())
@@ -94,7 +94,7 @@ def recalled(peer: Results) -> str:
 
 
 def rows(results: Results) -> list[Row]:
-    """Return what is told about each, line by line."""
+    """Return the rows of the table."""
     sizes = results["sizes"]
     made: list[Row] = [("on the disk when `add` returns (syncs per add)", durable)]
     made += [
@@ -117,7 +117,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def table(results: Results) -> str:
-    """Return everything as one table."""
+    """Return the whole table."""
     peers = results["peers"].values()
     lines = [
         "| | " + " | ".join(f"{peer['name']} {peer['version']}" for peer in peers) + " |",
@@ -128,7 +128,7 @@ def table(results: Results) -> str:
 
 
 def setting(results: Results) -> str:
-    """Return where and how it was measured."""
+    """Return the notes on the machine and the method."""
     data = results["locomo"]
     labelled = (
         f"LoCoMo was left out: {data['left_out']}."
@@ -149,7 +149,7 @@ def setting(results: Results) -> str:
 
 
 def charts(results: Results) -> dict[str, str]:
-    """Return every chart by the name of its file."""
+    """Return the charts by file name."""
     peers, sizes = results["peers"].values(), results["sizes"]
 
     def over_sizes(name: str) -> dict[str, list[tuple[float, float]]]:
@@ -181,13 +181,13 @@ def _share(peer: Results) -> float | str:
 
 
 def write_page(page: Path, results: Results) -> None:
-    """Put the tables and charts into the docs."""
+    """Update the tables and charts of a page."""
     pages.write(page, {"setting": setting(results), "table": table(results)}, charts(results))
     page.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def write_results(folder: Path, results: Results) -> None:
-    """Write everything into a folder: figures, table, charts."""
+    """Write figures, table and charts to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "comparison.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     (folder / "comparison.md").write_text(f"{setting(results)}\n\n{table(results)}\n", encoding="utf-8")

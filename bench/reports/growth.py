@@ -7,8 +7,8 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from written import pages, svg
-from written.machine import sentence
+from reports import pages, svg
+from reports.machine import sentence
 
 Figures = dict[str, Any]
 WAYS = {
@@ -46,7 +46,7 @@ def points(found: Figures, key: str) -> list[tuple[float, float]]:
 
 
 def slope(found: Figures, key: str) -> float | None:
-    """Return how cost grows with size: 0 not at all, 1 in proportion. By least squares, of the logarithms."""
+    """Return the exponent of growth: 0 is constant, 1 is linear. Least squares on the logarithms."""
     given = [(log(size), log(each)) for size, each in points(found, key) if each > 0]
     if len(given) < 2:
         return None
@@ -71,7 +71,7 @@ def _short(given: float) -> str:
 
 
 def table(results: Figures) -> str:
-    """Return one table for each way to grow. Where there are two figures, they are p50 and p99."""
+    """Return one table per kind of growth. Two figures are p50 and p99."""
     made = []
     for way, found in results["ways"].items():
         sizes = list(found)
@@ -91,7 +91,7 @@ def table(results: Figures) -> str:
 
 
 def charts(results: Figures) -> dict[str, str]:
-    """Return every chart by the name of its file."""
+    """Return the charts by file name."""
     shown = ("add", "search", "context", "upkeep", "open", "verify")
     made = {}
     for way, found in results["ways"].items():
@@ -107,13 +107,13 @@ def charts(results: Figures) -> dict[str, str]:
 
 
 def write_page(page: Path, results: Figures) -> None:
-    """Put the tables and charts into the docs."""
+    """Update the tables and charts of a page."""
     pages.write(page, {"setting": sentence(results["machine"]), "table": table(results)}, charts(results))
     page.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def write_results(folder: Path, results: Figures) -> None:
-    """Write everything into a folder: figures, table, charts."""
+    """Write figures, table and charts to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "scaling.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     (folder / "scaling.md").write_text(f"{table(results)}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Everybody who is measured, by key. A module is loaded when its memory is measured, for imports cost memory."""
+"""All measured libraries by key. A module is imported only when it is measured, because imports cost memory."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ NOT_RUN = {
         no_context="not run",
     ),
 }
-"""Installed and imported, no more."""
+"""Libraries that are only installed and imported."""
 EVERYBODY = (*PEERS, *NOT_RUN)
 
 
 def peer(key: str) -> Peer:
-    """Return a memory that is not open yet."""
+    """Return an adapter that is not open yet."""
     module, _, name = PEERS[key].partition(":")
     made: Peer = getattr(import_module(module), name)()
     return made
 
 
 def about_peer(key: str) -> About:
-    """Return what is known of a memory before it is measured."""
+    """Return the description of a library."""
     return NOT_RUN[key] if key in NOT_RUN else peer(key).about
 
 
 def installed(about: About) -> str | None:
-    """Return its version, or None where it is not installed."""
+    """Return the installed version, or None."""
     try:
         return version(about.package)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Putting what was measured into a page of the docs: between two marks, and nothing else is touched."""
+"""Replaces the text between two markers on a documentation page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def fill(page: str, name: str, text: str) -> str:
-    """Return the page with the text between the marks of this name."""
+    """Return the page with the text between the markers of this name replaced."""
     begin, end = f"<!-- {name}: written by the benchmark -->\n", f"<!-- end of {name} -->\n"
     before, first, rest = page.partition(begin)
     _, second, after = rest.partition(end)
@@ -16,7 +16,7 @@ def fill(page: str, name: str, text: str) -> str:
 
 
 def write(page: Path, parts: dict[str, str], charts: dict[str, str]) -> None:
-    """Fill every place of a page, and write the charts beside it."""
+    """Update every section of a page, and write the charts next to it."""
     text = page.read_text(encoding="utf-8")
     for name, part in parts.items():
         text = fill(text, name, part)

@@ -1,4 +1,4 @@
-"""Where something was measured."""
+"""Describes the machine of a measurement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def machine() -> dict[str, Any]:
-    """Return what is known about this machine."""
+    """Return the facts about this machine."""
     models = [each for each in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if "model name" in each]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return {
@@ -24,7 +24,7 @@ def machine() -> dict[str, Any]:
 
 
 def sentence(known: dict[str, Any]) -> str:
-    """Say it."""
+    """Return the facts as a sentence."""
     return (
         f"Measured on {known['date']}: {known['processor']}, {known['cores']} cores, {known['memory_gb']} GB, "
         f"{known['system']}, Python {known['python']}."
