@@ -1,4 +1,4 @@
-"""Facts about a person, kept as a text: adding one, replacing what it contradicts, taking one away. Nothing is made up.
+"""Edits a text of facts about a person: adds a fact, replaces contradicted ones, removes one. Nothing is invented.
 
 A fact is a sentence, or one of the pieces that commas and "and" separate in a sentence: "lives in Berlin" in
 "Software engineer at TechCorp, lives in Berlin, enjoys hiking."
@@ -30,18 +30,18 @@ _HATES: Final = re.compile(
 
 
 class ForgetResult(NamedTuple):
-    """What is left of a text of facts, and whether what should be forgotten was in it."""
+    """The remaining text of facts, and whether it contained the fact to forget."""
 
     text: str
     found: bool
 
 
 def merge_fact(facts: str, fact: str, name: str = "") -> str:
-    """Add a fact to a text of facts, a sentence on each line.
+    """Return a text of facts, one sentence per line, with a fact added.
 
-    What is there already is not added again. A sentence, or a piece of one, that the new fact contradicts (the same
-    person lives, works, is called, likes something else) goes; everything else stays as it is written. With a name,
-    what the person said in the first person is turned to the third, or quoted where that is not safe.
+    A known fact is not added again. Sentences or pieces that the new fact contradicts (another home, job, name or
+    preference of the same person) are removed; the rest stays unchanged. With a name, first-person statements are
+    rewritten in the third person, or quoted where that is not safe.
     """
     for sentence in sentences(fact):
         facts = _merge(facts, _sentence(sentence, name))
@@ -62,11 +62,11 @@ def _merge(facts: str, new: str) -> str:
 
 
 def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetResult:
-    """Take the sentences, or the pieces of them, out of a text of facts that hold every word of what to forget.
+    """Remove the sentences, or pieces of them, that contain every word of what to forget.
 
-    Words are compared by their stems. `names` are names of the person, which need not be there, and neither need the
-    subject of a statement: "gruzilkin likes pizza" finds "He likes pizza.", unless something with that subject is
-    there. What says the opposite ("hates pizza") stays.
+    Words are compared by their stems. `names` of the person and the subject of the statement may be missing in the
+    text: "gruzilkin likes pizza" finds "He likes pizza.", unless a sentence has that subject. The opposite ("hates
+    pizza") stays.
     """
     subject, wanted = _wanted(what, names)
     known = sentences(facts)
@@ -80,7 +80,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetRes
 
 
 def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
-    """Return a sentence without the pieces that hold all these words; without any, if only all together do."""
+    """Return a sentence without the pieces that contain all these words; nothing if only the whole sentence does."""
     pieces = _pieces(sentence)
     holding = [piece for piece in pieces if wanted <= _content(piece, everything=True)]
     if not holding:
@@ -90,7 +90,7 @@ def _without(sentence: str, wanted: set[str], what: str) -> list[str]:
 
 
 def _may_mean(piece: str, what: str) -> bool:
-    """Tell whether two statements that share words may say the same: "works at Pizza Hut" is not "likes pizza"."""
+    """Return whether statements that share words may mean the same: "works at Pizza Hut" is not "likes pizza"."""
     mine, others = claim_of(piece), claim_of(what)
     kinds = {
         _TASTE if kind in _TASTES else kind for claim in (mine, others) if claim for kind in [claim.key.split()[0]]
@@ -99,7 +99,7 @@ def _may_mean(piece: str, what: str) -> bool:
 
 
 def _sentence(fact: str, name: str) -> str:
-    """Return a fact as a sentence: on one line, with a stop, and with a capital unless a name begins it."""
+    """Return a fact as a sentence on one line, with a full stop and a capital unless it begins with a name."""
     plain = _THAT.sub("", " ".join(fact.split()))
     words = words_of(plain)
     if not words:
@@ -119,7 +119,7 @@ def _same(new: Claim | None, old: Claim | None) -> bool:
 
 
 def _without_contradiction(old: str, claim: Claim | None) -> list[str]:
-    """Return what is left of a sentence next to a new claim: all of it, nothing, or its other pieces."""
+    """Return the parts of a sentence that do not contradict a claim: all, none, or its other pieces."""
     if claim is None:
         return [old]
     pieces = _pieces(old)
@@ -134,7 +134,7 @@ def _pieces(sentence: str) -> list[str]:
 
 
 def _rejoined(sentence: str, pieces: Sequence[str], rest: Sequence[str]) -> list[str]:
-    """Put the pieces that remain together again, with the subject of the sentence if its first piece is gone."""
+    """Join the remaining pieces, with the subject of the sentence if its first piece was removed."""
     if not rest:
         return []
     joined = ", ".join(rest)
@@ -149,19 +149,19 @@ def _rejoined(sentence: str, pieces: Sequence[str], rest: Sequence[str]) -> list
 
 
 def _says_more(one: str, other: str) -> bool:
-    """Tell whether one sentence says all that the other says."""
+    """Return whether one sentence contains everything that the other says."""
     mine, others = _content(one, everything=True), _content(other, everything=True)
     if not others or _denies(one) != _denies(other):
         return False
     claim = claim_of(one)
     if claim is not None and claim.key.startswith(_CHOICE):
-        # Tea over coffee is not coffee over tea.
+        # "Tea over coffee" is not "coffee over tea".
         return words_of(one) == words_of(other)
     return others <= mine
 
 
 def _content(text: str, *, everything: bool = False) -> set[str]:
-    """Return the stems of the content words of a text; without `everything`, also without words of little weight."""
+    """Return the stems of the content words of a text; without `everything`, only those of specific words."""
     language = guess_language(text)
     words = words_of(text)
     left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
@@ -170,7 +170,7 @@ def _content(text: str, *, everything: bool = False) -> set[str]:
 
 
 def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
-    """Return the stems of the subject, as far as there is one, and those of what is said about it."""
+    """Return the stems of the subject, if there is one, and of the rest of the statement."""
     plain = _THAT.sub("", what.strip())
     claim = claim_of(plain)
     subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""

@@ -1,4 +1,4 @@
-"""Recognising questions by their form: with or without a question mark, in several languages."""
+"""Recognises questions by their form, with or without a question mark, in several languages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aforesaid.models.offline.text.word_lists import alternatives
 from aforesaid.store.terms import fold
 
 _LONGEST: Final = 300
-"""Characters. A longer text without a question mark is a statement."""
+"""Maximum characters of a question without a question mark."""
 _OPENING: Final = r"(?:(?:hey|hi|ok|okay|so|and|but|please|bot|und|y|et|e|en|а|и)[,\s]+)*"
 _ASKING: Final = alternatives("""
     what whats what's when whens when's where wheres where's who whos who's whom whose which why how
@@ -32,7 +32,7 @@ _NO_QUESTION: Final = re.compile(
     r"was (?:fur|ein)\b|was (?:a|the|it|that|not|so|just|very|really)\b|que (?:bien|bueno|lindo)|"
     r"como (?:siempre|te dije)|wie schon)"
 )
-"""What begins like a question and is none."""
+"""Statements that begin like a question."""
 _TELL: Final = (
     rf"{_OPENING}(?:(?:can|could|would|will) you )?(?:please )?(?:tell me|show me|remind me|any idea|"
     r"do you (?:know|remember|recall)|i (?:forgot|forget|wonder|don'?t remember|can'?t remember)|"
@@ -60,7 +60,7 @@ def without_request(text: str) -> str:
 
 
 def asks(text: str) -> bool:
-    """Tell whether somebody asks something: "when is the wedding", "tell me where I live", "wo wohne ich?"."""
+    """Return whether a text is a question: "when is the wedding", "tell me where I live", "wo wohne ich?"."""
     said = sentences(text)
     if not said:
         return False

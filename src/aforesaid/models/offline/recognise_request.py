@@ -1,4 +1,4 @@
-"""Recognising that somebody asks to remember or to forget something, or what is known about a person."""
+"""Recognises requests to remember or to forget something, or to report what is known about a person."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ class RecognisedRequest(NamedTuple):
 
     action: Action
     about: str | None = None
-    """Whom it is about: `me` for the person who asks, otherwise a mention or a name as it was written."""
+    """The person it is about: `me` for the author, otherwise a mention or a name as written."""
     content: str = ""
-    """What to remember, to forget or to be reminded of, with its time. Empty: what was said before, or everything."""
+    """What to remember, to forget or to be reminded of, with its time. Empty: the messages before, or everything."""
 
 
 NOTHING: Final = RecognisedRequest("none")
 
 
 def recognise_request(text: str, *, names: Collection[str] = (), bots: Collection[str] = ("bot",)) -> RecognisedRequest:
-    """Tell whether a message asks to remember, to forget or to tell what is known, about whom, and what.
+    """Return the request of a message: to remember, to forget or to report what is known, about whom, and what.
 
-    A request stands at the beginning of the message, perhaps after the name of the bot. `names` are names of people:
-    what begins with one of them is about that person. What only might be a request is `none`.
+    A request is at the beginning of the message, possibly after the name of the bot. `names` are names of people: a
+    statement that begins with one is about that person. An uncertain request is `none`.
     """
     plain = " ".join(text.replace("’", "'").split()).lstrip("¿¡")
     body = plain[_begin(fold_aligned(plain), bots) :]
@@ -84,7 +84,7 @@ def recognise_request(text: str, *, names: Collection[str] = (), bots: Collectio
 
 
 def may_ask(text: str) -> bool:
-    """Tell whether a message may be a request, in whatever words: one that has none of them need not be looked at."""
+    """Return whether a message may be a request. Messages without any of the words are skipped."""
     return HINTS.search(fold(text)) is not None
 
 
@@ -96,7 +96,7 @@ def _reminder(body: str, looked: str) -> RecognisedRequest | None:
 
 
 def _is_time(text: str) -> bool:
-    """Tell whether a text is empty or names a time and nothing else, as before "remind me"."""
+    """Return whether a text is empty or only a time, as before "remind me"."""
     if not text.strip(" ,"):
         return True
     found = read_requested_time(text, datetime.now(UTC))
@@ -104,7 +104,7 @@ def _is_time(text: str) -> bool:
 
 
 def _begin(looked: str, bots: Collection[str]) -> int:
-    """Return where a request begins, after the name of the bot and polite words."""
+    """Return the position after the name of the bot and polite words, where a request begins."""
     known = {fold_aligned(bot).lstrip("@") for bot in bots}
     address = _ADDRESS.match(looked)
     start = address.end() if address is not None and address["who"] in known else 0
@@ -139,7 +139,7 @@ def _request(action: Literal["remember", "forget"], rest: str, names: Collection
 
 
 def _subject(content: str, names: Collection[str]) -> str | None:
-    """Return whom a statement is about. None where it does not begin with a person."""
+    """Return the person that a statement is about; None if it does not begin with one."""
     mention = _MENTION.match(content)
     if mention is not None:
         return mention["who"]

@@ -1,6 +1,6 @@
-"""How people ask to remember, to forget and to tell what is known, in several languages.
+"""Patterns of requests to remember, to forget and to report what is known, in several languages.
 
-Requests stand at the beginning. The patterns are for text that was folded character by character ("ß" is "s" then).
+A request is at the beginning of a text. The patterns match text that was folded character by character ("ß" is "s").
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ REMIND: Final = re.compile(
     r"lembr[ea]-me|herinner (?:me|mij)|напомни(?:те)?(?: мне)?)(?!\w)|"
     r"提醒我|リマインドして|思い出させて|ذكرني"
 )
-"""A request to be reminded. It stands at the beginning, or after the time."""
+"""A request to be reminded, at the beginning or after the time."""
 REMINDED_OF: Final = re.compile(
     r"(?:[\s,:，：]|(?:to|that|about|of|for|daran|an|dass|zu|que|de|a|di|che|om|te|aan|dat|что|о|об|про|чтобы|please|bitte)\b|d')+|[要去]"
 )
-"""The words between the request and what somebody is to be reminded of."""
+"""The words between the request and the subject of the reminder."""
 AGAIN_AND_AGAIN: Final = re.compile(
     r"\b(?:every|each|daily|weekly|monthly|jeden|jede|taglich|cada|todos los|chaque|tous les|ogni|todo dia|todos os|"
     r"elke|iedere|кажд\w+)\b|每[天周月年]|毎[日週月年]"
@@ -71,7 +71,7 @@ SUFFIXED: Final[tuple[tuple[Literal["remember", "forget"], re.Pattern[str]], ...
     ("remember", re.compile(r"(?P<content>.+?)(?:는 것을|을|를|고)? 기억해(?: ?줘| ?주세요)?")),
     ("forget", re.compile(r"(?P<content>.+?)(?:는 것을|을|를|고)? 잊어(?: ?줘| ?주세요)?")),
 )
-"""Languages in which the request comes last; these are matched as they stand."""
+"""Requests in languages in which the verb comes last, matched without folding."""
 RECALL: Final = _compiled(
     r"(?:so )?what (?:do|did|can) you (?:know|remember|recall|have)(?: (?:stored|saved))? (?:about|of|on) (?P<who>.+)",
     r"(?:tell me )?what you (?:know|remember) about (?P<who>.+)",
@@ -93,7 +93,7 @@ RECALL: Final = _compiled(
 IDLE: Final = re.compile(
     r"remember when|remember (?:the|that) (?:time|day|night)|forget (?:it|about it|that|this)\W*$|don'?t forget to\b"
 )
-"""What sounds like a request and is none."""
+"""Texts that look like a request but are none."""
 ME_WORDS: Final = word_set("me myself i mich mir mi mim moi io ik mij мне меня я عني 我 我的 私 僕 俺 ぼく")
 MINE: Final = re.compile(
     r"(?:i|i'm|i've|i'll|i'd|my|mine|me|we|our|ich|mein\w*|mir|mich|wir|yo|mi|mis|soy|tengo|vivo|je|j'\w*|mon|ma|mes)\b|"
@@ -122,4 +122,4 @@ HINTS: Final = re.compile(
     r"nho|quen|biet|запомн|помн|забуд|забыв|знае|памят|пам'ят|تذكر|انس|تعرف|याद|भूल|जान|θυμησ|ξεχασ|ξερεις|"
     r"זכור|תזכר|שכח|יודע|จำ|ลืม|รู้|记|記|忘|知道|了解|覚|知って|기억|잊|알고"
 )
-"""A request in one of many languages has one of these somewhere. For folded text."""
+"""Every request contains one of these, in any of the languages. For folded text."""

@@ -1,1 +1,1 @@
-"""Summaries of what was said, made of its own sentences."""
+"""Extractive summaries: chosen sentences of the conversation."""

@@ -1,4 +1,4 @@
-"""LexRank: a sentence is central when central sentences share its words."""
+"""LexRank: a sentence is central if it shares words with other central sentences."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _STEPS: Final = 30
 
 
 def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
-    """Return how central each sentence is, from the most central one's 1.0 downwards.
+    """Return the centrality of each sentence; the most central one has 1.0.
 
-    Two sentences are as near as the cosine of their words, rare words counting more. The matrix of all pairs is never
-    made: multiplying with it is multiplying with the words of the sentences twice. So time and memory grow with the
-    length of the conversation, not with its square.
+    The similarity of two sentences is the cosine of their weighted words. The matrix of all pairs is not computed: it
+    is the product of the word matrix and its transpose, so each step multiplies by both. Time and memory grow linearly
+    with the length of the conversation.
     """
     import numpy as np  # noqa: PLC0415 - loaded when there is something to summarise
 
@@ -35,7 +35,7 @@ def centrality(terms: Sequence[Mapping[str, float]]) -> list[float]:
 
     def among(vector: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         by_term = np.bincount(columns, values * vector[rows], len(numbers))
-        # A sentence is not its own neighbour.
+        # Without a sentence's similarity to itself.
         return np.maximum(np.bincount(rows, values * by_term[columns], count) - own * vector, 0.0)
 
     degrees = among(np.ones(count))

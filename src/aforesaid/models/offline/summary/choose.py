@@ -1,4 +1,4 @@
-"""Choosing the sentences of a summary: as much as possible of what matters, nothing twice, within a limit."""
+"""Chooses the sentences of a summary: the most valuable ones without repetition, within a limit."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from aforesaid.models.offline.text.sentences import is_question
 
 _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68
-"""Long sentences say more; how much of their length they pay for."""
+"""Exponent of the length by which a sentence's value is divided; below 1, because long sentences say more."""
 _NEW_SPEAKER: Final = 1.55
-"""What it is worth to hear somebody who has not been heard."""
+"""Value added to a sentence of a speaker who has none in the summary yet."""
 
 _LABEL: Final = 4
-"""Words. What is longer by more than a label than something that did not fit is not even tried."""
+"""Words of a label. A sentence longer by more than this than one that did not fit is not tried."""
 _SHORT: Final = 30
-"""Characters of a short answer."""
+"""Maximum characters of a short answer."""
 
 Fits = Callable[[Sequence[Sentence]], bool]
 
 
 def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
-    """Choose sentences, in the order of the conversation, as long as `fits` says that they are not too long together.
+    """Return chosen sentences in the order of the conversation. `fits` returns whether they are short enough together.
 
-    A word counts once, whoever says it: what has been said already makes a sentence worth less. The best sentence for
-    its length comes first, then the best of those that remain, until no other fits. Nothing but small talk is chosen
-    only where there is nothing else.
+    The choice is greedy: the sentence with the highest value for its length first, until no other fits. A word counts
+    once, so repetition lowers the value of a sentence. Small talk is chosen only if there is nothing else.
     """
     first: dict[str, Sentence] = {}
     for sentence in sentences:
@@ -41,7 +40,7 @@ def choose(sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
 
 
 def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: Fits) -> list[Sentence]:
-    """Add the short answers to the questions that were chosen, where there is room: "Yes!" says much after them."""
+    """Add short answers ("Yes!") to the chosen questions if there is room."""
     firsts = {sentence.place[0]: sentence for sentence in reversed(sentences)}
     lasts = {sentence.place[0]: sentence.place for sentence in sentences}
     for question in [sentence for sentence in chosen if is_question(sentence.text)]:
@@ -57,7 +56,7 @@ def _with_answers(chosen: list[Sentence], sentences: Sequence[Sentence], fits: F
 
 
 def best(sentences: Sequence[Sentence]) -> Sentence:
-    """Return the one sentence that says most for its length."""
+    """Return the sentence with the highest value for its length."""
     weighed = weigh(sentences)
     values = [sum(one.terms.values()) * one.factor / (one.length + 0.5) ** _LENGTH for one in weighed]
     return weighed[values.index(max(values))].sentence
@@ -76,8 +75,8 @@ def _pick(weighed: Sequence[Weighed], fits: Fits) -> list[Sentence]:
             fresh += _NEW_SPEAKER * min(1.0, factors[number])
         return float(fresh / (one.length + 0.5) ** _LENGTH)
 
-    # A value can only fall while sentences are chosen. So the first of the queue is the best one as soon as its value,
-    # taken anew, is still ahead of the second's.
+    # Values only fall while sentences are chosen. So the first of the queue is the best one if its recomputed value is
+    # still above the second's.
     queue = [(-value(number), number) for number in range(len(weighed))]
     heapify(queue)
     chosen: list[Sentence] = []

@@ -1,7 +1,7 @@
-"""What a sentence of a conversation is worth: its words, and what kind of sentence it is.
+"""The value of a sentence, from its words and its kind.
 
-The figures were fitted on public conversations with known summaries (`aforesaid eval summaries`); each is the factor by
-which something makes a word or a sentence worth more or less.
+Each number is a factor on the value of a word or a sentence, fitted to public conversations with known summaries
+(`aforesaid eval summaries`).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _PER_LETTER: Final = 0.031
 _USUAL_LETTERS: Final = 5
 _MOST_LETTERS: Final = 12
 _PAIR: Final = 0.6
-"""A pair of characters where words are not spaced: a word is about two of them."""
+"""A pair of characters in languages without spaces, where a word has about two."""
 _LONGEST_WORD: Final = 30
-"""What is longer is a key, a hash or encoded data."""
+"""Maximum characters of a word; longer ones are keys, hashes or encoded data."""
 
 # Sentences.
 _CUES: Final = {"first_person": 1.3, "second_person": 0.82, "times": 1.59, "reactions": 0.52}
@@ -46,9 +46,9 @@ _EARLY: Final = 0.315
 _EARLY_TURNS: Final = 14.9
 _OPENING: Final = (0.8, 0.2)
 _SHORT_CHAT: Final = 10
-"""In a chat of so few turns, the first ones say what it is about."""
+"""Maximum turns of a short chat, in which the first turns state the subject."""
 _ASSISTANT: Final = 0.6
-"""What the assistant says explains the world more often than it tells about the user."""
+"""Factor for the assistant, whose sentences are more often general than about the user."""
 _SYMBOLS: Final = 0.4
 
 _ADDRESS: Final = re.compile(r"https?://\S+|www\.\S+")
@@ -63,7 +63,7 @@ _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence that may go into a summary. Its place is that of its turn, and then its own in the turn."""
+    """A candidate for a summary. Its place is the number of its turn and its number in the turn."""
 
     place: tuple[int, int]
     speaker: str
@@ -73,31 +73,31 @@ class Sentence:
 
 
 class Weighed(NamedTuple):
-    """A sentence, what its words are worth, and the factor of what kind of sentence it is."""
+    """A sentence with the weights of its words and the factor of its kind."""
 
     sentence: Sentence
     terms: dict[str, float]
     factor: float
     length: float
-    """In words."""
+    """The length in words."""
     telling: bool
-    """Whether it says anything at all."""
+    """Whether it contains information."""
 
 
 class _Read(NamedTuple):
     sentence: Sentence
     whole: str
-    """With the interjections that were taken off its beginning."""
+    """The original text, including interjections at the beginning."""
     language: str
     cues: tuple[str, ...]
-    """The names of the vocabulary's lists that it holds words of."""
+    """The vocabulary lists that contain words of it."""
     kinds: dict[str, float]
     """The factor of each of its terms."""
     strong: float
 
 
 def weigh(sentences: Sequence[Sentence]) -> list[Weighed]:
-    """Weigh every sentence of a conversation, in the light of the whole."""
+    """Weigh every sentence of a conversation relative to the others."""
     usual = guess_language("\n".join(sentence.text for sentence in sentences[:200]))
     names = frozenset(word for name in {one.speaker for one in sentences} for word in words_of(name))
     read = [_read(sentence, usual, names) for sentence in sentences]
@@ -116,7 +116,7 @@ def weigh(sentences: Sequence[Sentence]) -> list[Weighed]:
 
 
 def _is_telling(read: _Read) -> bool:
-    """Tell whether a sentence says something: two things, or one about the person who says it."""
+    """Return whether a sentence contains two specific words, or one and the first person."""
     if read.strong >= _FEW:
         return True
     return read.strong > 0 and "first_person" in read.cues and "reactions" not in read.cues
@@ -154,7 +154,7 @@ def _cues(whole: str, language: str, lists: Vocabulary) -> tuple[str, ...]:
 
 
 def _kinds(text: str, language: str, words: Vocabulary, names: Collection[str]) -> tuple[dict[str, float], float]:
-    """Return the factors of the terms of a sentence, and how many of them are strong."""
+    """Return the factors of the terms of a sentence, and the number of strong ones."""
     bare = _ADDRESS.sub(" ", text)
     plain = [word for word in words_of(bare) if len(word) <= _LONGEST_WORD]
     inside = [] if bare.isupper() else _INSIDE.findall(bare)
@@ -191,7 +191,7 @@ def _kind(word: str, words: Vocabulary, names: Collection[str], capital: Collect
 
 
 def _pair(pair: str, words: Vocabulary) -> float | None:
-    """Return the factor of two neighbouring characters; a single character is part of two pairs already."""
+    """Return the factor of a pair of characters; a single one is already part of two pairs."""
     if len(pair) == 1:
         return None
     if not words.dull.isdisjoint(pair) or _HIRAGANA.fullmatch(pair):

@@ -1,4 +1,4 @@
-"""Summaries without a model: the sentences that say most, in order, with who said them and when."""
+"""Summaries without a model: the most valuable sentences in order, with speakers and dates."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class _Line(NamedTuple):
 
 
 def count_words(text: str) -> int:
-    """Count words, for a limit in words. Where words are not spaced, two characters count as one."""
+    """Return the number of words, for a limit in words. Without spaces, two characters count as a word."""
     return ceil(length_in_words(text))
 
 
 def summarise(turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
-    """Return what matters most of what was said.
+    """Return a summary of turns.
 
-    `limit` is in characters, or in what `measure` counts, such as words or tokens; it is never exceeded. The
-    sentences are those that were said, in their order, without requests to the assistant and without interjections at
-    their beginning. Each line names its speaker, and the first line of a day its date: `Ann (2026-05-08): I moved to
-    Berlin.` The same turns give the same text. It is empty only when nothing was said.
+    `limit` is in characters, or in the unit of `measure`, such as words or tokens; it is never exceeded. The sentences
+    are quoted in order, without requests to the assistant and leading interjections. Each line has its speaker, and
+    the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give the same text. It is
+    empty only if the turns contain no words.
     """
     return _summarise(_of_turns(turns), _checked(limit), measure, render)
 
 
 def summarise_summaries(parts: Sequence[Summarised], limit: int, measure: Measure = len) -> str:
-    """Return what matters most of several summaries, oldest first. Every line has its speaker and its date."""
+    """Return a summary of several summaries, oldest first. Every line has its speaker and date."""
     return _summarise(_of_summaries(parts), _checked(limit), measure, _render_folded)
 
 
 def roll(previous: str, turns: Sequence[Spoken], limit: int, measure: Measure = len) -> str:
-    """Return a summary of what a previous one says and of what was said since.
+    """Return a summary of the previous summary and the turns after it.
 
-    While both fit, the previous summary is kept as it is. Otherwise what is new gets its share of the room, between a
-    quarter and a half, and the previous summary is summarised in the rest.
+    If both fit, the previous summary is kept unchanged. Otherwise the new turns get between a quarter and a half of the
+    limit, and the previous summary is shortened to the rest.
     """
     fresh = summarise(turns, _checked(limit), measure)
     if not previous.strip() or not fresh:
@@ -99,7 +99,7 @@ def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
 
 
 def _without_requests(turns: Sequence[Spoken]) -> list[Spoken]:
-    """Leave out requests to the assistant and its replies to them. Of "remember that …", keep what to remember."""
+    """Skip requests to the assistant and its replies to them. Of "remember that …", keep the statement."""
     kept: list[Spoken] = []
     requested = False
     for turn in turns:
@@ -134,9 +134,9 @@ def _name(speaker: str) -> str:
 def _lines(part: Summarised) -> Iterator[_Line]:
     """Split a summary into lines with their speakers and days.
 
-    A text whose first line is labelled with a name and a day was written by `render`: there, every line begins with a
-    name. In other texts, such as a model's, only a line with a day or with a name that has one counts as labelled; the
-    rest has no speaker, and the day on which the summary begins.
+    If the first line has a name and a day, `render` wrote the text, and every line begins with a name. In other texts,
+    such as a model's, only lines with a day, or with a name that has a day elsewhere, are labelled; other lines have no
+    speaker and the first day of the summary.
     """
     day = _day(part.first)
     lines = part.text.splitlines()
@@ -168,9 +168,9 @@ def _written_day(text: str) -> date | None:
 
 
 def render(chosen: Sequence[Sentence], *, every_date: bool = False) -> str:
-    """Write sentences as lines, one for each speaker in turn, with the date where it changes or on every line.
+    """Return sentences as lines, one per change of speaker, with the date where it changes or on every line.
 
-    Sentences without a known speaker share a line only if they shared one before: they may be of two people.
+    Sentences without a speaker are joined only if they were on one line before: they may be of two people.
     """
     lines: list[tuple[str, list[str]]] = []
     before: Sentence | None = None
@@ -201,7 +201,7 @@ def _label(sentence: Sentence, *, dated: bool) -> str:
 
 
 def _join(texts: Sequence[str]) -> str:
-    """Put sentences next to one another; one that has no stop gets one, so that two do not read as one."""
+    """Join sentences, adding missing full stops."""
     joined = texts[0]
     for text in texts[1:]:
         if joined[-1].isalnum():
@@ -211,13 +211,13 @@ def _join(texts: Sequence[str]) -> str:
 
 
 def _cut_to_fit(sentence: Sentence, limit: int, measure: Measure) -> str:
-    """Return the beginning of a sentence that is too long, with its label unless that would take half of the room."""
+    """Return the beginning of a sentence that is too long, with its label if that takes less than half of the limit."""
     label = _label(sentence, dated=True)
     return _cut((label if 2 * measure(label) <= limit else "") + sentence.text, limit, measure)
 
 
 def _cut(text: str, limit: int, measure: Measure) -> str:
-    """Return the longest beginning of a text that is short enough, without cutting a character from its marks."""
+    """Return the longest prefix of a text within the limit, without splitting a displayed character."""
     low, high = 1, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,1 +1,1 @@
-"""Reading text: its language, its sentences, the words that tell what kind of sentence it is."""
+"""Text analysis: language, sentences, and vocabulary that shows the kind of a sentence."""

@@ -1,4 +1,4 @@
-"""Folding that keeps every character where it is, so that a match in the folded text can be cut out of the original."""
+"""Folding that keeps the positions of characters, so that a match can be cut out of the original text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from aforesaid.store.terms import fold
 
 
 def fold_aligned(text: str) -> str:
-    """Fold a text character by character: the result has as many characters as the text. "ß" becomes "s"."""
+    """Fold a text character by character: the result has the same length. "ß" becomes "s"."""
     return "".join(map(_folded, text))
 
 

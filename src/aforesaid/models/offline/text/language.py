@@ -1,4 +1,4 @@
-"""Which language a text is in, as far as the word lists of this room go."""
+"""Guesses the language of a text, among the languages of the word lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCRIPTS: Final = (
     ("arabic", re.compile("[\u0600-\u06ff]"), 1),
     ("hindi", re.compile("[\u0900-\u097f]"), 1),
 )
-"""A character of the first three counts for three letters: it says as much."""
+"""Language, characters, and weight: a character of the first three languages counts as three letters."""
 _LETTERS: Final = re.compile("[A-Za-z\u00c0-\u024f]")
 _LATIN: Final = ("english", "german", "spanish", "french", "italian", "portuguese", "dutch")
 _ACCENTS: Final = {
@@ -32,11 +32,11 @@ _ENOUGH: Final = 20_000
 
 
 def guess_language(text: str, usual: str = ENGLISH) -> str:
-    """Return the language of a text by its script and its everyday words; `usual` where these do not tell it."""
+    """Return the language of a text by its script and common words; `usual` if they do not decide."""
     beginning = text[:_ENOUGH]
     if not text.isascii():
         counts = {name: weight * len(pattern.findall(beginning)) for name, pattern, weight in _SCRIPTS}
-        # Japanese mixes its own signs with Chinese ones.
+        # Japanese uses Chinese characters too.
         if counts["japanese"]:
             counts["japanese"] += counts["chinese"]
         most = max(counts, key=lambda name: counts[name])
@@ -55,14 +55,14 @@ def guess_language(text: str, usual: str = ENGLISH) -> str:
 
 
 def stems_of(words: Iterable[str], language: str) -> list[str]:
-    """Return the stems of folded words; words of another script than Latin are stemmed by their script."""
+    """Return the stems of folded words. The script selects the stemmer of words that are not Latin."""
     return stems(words, language if language in _LATIN else ENGLISH)
 
 
 def as_matched(text: str, language: str) -> str:
-    """Return a text as patterns of its language have it: without case and accents, where these are not letters.
+    """Return a text as the patterns of its language expect it: without case and accents.
 
-    English keeps its capitals, which tell names. Kana keep their marks, and Russian its й.
+    English keeps its capitals, which mark names. Kana keep their voicing marks, and Russian its й.
     """
     plain = text.replace("’", "'")
     if language == ENGLISH:

@@ -1,4 +1,4 @@
-"""What a sentence of a chat begins with before it says anything: "Wow, Ann, …", "Well, …", "And …"."""
+"""Removes interjections at the beginning of sentences: "Wow, Ann, …", "Well, …", "And …"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_REST: Final = 3
 
 
 def without_hesitation(text: str, language: str) -> str:
-    """Take out the sounds that people make while they think, which transcripts write down."""
+    """Remove filler sounds, such as "um", which transcripts contain."""
     pattern = _HESITATION.get(language)
     if pattern is None:
         return text
@@ -28,9 +28,9 @@ def without_hesitation(text: str, language: str) -> str:
 
 
 def without_opener(text: str, words: Vocabulary, names: Collection[str]) -> str:
-    """Take interjections and the name of whom it is said to off the beginning of a sentence.
+    """Remove interjections and the addressed name from the beginning of a sentence.
 
-    A word that could be part of the statement ("No dogs are allowed") goes only where a comma or the like follows it.
+    A word that could be part of the statement ("No dogs are allowed") is removed only before a comma or similar.
     """
     start = 0
     while (match := _OPENER.match(text, start)) is not None:

@@ -1,4 +1,4 @@
-"""Splitting a message into sentences, in the writing of many languages."""
+"""Splits a message into sentences, in the scripts of many languages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from typing import Final
 
 LONGEST: Final = 400
-"""Characters. What goes on for longer without a full stop is cut where it breathes, so that a part can be used."""
+"""Maximum characters of a sentence. Longer ones are cut at commas, dashes or spaces."""
 
-# Chinese and Japanese stops, the Indian danda and the Urdu stop end a sentence wherever they stand. A Latin full stop
-# does so only before a space; and a question mark or an exclamation mark too, since they stand in addresses of the web.
+# Chinese and Japanese stops, the Indian danda and the Urdu stop always end a sentence. A Latin full stop, question mark
+# or exclamation mark does so only before a space, because URLs contain them.
 _STOPS: Final = "。！？｡︒।॥۔؟"
 _CLOSING: Final = "\"'”’»)\\]】」』）"
-# A run of stops is taken whole or not at all, so that a long one is not tried from each of its stops.
+# A run of stops is matched possessively, so that a long run takes linear time.
 _END: Final = re.compile(rf"(?:[{_STOPS}]++[{_CLOSING}]*+|(?<![.!?…‽])[.!?…‽]++[{_CLOSING}]*+(?=\s))\s*+")
 _ABBREVIATED: Final = re.compile(
     r"(?:^|[\s(\"'])(?:mr|mrs|ms|dr|prof|st|vs|jr|sr|inc|ltd|co|no|nr|approx|dept|e\.g|i\.e|etc|bzw|ca|z\.\s?b|d\.\s?h|u\.\s?a"
@@ -29,13 +29,13 @@ _GREEK_QUESTION: Final = re.compile(r"[\u0370-\u03ff]\W*;\W*$")
 _LETTERS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNSPACED_LETTER: Final = re.compile(f"[{_LETTERS}]")
 _UNSPACED: Final = re.compile(f"[{_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
-"""With their punctuation."""
+"""Letters of scripts without spaces, and their punctuation."""
 _LOOK_BACK: Final = 12
 """Number of characters before a full stop that are checked for an abbreviation."""
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, each on one line and none of them empty."""
+    """Return the non-empty sentences of a text, each on one line."""
     found: list[str] = []
     for line in text.splitlines():
         for sentence in _of_line(line):
@@ -44,14 +44,14 @@ def sentences(text: str) -> list[str]:
 
 
 def is_question(sentence: str) -> bool:
-    """Tell whether a sentence ends as a question does."""
+    """Return whether a sentence has a question mark at its end (or beginning, in Spanish)."""
     return _QUESTION.search(sentence[-40:]) is not None or (
         sentence.startswith("¿") or _GREEK_QUESTION.search(sentence[-40:]) is not None
     )
 
 
 def length_in_words(text: str) -> float:
-    """Return the length of a text in words; where words are not spaced, two characters count as one."""
+    """Return the length of a text in words; in scripts without spaces, two characters count as a word."""
     if text.isascii():
         return len(text.split())
     return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED_LETTER.findall(text)) / 2
@@ -69,7 +69,7 @@ def _of_line(line: str) -> list[str]:
 
 
 def _goes_on(line: str, start: int, end: int) -> bool:
-    """Tell whether the full stop belongs to an abbreviation or to the number of a day, or is one of an ellipsis."""
+    """Return whether a full stop belongs to an abbreviation, an ordinal or an ellipsis."""
     before, after = line[start:end].rstrip(), line[end : end + 1]
     if not before.endswith(".") or not after:
         return False
@@ -81,7 +81,7 @@ def _goes_on(line: str, start: int, end: int) -> bool:
 
 
 def _breathe(sentence: str) -> list[str]:
-    """Cut a very long sentence at commas, dashes or spaces; one without any, wherever it has to be."""
+    """Cut a very long sentence at commas, dashes or spaces, or else at the limit."""
     found = []
     start = 0
     while len(sentence) - start > LONGEST:

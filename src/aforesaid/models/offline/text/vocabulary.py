@@ -1,7 +1,7 @@
-"""Words that say what kind of sentence this is, by language: small talk, first person, time, words without weight.
+"""Word lists per language that show the kind of a sentence: small talk, first person, time, unspecific words.
 
-They are everyday words of a language, none is about a topic. Languages without spaces are looked through for pieces of
-text, all others for whole words, folded as in the keyword index.
+The words are common ones without a topic. In languages without spaces substrings are matched, in others whole words,
+folded as in the keyword index.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from aforesaid.store.terms import fold
 
 
 class Vocabulary(NamedTuple):
-    """The telling words of a language."""
+    """The word lists of a language."""
 
     small_talk: frozenset[str]
-    """Greetings, thanks, agreement, applause: a sentence of nothing else says nothing."""
+    """Greetings, thanks, agreement, applause. A sentence with nothing else contains no information."""
     reactions: frozenset[str]
-    """How a reaction to somebody else begins: one or two words."""
+    """The one or two words that begin a reaction."""
     joints: frozenset[str]
-    """What leads into a sentence and can be dropped without changing it."""
+    """Introductory words that can be removed without changing the meaning."""
     first_person: frozenset[str]
     second_person: frozenset[str]
     times: frozenset[str]
     dull: frozenset[str]
-    """Frequent words that say little about what a conversation is about."""
+    """Frequent words that say little about the topic of a conversation."""
 
 
 UNSPACED: Final = frozenset({"chinese", "japanese", "korean"})
-"""Languages whose words are looked for as pieces of text."""
+"""Languages without spaces, whose words are matched as substrings."""
 
 _SMALL_TALK: Final = {
     "english": """
@@ -282,7 +282,7 @@ _DULL: Final = {
 
 @cache
 def vocabulary(language: str) -> Vocabulary:
-    """Return the telling words of a language; a language that is not known has none."""
+    """Return the word lists of a language; empty ones for an unknown language."""
     return Vocabulary(
         small_talk=_words(_SMALL_TALK, language),
         reactions=frozenset(

@@ -1,4 +1,4 @@
-"""Word lists, written as people read them."""
+"""Parses word lists that are written as plain text."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def word_list(text: str) -> list[str]:
 
 
 def alternatives(text: str) -> str:
-    """Return a pattern that fits each word of a list."""
+    """Return a pattern that matches any word of a list."""
     return "(?:" + "|".join(text.split()) + ")"
