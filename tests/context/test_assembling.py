@@ -11,10 +11,9 @@ import pytest
 from aforesaid.context.assemble import Assembled, Assembler
 from aforesaid.context.context import Context
 from aforesaid.context.items import Item, LeftOut, SectionReport
-from aforesaid.context.sections import Offers
+from aforesaid.context.sections import Offers, RenderCache
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import load_profile
 from aforesaid.profiles.recipe import SectionName
@@ -269,7 +268,7 @@ async def test_snippets_are_weighed_against_the_best_of_them() -> None:
     def relevance(*scores: float) -> list[float]:
         pairs = zip((first, second), scores, strict=False)
         hits = [Hit("message", each.id, each.text, score, NOON, (), (), message=each) for each, score in pairs]
-        return [each.relevance for each in Offers(counter_for(), TwoGenerationCache(100), NOON).snippets(hits)]
+        return [each.relevance for each in Offers(counter_for(), RenderCache(100), NOON).snippets(hits)]
 
     assert relevance(4.0, 1.0) == [1.0, 0.25]
     assert relevance(4.0, -1.0) == [1.0, 0.0]

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from aforesaid import Memory, connect
+from aforesaid.context.reads import ContextReads
+from aforesaid.domain.message import Message, Position
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -19,19 +21,15 @@ async def talk(memory: Memory, *texts: str, user: str = "ann") -> None:
         await memory.user(user).add("user", text, at=NOON + timedelta(minutes=number))
 
 
-def watched(memory: Memory, name: str, patch: pytest.MonkeyPatch, first: Callable[[], Any] | None = None) -> list[Any]:
-    """Write down what a read of the store is asked for; do something before it, where that is wanted."""
-    asked: list[Any] = []
+def call_first(memory: Memory, name: str, patch: pytest.MonkeyPatch, first: Callable[[], Any]) -> None:
+    """Call something before each read of one kind from the store."""
     original = getattr(memory.store, name)
 
     async def reading(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
-        asked.append(more)
-        if first is not None:
-            await first()
+        await first()
         return await original(*given, **more)
 
     patch.setattr(memory.store, name, reading)
-    return asked
 
 
 @pytest.mark.parametrize("profile", ["default", "archive"])
@@ -66,8 +64,8 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(
         async def told(name: str) -> None:
             order.append(name)
 
-        watched(memory, "match_text", monkeypatch, lambda: told("match_text"))
-        watched(memory, "settings", monkeypatch, lambda: told("settings"))
+        call_first(memory, "match_text", monkeypatch, lambda: told("match_text"))
+        call_first(memory, "settings", monkeypatch, lambda: told("settings"))
         memory._contexts.effective._kept.clear()
         await ann.context("What do I drink?")
     assert order[0] == "match_text"
@@ -77,17 +75,25 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(
 async def test_settings_that_change_what_is_read_are_expected_the_next_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    profile = {"summaries": "none", "extract": False}  # no other work reads messages
+    # Nothing that happens in the background changes what the contexts show.
+    profile = {"summaries": "none", "extract": False}
+    limits: list[int] = []
+    read = ContextReads.messages
+
+    async def messages(reads: ContextReads, limit: int, before: int | Position | None = None) -> list[Message]:
+        limits.append(limit)
+        return await read(reads, limit, before)
+
+    monkeypatch.setattr(ContextReads, "messages", messages)
     async with connect(tmp_path / "memory.db", profile=profile, embedder="none") as memory:
         ann = memory.user("ann")
         await talk(memory, *(f"Message {number} about tea." for number in range(30)))
         await ann.set("short_term_memory_limit", 2)
-        asked = watched(memory, "messages", monkeypatch)
         first = await ann.context("hello")
-        assert [each["limit"] for each in asked] == [21, 5], "the profile's number was expected, and was not right"
-        asked.clear()
+        assert limits == [21, 5], "the profile's number was expected, and was not right"
+        limits.clear()
         second = await ann.context("hello")
-        assert [each["limit"] for each in asked] == [5]
+        assert limits == [5]
         assert [item.key for item in first.items] == [item.key for item in second.items]
         assert sum(item.section == "recent" for item in second.items) == 4
 
@@ -98,6 +104,6 @@ async def test_an_erased_person_leaves_nothing_at_hand(tmp_path: Path) -> None:
         await talk(memory, *(f"Zanzibar number {number}." for number in range(30)))
         await ann.context("Zanzibar?")
         builder = memory._contexts.builder
-        assert any("Zanzibar" in text for kept in builder._written.values() for text, _ in kept._new.values())
+        assert any("Zanzibar" in str(list(kept.messages._new.values())) for kept in builder._rendered.values())
         await memory.purge("ann")
-        assert not builder._written
+        assert not builder._rendered

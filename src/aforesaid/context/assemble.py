@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Final
 
 from aforesaid.context.items import Item, LeftOut, SectionReport
@@ -40,6 +41,7 @@ _MOST_EXCHANGE: Final = 4
 _NAMES: Final[Mapping[SectionName, str]] = {"system": "a system prompt", "recent": "the last exchange"}
 _MUCH_ROOM: Final = 100
 """Tokens. Less is left unused rather than filled with a part of a message."""
+_PLACE: Final = attrgetter("place")
 _LEAST_CUT: Final = 12
 """Tokens. A shorter beginning of a text says nothing."""
 
@@ -54,29 +56,32 @@ class _Section:
     kept: list[Item] = field(default_factory=list)
     waiting: list[Item] = field(default_factory=list)
     """Items that did not fit so far, most wanted first."""
-    days: Counter[str] = field(default_factory=Counter)
+    days: dict[str, int] = field(default_factory=dict)
+    """Number of kept items per day, without days that have none."""
     used: int = 0
 
     def headings(self, item: Item) -> int:
         """Return the tokens that an item adds beside its own: headings that are not there yet."""
-        heading = self.day_cost(item) if item.day and not self.days[item.day] else 0
+        heading = self.day_cost(item) if item.day and item.day not in self.days else 0
         return heading if self.kept else heading + self.overhead
 
     def cost(self, item: Item) -> int:
-        return item.tokens + self.headings(item)
+        """Return the tokens that an item adds."""
+        # Most items stand below a heading that is there already.
+        return item.tokens if item.day in self.days and self.kept else item.tokens + self.headings(item)
 
-    def take(self, item: Item) -> int:
-        """Keep an item, and return what it costs."""
-        cost = self.cost(item)
+    def take(self, item: Item, cost: int) -> None:
+        """Keep an item, which costs this many tokens."""
         self.used += cost
         self.kept.append(item)
-        self.days[item.day] += 1
-        return cost
+        self.days[item.day] = self.days.get(item.day, 0) + 1
 
     def drop(self, place: int) -> tuple[Item, int]:
         """Remove an item, and return it with what that frees."""
         item = self.kept.pop(place)
         self.days[item.day] -= 1
+        if not self.days[item.day]:
+            del self.days[item.day]
         freed = self.cost(item)
         self.used -= freed
         return item, freed
@@ -154,26 +159,29 @@ class Assembler:
         for number, item in enumerate(sorted(wanted, key=lambda item: item.tokens)):
             part = room // (len(wanted) - number)
             shorter = self._cut_to(item, part - section.headings(item))
-            if section.cost(shorter) > self._room():
+            cost = section.cost(shorter)
+            if cost > self._room():
                 section.waiting.append(item)
             else:
-                room -= self._take("recent", shorter)
+                self._take("recent", shorter, cost)
+                room -= cost
         return older
 
     def _fill(self, name: SectionName, offered: Sequence[Item]) -> None:
         section = self._sections[name]
+        # The date is as long at every budget. A share of 0 switches it off.
+        share = self._budget if name == "date" and section.share else section.share
+        in_a_row = name in _IN_A_ROW
         for number, offer in enumerate(self._wanted(offered)):
-            # The date is as long at every budget. A share of 0 switches it off.
-            share = self._budget if name == "date" and section.share else section.share
-            room = min(share - section.used, self._room())
+            room = min(share - section.used, self._budget - self._spent)
             item = offer
-            if name in _REQUIRED or (name in _CUT and number == 0):
+            if name in _REQUIRED or (number == 0 and name in _CUT):
                 item = self._cut_to(offer, room - section.headings(offer))
-            blocked = name in _IN_A_ROW and section.waiting
-            if not blocked and section.cost(item) <= room:
-                self._take(name, item)
-            else:
+            cost = section.cost(item)
+            if cost > room or (in_a_row and section.waiting):
                 section.waiting.append(offer)
+            else:
+                self._take(name, item, cost)
 
     def _lend(self) -> bool:
         """Give sections what others left, as long as something fits. Tell whether anything was added."""
@@ -196,10 +204,11 @@ class Assembler:
             return False
         item = section.waiting[0]
         shorter = self._cut_to(item, self._room() - section.headings(item))
-        if section.cost(shorter) > self._room():
+        cost = section.cost(shorter)
+        if cost > self._room():
             return False
         section.waiting.pop(0)
-        self._take("recent", shorter)
+        self._take("recent", shorter, cost)
         return True
 
     def _lend_to(self, name: SectionName, section: _Section) -> bool:
@@ -208,8 +217,8 @@ class Assembler:
         for place, item in enumerate(waiting):
             if item.shows and item.shows <= self._shown:
                 self._left_out.append(LeftOut(item, "it is there already"))
-            elif section.cost(item) <= self._room():
-                self._take(name, item)
+            elif (cost := section.cost(item)) <= self._budget - self._spent:
+                self._take(name, item, cost)
             elif name in _IN_A_ROW:
                 section.waiting += waiting[place:]
                 break
@@ -232,15 +241,14 @@ class Assembler:
                 longer = True
         return longer
 
-    def _take(self, name: SectionName, item: Item) -> int:
-        cost = self._sections[name].take(item)
+    def _take(self, name: SectionName, item: Item, cost: int) -> None:
+        self._sections[name].take(item, cost)
         self._spent += cost
         self._keys.add(item.key)
         if name == "recent" and not item.shows.isdisjoint(self._shown):
             # It was found too. It is shown once, where it was said.
             self._drop_found(item.shows)
         self._shown |= item.shows
-        return cost
 
     def _drop_found(self, shown: frozenset[int]) -> None:
         section = self._sections.get("snippets")
@@ -311,7 +319,9 @@ class Assembler:
             self._spent -= freed
             shorter = self._cut_to(self._whole.get(item.key, item), item.tokens - excess - 1)
             if shorter.tokens < item.tokens:
-                self._spent += section.take(shorter)
+                cost = section.cost(shorter)
+                section.take(shorter, cost)
+                self._spent += cost
                 return
             if name != "current":
                 self._left_out.append(LeftOut(item, f"there is no room for {_NAMES[name]}"))
@@ -319,7 +329,7 @@ class Assembler:
         raise ValueError("the budget is too small for anything")
 
     def _in_order(self) -> tuple[Item, ...]:
-        return tuple(item for name in self._recipe.order for item in sorted(self._sections[name].kept, key=_order))
+        return tuple(item for name in self._recipe.order for item in sorted(self._sections[name].kept, key=_PLACE))
 
     def _reports(self) -> tuple[SectionReport, ...]:
         left_out = Counter(left.item.section for left in self._left_out)
@@ -327,11 +337,6 @@ class Assembler:
             SectionReport(name, section.share, section.used, len(section.kept), left_out[name])
             for name, section in self._sections.items()
         )
-
-
-def _order(item: Item) -> tuple[float, int]:
-    """Sort items by their place; single messages of one moment by sequence number."""
-    return item.place, min(item.shows) if len(item.shows) == 1 else 0
 
 
 def _exchange(recent: Sequence[Item]) -> int:

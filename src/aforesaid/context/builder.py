@@ -14,12 +14,13 @@ from aforesaid.context.context import Context
 from aforesaid.context.items import Item
 from aforesaid.context.reads import ContextReads, Conversation, People, Sources, within
 from aforesaid.context.relevant import TermCache, found_memories
+from aforesaid.context.render import Message as ChatMessage
 from aforesaid.context.render import as_messages, as_text, block
-from aforesaid.context.sections import Offers, Written, speaker
-from aforesaid.domain.checks import EARLIEST, query_text
+from aforesaid.context.sections import Offers, RenderCache, speaker
+from aforesaid.domain.checks import query_text
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord
-from aforesaid.domain.message import Message, Position
+from aforesaid.domain.message import Message, time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
@@ -79,12 +80,13 @@ class Builder:
 
     def __init__(self, store: Store, recall: Recall, people: People) -> None:
         self._sources = Sources(store, recall, people)
-        self._written: dict[str, Written] = {}
+        self._rendered: dict[str, RenderCache] = {}
+        """By the name of the token counter."""
         self._terms: TermCache = TwoGenerationCache(_RENDERED)
 
     def forget_all(self) -> None:
         """Empty all caches, because somebody was erased."""
-        self._written.clear()
+        self._rendered.clear()
         self._terms = TwoGenerationCache(_RENDERED)
 
     def prefetch(self, scope: Scope, text: str, at: datetime | None, recipe: Recipe) -> ContextReads:
@@ -107,7 +109,10 @@ class Builder:
         else:
             reads = self.prefetch(scope, request.query, request.at, recipe)
         at = (request.at or datetime.now(UTC)).astimezone(request.zone)
-        offers = Offers(counter, self._written.setdefault(counter.name, TwoGenerationCache(_RENDERED)), at)
+        cache = self._rendered.get(counter.name)
+        if cache is None:
+            cache = self._rendered[counter.name] = RenderCache(_RENDERED)
+        offers = Offers(counter, cache, at)
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         searching = asyncio.ensure_future(self._hits(scope, request, recipe, reading, reads))
         try:
@@ -193,7 +198,7 @@ class Builder:
             newest = list(await reads.newest)
         else:
             newest = await reads.messages_up_to(recipe.recent + 1, request.answers)
-        last = newest[-1].position if newest else Position(EARLIEST, 0)
+        last = newest[-1] if newest else None
         return Conversation(summaries, *_recent(scope, request, recipe, summaries, newest), last)
 
     async def _summaries(self, scope: Scope, recipe: Recipe, reads: ContextReads) -> list[Summary]:
@@ -238,13 +243,20 @@ class Builder:
             return frozenset(message.seq for message in (await reading).current)
 
         found = await self._sources.recall.search(scope, search, current, reads.search)
-        last = (await reading).last
-        hits = [hit for hit in found if hit.message is not None and hit.message.position <= last]
-        if recipe.window:
-            older = await reads.messages(recipe.recent + recipe.window)
-            first = older[0].position if older else last
-            hits = [hit for hit in hits if hit.message is not None and hit.message.position >= first]
-        return _limited(hits, (await reading).recent, recipe.snippets)
+        conversation = await reading
+        if conversation.last is None:
+            return []
+        first, last = None, time_order(conversation.last)
+        if recipe.window and (older := await reads.messages(recipe.recent + recipe.window)):
+            first = time_order(older[0])
+        hits = [
+            hit
+            for hit in found
+            if (message := hit.message) is not None
+            and time_order(message) <= last
+            and (first is None or time_order(message) >= first)
+        ]
+        return _limited(hits, conversation.recent, recipe.snippets)
 
 
 async def _assembled(
@@ -255,19 +267,26 @@ async def _assembled(
     person: str,
     at: datetime,
 ) -> Context:
+    messages: list[ChatMessage] = []
+
+    def count(items: Sequence[Item]) -> int:
+        nonlocal messages
+        messages = as_messages(items, person, recipe.wording)
+        return counter.count_messages(messages)
+
     assembler = Assembler(
         recipe,
         request.budget,
         counter,
         now=at,
         overhead=partial(_overhead, counter, person, recipe.wording),
-        count=partial(_count, counter, person, recipe.wording),
+        count=count,
         day_cost=partial(_day_cost, counter),
     )
     small = request.budget <= _SMALL_BUDGET
     made: Assembled = assembler.assemble(offered) if small else await asyncio.to_thread(assembler.assemble, offered)
     return Context(
-        messages=as_messages(made.items, person, recipe.wording),
+        messages=messages,  # those of the last count, which decided
         written=partial(as_text, made.items, person, recipe.layout, recipe.wording),
         tokens=made.tokens,
         budget=request.budget,
@@ -345,7 +364,3 @@ def _day_cost(counter: TokenCounter, item: Item) -> int:
     """Return the tokens of the line with an item's day. Most lines have no year."""
     day = item.day.rpartition(" ")[0] or item.day
     return counter.count(f"[{day}]\n" if item.section == "recent" else f"{day}\n")
-
-
-def _count(counter: TokenCounter, user: str, wording: Wording, items: Sequence[Item]) -> int:
-    return counter.count_messages(as_messages(items, user, wording))

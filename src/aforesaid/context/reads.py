@@ -44,8 +44,8 @@ class Conversation(NamedTuple):
     recent: list[Message]
     current: list[Message]
     """The message that is to be answered, if it is stored."""
-    last: Position
-    """The place of the newest message when this was read. What comes after it is no part of the context."""
+    last: Message | None
+    """The newest message when this was read. What comes after it is no part of the context."""
 
 
 @dataclass(frozen=True, slots=True)

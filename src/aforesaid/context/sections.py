@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, tzinfo
-from typing import Any, Final
+from datetime import UTC, date, datetime, time, tzinfo
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
 from aforesaid.context.render import FURTHER_LINE, TODAY
@@ -34,8 +34,31 @@ The token offset is the line with the day that a hit may need.
 _NOTHING: Final[frozenset[int]] = frozenset()
 _make_item: Final = fast_constructor(Item)
 
-Written = TwoGenerationCache[bytes | str, tuple[str, int]]
-"""Rendered messages (by hash) and summaries (by text) with their tokens. They come back turn after turn."""
+
+
+class RenderedMessage(NamedTuple):
+    """A message as a search result shows it."""
+
+    key: str
+    text: str
+    tokens: int
+    shows: frozenset[int]
+    day: str
+
+
+MessageKey: TypeAlias = "tuple[bytes, int, bool, tzinfo | None]"
+"""Hash and sequence number of a message, whether it was said today, and the time zone."""
+
+
+class RenderCache:
+    """Rendered messages and summaries with their tokens. They come back turn after turn."""
+
+    def __init__(self, most: int) -> None:
+        """`most` is how many of each are cached, at least."""
+        self.messages: TwoGenerationCache[MessageKey, RenderedMessage] = TwoGenerationCache(most)
+        self.summaries: TwoGenerationCache[str, tuple[str, int]] = TwoGenerationCache(most)
+        """By level and text."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +66,11 @@ class Offers:
     """Makes items of what was read."""
 
     counter: TokenCounter
-    written: Written
+    cache: RenderCache
     now: datetime
     """When the question is asked, in the person's time zone."""
     days: dict[date, str] = field(default_factory=dict)
+    """How each day is written."""
 
     @property
     def zone(self) -> tzinfo | None:
@@ -142,62 +166,84 @@ class Offers:
 
     def _part(self, summary: Summary) -> tuple[str, int]:
         key = f"{summary.level} {summary.text}"
-        known = self.written.get(key)
+        known = self.cache.summaries.get(key)
         if known is None:
             text = f'<part level="{summary.level}">{quote(summary.text)}</part>'
             known = text, self.counter.count(f"{text}\n")
-            self.written.put(key, known)
+            self.cache.summaries.put(key, known)
         return known
 
     def snippets(self, hits: Sequence[Hit]) -> list[Item]:
         """Offer what the search found: the best hits, then the most valuable per token. Shown in the order of time."""
         best = max((hit.score for hit in hits), default=0.0)
-        items: dict[int, Item] = {}
-        names: dict[str, str] = {}
+        found: dict[int, tuple[Message, float, float | None]] = {}
         for hit in hits:
             relevance = min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
             for message in () if hit.message is None else (hit.message, *hit.around):
-                if message.seq not in items:
-                    items[message.seq] = self._snippet(message, relevance, hit, names)
-        offered = list(items.values())
+                if message.seq not in found:
+                    found[message.seq] = message, relevance, hit.score if message is hit.message else None
+        in_order = sorted([(message.at, seq) for seq, (message, _, _) in found.items()])
+        places = {seq: place for place, (_, seq) in enumerate(in_order)}
+        today, names = self._today(), dict[str, str]()
+        offered = [self._snippet(*each, places[seq], today, names) for seq, each in found.items()]
         ranked = enumerate(offered[_BEST:], _BEST + _RANK_OFFSET)
-        by_value = sorted(ranked, key=lambda each: each[0] * (each[1].tokens + _TOKEN_OFFSET))
-        return [*offered[:_BEST], *(item for _, item in by_value)]
+        by_value = sorted([(rank * (item.tokens + _TOKEN_OFFSET), rank, item) for rank, item in ranked])
+        return [*offered[:_BEST], *[item for _, _, item in by_value]]
 
-    def _snippet(self, message: Message, relevance: float, hit: Hit, names: dict[str, str]) -> Item:
-        day = self._day(message.at)
-        row = self._row_of_today(message, names) if day == TODAY else self.written.get(message.hash)
-        if row is None:
-            text = _row(message, names)
-            row = text, self.counter.count(f"{text}\n")
-            self.written.put(message.hash, row)
+    def _snippet(
+        self,
+        message: Message,
+        relevance: float,
+        score: float | None,
+        place: int,
+        today: tuple[datetime, datetime],
+        names: dict[str, str],
+    ) -> Item:
+        of_today = today[0] <= message.at <= today[1]
+        cached = message.hash, message.seq, of_today, self.now.tzinfo
+        rendered = self.cache.messages.get(cached)
+        if rendered is None:
+            rendered = self._rendered(message, names, of_today=of_today)
+            self.cache.messages.put(cached, rendered)
+        key, text, tokens, shows, day = rendered
         return _make_item(
             "snippets",
-            f"message {message.id}",
-            *row,
-            message.at.timestamp(),
+            key,
+            text,
+            tokens,
+            place,
             relevance,
             USUAL_PRIORITY,
-            hit.score if hit.message is message else None,
+            score,
             (),
             message.at,
             None,
             "user",
             None,
-            frozenset((message.seq,)),
+            shows,
             _NOTHING,
             False,
             day,
         )
 
-    def _row_of_today(self, message: Message, names: dict[str, str]) -> tuple[str, int]:
-        text = f"{message.at.astimezone(self.zone):%H:%M} {_row(message, names)}"
-        return text, self.counter.count(f"{text}\n")
+    def _rendered(self, message: Message, names: dict[str, str], *, of_today: bool) -> RenderedMessage:
+        """Render a message: with its time if it is of today, otherwise its day is shown above it."""
+        at, text = message.at.astimezone(self.zone), _row(message, names)
+        day, text = (TODAY, f"{at:%H:%M} {text}") if of_today else (written_day(at.date()), text)
+        tokens = self.counter.count(f"{text}\n")
+        return RenderedMessage(f"message {message.id}", text, tokens, frozenset((message.seq,)), day)
+
+    def _today(self) -> tuple[datetime, datetime]:
+        """Return the first and the last moment of today in the person's time zone."""
+        # With the fold, the last moment is right also on days on which the last hour comes twice.
+        first, last = time.min, time.max.replace(fold=1)
+        today = self.now.date()
+        return _in_utc(datetime.combine(today, first, self.zone)), _in_utc(datetime.combine(today, last, self.zone))
 
     def recent(self, messages: Sequence[Message], *, several: bool) -> list[Item]:
         """Offer the newest messages: newest first; they are shown as turns."""
         offered = []
-        for message in reversed(messages):
+        for place, message in reversed(list(enumerate(messages))):
             name = speaker(message.name or message.author) if several and message.role == "user" else None
             offered.append(
                 _make_item(
@@ -205,7 +251,7 @@ class Offers:
                     f"message {message.id}",
                     message.text,
                     self._turn(message.text, name),
-                    message.at.timestamp(),
+                    place,
                     1.0,
                     USUAL_PRIORITY,
                     None,
@@ -251,6 +297,14 @@ def _row(message: Message, names: dict[str, str]) -> str:
         names[called] = quote(one_line(called))
     said = quote(message.text).replace("\n", FURTHER_LINE)
     return f"{names[called]}: {said}"
+
+
+def _in_utc(at: datetime) -> datetime:
+    """Return a moment in UTC; near the ends of the calendar, the last one that there is."""
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        return at.replace(tzinfo=UTC)
 
 
 def speaker(name: str) -> str | None:

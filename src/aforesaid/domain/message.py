@@ -85,9 +85,14 @@ class Message:
         return Position(checks.microseconds(self.at, "at"), self.seq)
 
 
+def time_order(message: Message) -> tuple[datetime, int]:
+    """Return the sort key of messages: the time at which they were said, then the sequence number."""
+    return message.at, message.seq
+
+
 def in_time_order(messages: Iterable[Message]) -> list[Message]:
     """Sort messages by time, then by sequence number."""
-    return sorted(messages, key=lambda message: (message.at, message.seq))
+    return sorted(messages, key=time_order)
 
 
 def draft(

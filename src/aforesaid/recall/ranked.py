@@ -80,7 +80,7 @@ def message_hits(
     rows, names = candidates.rows[best], tuple(parts)
     # Looked up for all hits at once: reading numbers one by one is slow.
     added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
-    totals, each_added = added.sum(axis=1).tolist(), added.tolist() if explained else ()
+    scores, each_added = scale.scores(added.sum(axis=1)), added.tolist() if explained else ()
     words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
     similarities = candidates.background.similarities(candidates.dense[rows])
     seqs = candidates.columns.seq[candidates.rows].tolist()
@@ -95,7 +95,7 @@ def message_hits(
                 "message",
                 first.id,
                 first.text,
-                scale.score(totals[place]),
+                scores[place],
                 first.at,
                 (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
                 tuple([word for word, found in words if found[place]]) if explained else (),

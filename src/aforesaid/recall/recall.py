@@ -70,10 +70,10 @@ class Recall:
         if found.notes and {"summary", "memory"}.intersection(request.kinds) and request.arms == "all":
             notes = await self._notes(scope, request, found, kind)
         of_notes = evidence(notes, found.candidates.background)
-        hits: list[Hit] = []
-        scale = score_scale(found.candidates, -math.inf, of_notes)
         if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):
             hits, scale = await self._messages(scope, request, found.candidates, kind, of_notes)
+        else:
+            hits, scale = [], score_scale(found.candidates, -math.inf, of_notes)
         if notes:
             hits += note_hits(notes, scale)
             hits.sort(key=lambda hit: -hit.score)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aforesaid.recall.background import MIDDLE, STEEPNESS, calibration, logistic
+from aforesaid.recall.background import MIDDLE, STEEPNESS, calibration, logistic, logistics
 from aforesaid.recall.candidates import Candidates
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class ScoreScale(NamedTuple):
     def score(self, total: float) -> float:
         """Return the score of a weighted sum."""
         return logistic(self.slope * total + self.offset)
+
+    def scores(self, totals: Numbers) -> list[float]:
+        """Return the scores of many weighted sums."""
+        return logistics(self.slope * totals + self.offset)
 
 
 SIMILARITY_SCALE: Final = ScoreScale(STEEPNESS, -STEEPNESS * MIDDLE)

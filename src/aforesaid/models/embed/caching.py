@@ -22,6 +22,8 @@ class CachingEmbedder:
 
     def __init__(self, inner: Embedder) -> None:
         self.inner: Final = inner
+        # Looked up once: checking against a protocol takes longer than embedding a word.
+        self._begin_inner: Final = inner.begin if isinstance(inner, Beginning) else None
         self._kept: LRUCache[str, Vectors] = LRUCache(_KEPT)
         self._coming: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[Vectors]] = {}
 
@@ -62,8 +64,8 @@ class CachingEmbedder:
         key = asyncio.get_running_loop(), text
         coming = self._coming.get(key)
         if coming is None:
-            inner = self.inner
-            coming = inner.begin(text) if isinstance(inner, Beginning) else asyncio.ensure_future(inner.embed([text]))
+            begin = self._begin_inner
+            coming = asyncio.ensure_future(self.inner.embed([text])) if begin is None else begin(text)
             self._coming[key] = coming
             coming.add_done_callback(lambda ended: self._arrived(key, ended))
         return coming

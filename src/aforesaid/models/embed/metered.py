@@ -15,6 +15,7 @@ class MeteredEmbedder:
 
     def __init__(self, inner: Embedder, metrics: Metrics) -> None:
         self._inner = inner
+        self._begin_inner = inner.begin if isinstance(inner, Beginning) else None
         self._metrics = metrics
 
     @property
@@ -35,9 +36,9 @@ class MeteredEmbedder:
 
     def begin(self, text: str) -> asyncio.Future[Vectors]:
         """Start embedding a text, immediately if the wrapped embedder can."""
-        if not isinstance(self._inner, Beginning):
+        if self._begin_inner is None:
             return asyncio.ensure_future(self.embed([text]))
-        began, begun = perf_counter(), self._inner.begin(text)
+        began, begun = perf_counter(), self._begin_inner(text)
         begun.add_done_callback(lambda ended: self._count(began, None if ended.cancelled() else ended.exception()))
         return begun
 
