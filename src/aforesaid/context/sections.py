@@ -35,7 +35,6 @@ _NOTHING: Final[frozenset[int]] = frozenset()
 _make_item: Final = fast_constructor(Item)
 
 
-
 class RenderedMessage(NamedTuple):
     """A message as a search result shows it."""
 
@@ -58,7 +57,6 @@ class RenderCache:
         self.messages: TwoGenerationCache[MessageKey, RenderedMessage] = TwoGenerationCache(most)
         self.summaries: TwoGenerationCache[str, tuple[str, int]] = TwoGenerationCache(most)
         """By level and text."""
-
 
 
 @dataclass(frozen=True, slots=True)
