@@ -53,7 +53,8 @@ def test_a_purge_killed_at_any_moment_leaves_no_byte_after_the_next_opening(
     start.mkdir()
     asyncio.run(fill(f"{kind}:{start / 'memory'}"))
     with Zygote("torture.purge_victim") as zygote:
-        for _ in range(size.of(small=4, full=334)):
+        # With all three kinds, 1,002 purges that were killed; those that ended before it come on top.
+        while figures["kills"] < size.of(small=4, full=334):
             shutil.rmtree(live, ignore_errors=True)
             shutil.copytree(start, live)
             place = f"{kind}:{live / 'memory'}"
@@ -72,4 +73,5 @@ def test_a_purge_killed_at_any_moment_leaves_no_byte_after_the_next_opening(
             assert not (purged and there)
             assert there or not traces
     figures.show()
-    assert figures["kills"] > 0
+    if size.full:
+        assert figures["in between"] > 0

@@ -1,0 +1,53 @@
+"""What was said around a batch of messages: a model reads it to understand them, and learns nothing from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.message import Message, in_time_order
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.setting import wants_memory
+from aforesaid.profiles.effective import settings_of
+
+if TYPE_CHECKING:
+    from aforesaid.store import Store
+
+MOST_BEFORE: Final = 6
+"""Messages read from before a batch, in each thread: the question that a first "yes" answers is among them."""
+_MOST_BETWEEN: Final = 40
+"""Messages of other people read from between those of a batch, in each thread."""
+_CHARACTERS: Final = 500
+"""A longer message is cut: here it only shows what was talked about."""
+
+
+async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
+    """Return messages from just before a batch and, in channels, of other people from between its messages.
+
+    What belongs to people who switched memory off is left out.
+    """
+    known = {message.seq for message in batch}
+    found: dict[int, Message] = {}
+    for thread in dict.fromkeys(message.thread for message in batch):
+        here = Scope(scope.space, scope.user, thread)
+        mine = in_time_order(message for message in batch if message.thread == thread)
+        near = await store.messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq)
+        if not is_direct(thread):
+            later = await store.messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
+            near += [message for message in later if message.at >= mine[0].at]
+        found |= {message.seq: message for message in near if message.seq not in known}
+    owners = {message.user for message in found.values()}
+    wanted = {user for user in owners if wants_memory(await settings_of(store, Scope.of(user, scope.space)))}
+    return [
+        replace(message, text=message.text[:_CHARACTERS]) for message in found.values() if message.user in wanted
+    ]
+
+
+def just_before(around: Sequence[Message], batch: Sequence[Message]) -> list[Message]:
+    """Return those messages around a batch, or around a part of it, that a model reads with it, by time."""
+    inside = {message.seq for message in batch}
+    first, last = min(message.at for message in batch), max(message.at for message in batch)
+    others = in_time_order(message for message in around if message.seq not in inside and message.at <= last)
+    before = [message for message in others if message.at < first]
+    return [*before[-MOST_BEFORE:], *(message for message in others if message.at >= first)]
