@@ -30,10 +30,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Try PostgreSQL under the rooms above the store at full size alone: they know nothing of what is below them."""
+    """Run tests of the rooms above the store on PostgreSQL only at full size: they do not depend on the kind of store.
+
+    Those with the marker `every_store` do, and are always run on it.
+    """
     if config.getoption("--torture"):
         return
-    left_out = [item for item in items if "[postgres" in item.name and item.path.parent.name != "store"]
+    left_out = [
+        item
+        for item in items
+        if "[postgres" in item.name
+        and item.path.parent.name != "store"
+        and item.get_closest_marker("every_store") is None
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]

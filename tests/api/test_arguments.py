@@ -165,18 +165,21 @@ def _layers(method: Any) -> list[Any]:  # noqa: ANN401
     return found
 
 
+@pytest.mark.every_store
 @pytest.mark.defect("D1", "D8")
 async def test_whatever_is_passed_to_a_public_method_gives_our_short_error_and_the_store_opens_and_moves(
     location: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     quiet = {"background": False, "fallback": "none"}
+    full = pytestconfig.getoption("--torture")
     memory = await aforesaid.connect(location, embedder="none", settings=quiet)
     ann = await filled(memory)
     calls: list[tuple[type, str, dict[str, object]]] = []
 
     @settings(
-        max_examples=20_000 if pytestconfig.getoption("--torture") else 1_000,
+        max_examples=round(20_000 * pytestconfig.getoption("--torture-scale")) if full else 1_000,
         database=None,
+        deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -91,6 +92,12 @@ def asked(scripted: ScriptedModel, name: str) -> list[Request]:
     return [request for request in scripted.requests if asked_for(request) == name]
 
 
+def numbered(request: Request) -> list[tuple[str | None, str]]:
+    """Return the messages that a model was shown, each with its number; those that are only context have none."""
+    shown = re.findall(r'<message(?: n="(\d+)")?[^>]*>(.*?)</message>', str(request.messages[1]["content"]))
+    return [(number or None, text) for number, text in shown]
+
+
 class paused:  # noqa: N801 - reads as a word
     """Keep the background from working meanwhile."""
 
@@ -113,6 +120,7 @@ __all__ = [
     "connect",
     "extraction",
     "model",
+    "numbered",
     "paused",
     "say",
     "texts",

@@ -10,7 +10,7 @@ import pytest
 import aforesaid
 from aforesaid.settings import Settings
 from aforesaid.testing import Request, faults
-from facts.talking import THURSDAY, asked, connect, extraction, model, paused, say, texts
+from facts.talking import THURSDAY, asked, connect, extraction, model, numbered, paused, say, texts
 
 
 @pytest.mark.req("D3")
@@ -42,7 +42,7 @@ async def test_an_exchange_is_looked_through_with_its_origin_kept(location: str)
             "ann",
             "said",
         )
-        assert tea.extractor == "extract/1 scripted:scripted"
+        assert tea.extractor == "extract/2 scripted:scripted"
         assert tea.valid_from == THURSDAY < tea.created_at
         assert dentist.event is not None
         assert dentist.event.start == datetime(2026, 3, 9, 9, 0, tzinfo=UTC)
@@ -81,9 +81,11 @@ async def test_a_backlog_is_looked_through_in_batches_of_exchanges() -> None:
             for number in range(12):
                 await say(user, f"number {number}", reply=f"reply {number}")
         await memory.upkeep()
-        questions = [request.asked for request in asked(scripted, "extract")]
-        assert [question.count("<message ") for question in questions] == [10, 10, 4]
-        assert all(sum(f">number {number}<" in question for question in questions) == 1 for number in range(12))
+        questions = [
+            [text for number, text in numbered(request) if number is not None] for request in asked(scripted, "extract")
+        ]
+        assert [len(question) for question in questions] == [10, 10, 4]
+        assert all(sum(f"number {number}" in question for question in questions) == 1 for number in range(12))
 
 
 @pytest.mark.parametrize("with_model", [True, False])
@@ -197,7 +199,7 @@ async def test_an_answer_that_does_not_fit_changes_nothing_and_rules_take_over_f
         report = await memory.upkeep()
         assert report.error is None
         found = {memory_.extractor for memory_ in await user.memories()}
-        assert found == {"rules/1", "extract/1 scripted:scripted"}
+        assert found == {"rules/1", "extract/2 scripted:scripted"}
 
 
 async def test_a_model_that_is_down_stops_it_and_nothing_is_skipped(location: str) -> None:
@@ -322,3 +324,60 @@ async def test_a_model_that_only_writes_junk_is_asked_about_once_for_each_batch(
         # Each question is asked twice: the second time with what was wrong with the answer.
         assert len(asked(scripted, "extract")) == 2 * batches
         assert batches <= 20 / 5 + 2
+
+
+@pytest.mark.defect("F3")
+async def test_an_answer_is_learned_with_the_question_of_the_batch_before() -> None:
+    vegetarian = {"content": "Ann is vegetarian.", "sources": [1]}
+    scripted = model({"extract": [extraction(), extraction(vegetarian)]})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann = memory.user("ann")
+        await say(ann, "Good morning!", reply="Hello! Are you vegetarian?", name="Ann")
+        await memory.upkeep()
+        await say(ann, "Yes.", reply="Noted.", name="Ann", at=datetime.now(UTC))
+        await memory.upkeep()
+        first, second = asked(scripted, "extract")
+        assert numbered(first) == [("1", "Good morning!"), ("2", "Hello! Are you vegetarian?")]
+        assert numbered(second) == [
+            (None, "Good morning!"),
+            (None, "Hello! Are you vegetarian?"),
+            ("1", "Yes."),
+            ("2", "Noted."),
+        ]
+        (learned,) = await ann.memories()
+        assert (learned.text, learned.sources) == ("Ann is vegetarian.", ((await ann.history())[2].seq,))
+
+
+@pytest.mark.defect("F3")
+async def test_in_a_channel_the_questions_of_others_are_read_and_are_nobodys_source() -> None:
+    rome = {"content": "Ann lives in Rome.", "sources": [1]}
+    scripted = model(
+        {"extract": lambda request: extraction(rome) if "Rome" in numbered(request)[-1][1] else extraction()}
+    )
+    async with scripted, connect(scripted=scripted, extract_exchanges=10) as memory:
+        ann, bob, cid = (memory.user(name, thread="general") for name in ("ann", "bob", "cid"))
+        await cid.set("memory_enabled", value=False)
+        async with paused(memory):
+            await bob.add("user", "Where do you live now, Ann?", name="Bob")
+            await cid.add("user", "I want to know that too.", name="Cid")
+            await ann.add("user", "In Rome.", name="Ann")
+        await memory.upkeep()
+        (request,) = [each for each in asked(scripted, "extract") if numbered(each)[-1] == ("1", "In Rome.")]
+        assert numbered(request) == [(None, "Where do you live now, Ann?"), ("1", "In Rome.")], "Cid switched it off"
+        (learned,) = await ann.memories()
+        assert learned.sources == ((await ann.history())[0].seq,)
+        assert await bob.memories() == []
+
+
+@pytest.mark.defect("F3")
+async def test_what_only_the_assistant_or_somebody_else_said_is_not_learned() -> None:
+    cycling = {"content": "Ann loves cycling in the mountains.", "sources": [1]}
+    unnumbered = {"content": "Ann has a brother in Oslo.", "sources": []}
+    scripted = model({"extract": lambda _: extraction(cycling, unnumbered)})
+    async with scripted, connect(scripted=scripted) as memory:
+        ann, bob = memory.user("ann", thread="general"), memory.user("bob", thread="general")
+        async with paused(memory):
+            await bob.add("user", "Ann loves cycling in the mountains, and has a brother in Oslo.", name="Bob")
+            await ann.add("user", "What is for lunch?", name="Ann")
+        await memory.upkeep()
+        assert await ann.memories(active=None) == []

@@ -17,7 +17,7 @@ from aforesaid.errors import StoreFull
 from aforesaid.memory import Memory
 from aforesaid.store import Store
 from aforesaid.testing import Request
-from facts.talking import connect, extraction, model, paused, say
+from facts.talking import connect, extraction, model, numbered, paused, say
 
 
 class Crash(BaseException):
@@ -51,7 +51,8 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
     animals = ["cats", "dogs", "horses", "rabbits", "parrots", "turtles"]
 
     def answer(request: Request) -> object:
-        places = {animal: place for place, animal in enumerate(animals) if f"I like {animal}" in request.asked}
+        new = [text for number, text in numbered(request) if number is not None]
+        places = {animal: place for place, animal in enumerate(animals) if f"I like {animal}" in new}
         first = min(places.values())
         return extraction(
             *(

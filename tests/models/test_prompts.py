@@ -46,7 +46,7 @@ VERSIONS = {
     "day/1": "94606b14852f9d77",
     "week/1": "cfe672a322319f95",
     "history/1": "c05d9b0c6ad157d6",
-    "extract/1": "95e9bf1a086fcdc9",
+    "extract/2": "b5b47364c29fcad8",
     "remember/1": "6fc2865f1ff7d4bb",
     "forget/1": "c342796df82d24d5",
     "portrait/1": "2a2a7e2a59c91f88",
@@ -94,7 +94,7 @@ def parse(text: str) -> ET.Element:
 
 @given(st.lists(LINES, max_size=5), st.booleans())
 def test_no_text_can_leave_its_message_or_add_another(lines: list[Line], numbered: bool) -> None:  # noqa: FBT001
-    root = parse(fence(lines, numbered=numbered))
+    root = parse(fence(lines, numbers=range(1, len(lines) + 1) if numbered else None))
     assert root.tag == "messages"
     assert [child.tag for child in root] == ["message"] * len(lines)
     for child, line in zip(root, lines, strict=True):
@@ -163,8 +163,9 @@ def test_a_message_is_shown_with_its_speaker_and_its_day() -> None:
         Line("Ann", "I moved <yesterday> & like it", datetime(2026, 3, 1, 9, 30, tzinfo=berlin)),
         Line("Assistant", "Good!", role="assistant"),
     ]
-    assert fence(lines, numbered=True) == (
+    assert fence([lines[1], *lines], numbers=[None, 1, 2]) == (
         "<messages>\n"
+        '<message from="Assistant" role="assistant">Good!</message>\n'
         '<message n="1" at="Sun 2026-03-01 09:30" from="Ann">I moved &lt;yesterday&gt; &amp; like it</message>\n'
         '<message n="2" from="Assistant" role="assistant">Good!</message>\n'
         "</messages>"

@@ -7,13 +7,13 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.change import Change, PutFacts
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.memory_change import MarkExtracted
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
@@ -21,6 +21,7 @@ from aforesaid.facts.grounding import meanings
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.settle import Situation, settle
 from aforesaid.facts.statement import statement
+from aforesaid.facts.surroundings import just_before, surroundings
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
 from aforesaid.models.offline import merge_fact
@@ -69,6 +70,22 @@ class _Found(NamedTuple):
     """How many a model wrote that rest on no message."""
 
 
+class _Job(NamedTuple):
+    """Everything that is needed to look through messages of one user."""
+
+    scope: Scope
+    known: Sequence[MemoryRecord]
+    people: Mapping[str, Person]
+    owner: Person
+    zone: tzinfo
+    around: Sequence[Message]
+    """The messages, and what was said around them: a model reads it, and no memory comes from it."""
+
+    def by_rules(self, batch: Sequence[Message]) -> list[Candidate]:
+        """Return what rules find."""
+        return by_rules(batch, self.people, self.owner, self.zone)
+
+
 class Extractor:
     """Looks through users' messages for what is worth remembering, with a model or by rules."""
 
@@ -101,22 +118,25 @@ class Extractor:
         nothing is lost then, and it can be tried again.
         """
         tally = _Tally(messages=len(batch))
+        context = await surroundings(self._store, scope, batch) if self.asks_a_model else []
         owner = people_in(batch, scope.user)[scope.user]
         owner = await self._named(scope, owner, batch)
-        people = {**people_in(batch, scope.user), scope.user: owner}
+        people = {**people_in([*context, *batch], scope.user), scope.user: owner}
         zone = await zone_of(self._store, self._profile, scope)
         known = await self._store.memories(scope, active=None)
         # What was replaced by a newer version is looked through, but not learned from.
         newest = [message for message in batch if not message.replaced]
-        found = await self._find(scope, newest, known, people, owner) if newest else _Found([], 0)
+        job = _Job(scope, known, people, owner, zone, [*context, *newest])
+        found = await self._find(job, newest) if newest else _Found([], 0)
         candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
         near = await self._near(scope, candidates)
         meant = await meanings(candidates, people, self._embedder)
+        heard = in_time_order([*context, *batch])
         while True:
             # Read again: while a model answered, a bot may have set the reminder that a message asks for.
             known = await self._store.memories(scope, active=None)
             stones = await self._store.forgotten(scope)
-            now = Situation(scope, owner, people, batch, known, stones, zone, self._profile.keep_days, near, meant)
+            now = Situation(scope, owner, people, heard, known, stones, zone, self._profile.keep_days, near, meant)
             # In a thread: comparing many things takes long enough for others to wait.
             plan = await asyncio.to_thread(settle, candidates, now)
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
@@ -138,98 +158,67 @@ class Extractor:
         earlier = await self._store.messages(scope, limit=50, before=batch[0].seq)
         return people_in(earlier, scope.user)[scope.user]
 
-    async def _find(
-        self,
-        scope: Scope,
-        batch: Sequence[Message],
-        known: Sequence[MemoryRecord],
-        people: Mapping[str, Person],
-        owner: Person,
-    ) -> _Found:
-        zone = await zone_of(self._store, self._profile, scope)
+    async def _find(self, job: _Job, batch: Sequence[Message]) -> _Found:
         if self._chat is None or not self._chat.has("extract"):
-            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
         try:
-            return await self._ask(self._chat, scope, batch, known, people, owner)
+            return await self._ask(self._chat, job, batch)
         except NoModel:
-            return _Found(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
+            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
         except ModelGarbled as error:
-            _log.warning("messages of %s are looked through in parts, or by rules alone: %s", scope.user, error)
-            return await self._by_halves(scope, batch, known, people, owner)
+            _log.warning("messages of %s are looked through in parts, or by rules alone: %s", job.scope.user, error)
+            return await self._by_halves(self._chat, job, batch)
 
-    async def _by_halves(
-        self,
-        scope: Scope,
-        batch: Sequence[Message],
-        known: Sequence[MemoryRecord],
-        people: Mapping[str, Person],
-        owner: Person,
-    ) -> _Found:
+    async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found:
         """Ask about the halves of a batch that a model could not deal with, so that one message does not stop others.
 
         Where it cannot deal with either half, rules take over: then it is the model that fails, and asking it about
         every message would only cost. Until it answers again, it is asked once for each batch.
         """
-        zone = await zone_of(self._store, self._profile, scope)
-        by_rules_alone = partial(by_rules, batch, people, owner, zone)
-        if len(batch) == 1 or self._chat is None or self._garbles:
-            return _Found(await asyncio.to_thread(by_rules_alone), 0)
+        if len(batch) == 1 or self._garbles:
+            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
         middle = len(batch) // 2
         halves = (batch[:middle], batch[middle:])
-        answers = [await self._ask_or_none(self._chat, scope, half, known, people, owner) for half in halves]
+        answers = [await self._ask_or_none(chat, job, half) for half in halves]
         if not any(answers):
             self._garbles = True
-            return _Found(await asyncio.to_thread(by_rules_alone), 0)
+            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
         found: list[_Found] = []
         for half, answer in zip(halves, answers, strict=True):
-            found.append(answer or await self._by_halves(scope, half, known, people, owner))
+            found.append(answer or await self._by_halves(chat, job, half))
         return _Found([each for half in found for each in half.candidates], sum(half.unsaid for half in found))
 
-    async def _ask_or_none(
-        self,
-        chat: Chat,
-        scope: Scope,
-        batch: Sequence[Message],
-        known: Sequence[MemoryRecord],
-        people: Mapping[str, Person],
-        owner: Person,
-    ) -> _Found | None:
+    async def _ask_or_none(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found | None:
         try:
-            return await self._ask(chat, scope, batch, known, people, owner)
+            return await self._ask(chat, job, batch)
         except ModelGarbled as error:
             _log.info("%d messages are asked about in parts: %s", len(batch), error)
             return None
 
-    async def _ask(
-        self,
-        chat: Chat,
-        scope: Scope,
-        batch: Sequence[Message],
-        known: Sequence[MemoryRecord],
-        people: Mapping[str, Person],
-        owner: Person,
-    ) -> _Found:
+    async def _ask(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found:
         from aforesaid.models.prompts.shapes import Extraction  # noqa: PLC0415 - brings pydantic
 
-        zone = await zone_of(self._store, self._profile, scope)
         prompt = load_prompt("extract")
-        shown = relevant(known, batch)
-        names = {person.id: person.name for person in people.values()}
-        local = [line._replace(at=line.at and line.at.astimezone(zone)) for line in lines_of(batch, names)]
+        shown = relevant(job.known, batch)
+        names = {person.id: person.name for person in job.people.values()}
+        numbers = {message.seq: number for number, message in enumerate(batch, 1)}
+        read = in_time_order([*just_before(job.around, batch), *batch])
+        local = [line._replace(at=line.at and line.at.astimezone(job.zone)) for line in lines_of(read, names)]
         answer = await chat.structure(
             prompt.operation,
             prompt.render(
-                name=owner.name,
+                name=job.owner.name,
                 known=enclose(
                     "known", "memory", [({"n": str(number)}, memory.text) for number, memory in enumerate(shown, 1)]
                 ),
-                messages=fence(local, numbered=True),
+                messages=fence(local, numbers=[numbers.get(message.seq) for message in read]),
             ),
             Extraction,
-            scope=scope,
+            scope=job.scope,
         )
         self._garbles = False
         extractor = f"{prompt.version} {answer.model}"
+        people, owner, zone = job.people, job.owner, job.zone
         made = [from_model(each, batch, shown, people, owner, zone, extractor) for each in answer.value.memories]
         candidates = [candidate for candidate in made if candidate is not None]
         # Standing requests are found by rules, with a model too: none may be missed or made up.

@@ -19,7 +19,7 @@ from aforesaid.store.terms import fold, words_of
 
 _LEAST_WORDS: Final = 2
 _ECHO: Final = 0.6
-"""Such a part of its words in what the assistant said, and the person's own words do not support it: an echo."""
+"""Share of its words in what others said from which on a candidate that the speaker did not support is an echo."""
 _YES: Final = re.compile(
     r"\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|true|indeed|ok|okay|of course|absolutely|ja|genau|stimmt|"
     r"richtig|si|claro|exacto|oui|exactement|d'accord|esatto|certo|sim|isso|klopt|да|верно|точно|конечно|نعم|是|对|对的|没错|好的|はい|うん|そう|네|응|हाँ)\b"
@@ -85,15 +85,15 @@ def _junk(candidate: Candidate) -> bool:
 
 
 def _grounded(candidate: Candidate, batch: Sequence[Message], names: Collection[str], near: float | None) -> Screened:
-    """Judge whether a person said what a model wrote, or whether it is the assistant's idea or the model's."""
+    """Judge whether a person said what a model wrote, or whether it is somebody else's idea or the model's."""
     own = own_words(candidate)
     supported = shared_words(candidate.text, own, names)
     if supported >= SUPPORTED:
         return Screened()
-    assistant = [message.text for message in batch if message.role != "user"]
-    echoed = support(candidate.text, assistant, names)
+    others = [message.text for message in batch if message.role != "user" or message.author != candidate.speaker.id]
+    echoed = support(candidate.text, others, names)
     if any(_YES.match(fold(text)) for text in own) and echoed > 0:
-        # The person confirmed what the assistant had said.
+        # The person confirmed what the assistant or somebody else had said.
         return Screened()
     if echoed >= _ECHO:
         return Screened(dropped="echo")

@@ -31,7 +31,7 @@ class Situation:
     owner: Person
     people: Mapping[str, Person]
     batch: Sequence[Message]
-    """The messages that the candidates were found in."""
+    """The messages that the candidates were found in, and what was said around them."""
     known: Sequence[MemoryRecord]
     """All memories of the user, in every state."""
     stones: Sequence[Tombstone]

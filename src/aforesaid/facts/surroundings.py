@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.message import Message, in_time_order
@@ -35,19 +36,21 @@ async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> 
         near = await store.messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq)
         if not is_direct(thread):
             later = await store.messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
-            near += [message for message in later if message.at >= mine[0].at]
+            near += [message for message in later if _place(message) > _place(mine[0])]
         found |= {message.seq: message for message in near if message.seq not in known}
     owners = {message.user for message in found.values()}
     wanted = {user for user in owners if wants_memory(await settings_of(store, Scope.of(user, scope.space)))}
-    return [
-        replace(message, text=message.text[:_CHARACTERS]) for message in found.values() if message.user in wanted
-    ]
+    return [replace(message, text=message.text[:_CHARACTERS]) for message in found.values() if message.user in wanted]
 
 
 def just_before(around: Sequence[Message], batch: Sequence[Message]) -> list[Message]:
     """Return those messages around a batch, or around a part of it, that a model reads with it, by time."""
     inside = {message.seq for message in batch}
-    first, last = min(message.at for message in batch), max(message.at for message in batch)
-    others = in_time_order(message for message in around if message.seq not in inside and message.at <= last)
-    before = [message for message in others if message.at < first]
-    return [*before[-MOST_BEFORE:], *(message for message in others if message.at >= first)]
+    first, last = min(map(_place, batch)), max(map(_place, batch))
+    others = in_time_order(message for message in around if message.seq not in inside and _place(message) < last)
+    before = [message for message in others if _place(message) < first]
+    return [*before[-MOST_BEFORE:], *(message for message in others if _place(message) > first)]
+
+
+def _place(message: Message) -> tuple[datetime, int]:
+    return message.at, message.seq

@@ -5,7 +5,7 @@ Everything between the tags is escaped: no text can close its tag, open another,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -46,15 +46,14 @@ def one_line(text: str) -> str:
     return " ".join(strip_invisible(text).split())
 
 
-def fence(lines: Iterable[Line], *, numbered: bool = False) -> Fenced:
+def fence(lines: Sequence[Line], *, numbers: Sequence[int | None] | None = None) -> Fenced:
     """Return messages as `<message at="Sun 2026-03-01 09:30" from="Ann">text</message>`, inside of `<messages>`.
 
-    What was not said by a person has its role, so that nobody can pose as the assistant by their name. With `numbered`,
-    each has its number, by which a model can name its sources.
+    What was not said by a person has its role, so that nobody can pose as the assistant by their name. With `numbers`,
+    each message that has one is shown with it, and a model can name it as a source.
     """
-    return enclosed(
-        "messages", (fence_line(line, number if numbered else None) for number, line in enumerate(lines, 1))
-    )
+    shown = [None] * len(lines) if numbers is None else numbers
+    return enclosed("messages", (fence_line(line, number) for line, number in zip(lines, shown, strict=True)))
 
 
 def fence_line(line: Line, number: int | None = None) -> Fenced:
