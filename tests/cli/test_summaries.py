@@ -28,12 +28,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_upkeep_does_all_that_is_due_and_the_tree_of_it_can_be_seen(run: Run) -> None:
-    assert ", summarised 7, " in ok(run("upkeep"))
+    assert ", 7 summaries made, " in ok(run("upkeep"))
     assert json.loads(ok(run("upkeep", "--json")))["summarised"] == 0
     lines = ok(run("summaries", "--user", "ann")).splitlines()
-    assert [line.split(" ")[1:3] for line in lines if "messages" in line] == [["tree", "2,"], ["tree", "1,"]]
+    assert [line.split(", ")[1] for line in lines if "messages" in line] == ["tree level 2", "tree level 1"]
     tree = ok(run("summaries", "--user", "ann", "--tree"))
-    assert tree.count("tree 1, ") == 6
+    assert tree.count("tree level 1, ") == 6
     assert tree.count("20 messages, #") == 6
     found = json.loads(ok(run("summaries", "--user", "ann", "--all", "--json")))
     assert sorted(summary["level"] for summary in found) == [1] * 6 + [2]

@@ -33,7 +33,7 @@ async def test_a_failed_summary_leaves_everything_as_it_was_is_told_and_is_made_
         (summaries,) = [part for part in health.components if part.name == "summaries"]
         assert (health.status, summaries.status) == ("failing", "failing")
         assert summaries.issues == ("test:scribe does not answer",)
-        assert dict(summaries.facts)["failing"] == "1 places"
+        assert dict(summaries.facts)["failing"] == "1 conversation"
         receipt = await ann.add("user", "Hello?")
         assert receipt.notices == (
             "a summary could not be made and is tried again later; nothing is lost: test:scribe does not answer",

@@ -133,6 +133,7 @@ def _others(rows: dict[str, EffectiveValue]) -> Table:
     for key, row in rows.items():
         if not key.startswith(("models.", "providers.", "embedder")):
             value = str(default_location()) if key == "store" and row.value is None else row.value
+            value = str(value) if key.endswith(".port") else value
             table.add_row(key, harmless(_cell(value)), harmless(row.origin))
     return table
 

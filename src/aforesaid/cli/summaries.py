@@ -89,7 +89,10 @@ def upkeep(store: Store = None, as_json: AsJson = False) -> None:
     if as_json:
         print_json(report)
     else:
-        say(f"embedded {report.embedded:,}, summarised {report.summarised:,}, remembered {report.remembered:,}")
+        say(
+            f"{counted(report.embedded, 'text')} embedded, {counted(report.summarised, 'summary')} made, "
+            f"{counted(report.remembered, 'memory')} extracted"
+        )
         if report.error is not None:
             say(Text(f"could not finish: {harmless(report.error)}", style="red"))
     if report.error is not None:
@@ -98,9 +101,9 @@ def upkeep(store: Store = None, as_json: AsJson = False) -> None:
 
 def summary_line(summary: Summary) -> Text:
     """Format a summary: id, kind, period, number of messages, text."""
-    kind = f"{summary.kind} {summary.level}" if summary.kind == "tree" else summary.kind
+    kind = f"{summary.kind} level {summary.level}" if summary.kind == "tree" else summary.kind
     state = "" if summary.active else " rolled back" if summary.rolled_back else " replaced" if summary.replaced else ""
-    parts = [(f"{summary.id} ", "magenta"), (f"{kind}{state}, ", "cyan"), (f"{summary.period}, ", "dim")]
+    parts = [(f"summary {summary.id}, ", "magenta"), (f"{kind}{state}, ", "cyan"), (f"{summary.period}, ", "dim")]
     parts.append((counted(summary.messages, "message"), "dim"))
     if summary.edited_by is not None:
         parts.append((f", edited by {harmless(summary.edited_by)}", "dim"))
@@ -116,5 +119,5 @@ def _grow(branch: Tree, summary: Summary, known: dict[int, Summary]) -> None:
         _grow(branch.add(summary_line(source)), source, known)
     if summary.level == 1 and summary.reach != "sources":
         count = summary.messages - sum(source.messages for source in below)
-        last = local_time(summary.ended_at)
-        branch.add(Text(f"{counted(count, 'message')}, #{summary.fresh} to #{summary.last}, up to {last}", style="dim"))
+        numbers = f"#{summary.last}" if summary.fresh == summary.last else f"#{summary.fresh} to #{summary.last}"
+        branch.add(Text(f"{counted(count, 'message')}, {numbers}, until {local_time(summary.ended_at)}", style="dim"))

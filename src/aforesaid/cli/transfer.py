@@ -22,6 +22,8 @@ from aforesaid.store import Progress, locate, open_store
 from aforesaid.store.locate import MEMORY
 
 _STREAM = "-"
+_NOT_COUNTED = frozenset({"session", "user"})
+"""Kinds of rows that a store creates with their messages, so an import does not count how many are new."""
 
 
 def export(
@@ -210,7 +212,7 @@ def _show(loaded: Loaded) -> None:
     kinds = sorted({*loaded.found, *loaded.new})
     table = Table("kind", Column("found", justify="right"), Column("new", justify="right"))
     for kind in kinds:
-        new = "-" if loaded.dry_run else f"{loaded.new.get(kind, 0):,}"
+        new = "-" if loaded.dry_run or kind in _NOT_COUNTED else f"{loaded.new.get(kind, 0):,}"
         table.add_row(kind, f"{loaded.found.get(kind, 0):,}", new)
     say(f"format: {loaded.format}")
     if kinds:

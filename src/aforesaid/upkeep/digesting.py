@@ -120,7 +120,7 @@ class Digesting:
         return f"a summary could not be made and is tried again later; nothing is lost: {error}"
 
     async def health(self) -> Component:
-        """Say how much is due and what fails."""
+        """Return the backlog and the failures."""
         if self._policy == "none":
             return Component("summaries", "active", None, (), (("policy", "none"),))
         try:
@@ -132,8 +132,8 @@ class Digesting:
         )
         facts = (
             ("policy", self._policy),
-            ("waiting", f"{counted(backlog.messages, 'message')} in {counted(backlog.entries, 'place')}"),
-            ("failing", f"{backlog.failing:,} places"),
+            ("waiting", f"{counted(backlog.messages, 'message')} in {counted(backlog.entries, 'conversation')}"),
+            ("failing", counted(backlog.failing, "conversation")),
         )
         status: ComponentStatus = "failing" if issues else "active"
         return Component("summaries", status, self._last_update, issues, facts, waiting=backlog.messages)

@@ -1,7 +1,7 @@
-"""Learning from what was said, and letting go of what is over, in the background or on request.
+"""Extracts memories from messages and expires memories, in the background or on request.
 
-What is still to do is what lies in each user's messages beyond a mark that moves together with what was learned. So no
-message is looked through twice and none is left out, whenever the process dies.
+Each user has a cursor into their messages, which is stored in the same transaction as the extracted memories. So no
+message is processed twice and none is skipped, whenever the process dies.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
 from aforesaid.domain.memory import Unextracted
 from aforesaid.domain.memory_change import ChangeMemory, MarkExtracted
 from aforesaid.domain.report import Component
@@ -183,7 +184,7 @@ class Extracting:
             waiting = len(await self._store.unextracted(_MOST_COUNTED))
         except StoreError as error:
             return f"unknown: {error}"
-        return f"{waiting:,} users" if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
+        return counted(waiting, "user") if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
 
     async def _wanted(self, scope: Scope) -> bool:
         return wants_memory(await settings_of(self._store, scope))

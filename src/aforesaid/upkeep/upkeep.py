@@ -1,4 +1,4 @@
-"""All that is due, done in the background or on request."""
+"""Runs all pending work, in the background or on request."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ class UpkeepReport:
     summarised: int
     """Summaries that were made."""
     remembered: int
-    """Memories that were learned."""
+    """Memories that were extracted."""
     cleaned: int
-    """What was archived or removed by its age."""
+    """Number of rows archived or deleted by age."""
     error: str | None
-    """Why it stopped before the end; the rest is done next time."""
+    """Why it stopped early; the next run does the rest."""
 
 
 class Upkeep:
-    """The work on one store: a few parts, each of which knows what is due. The first embeds what the others make."""
+    """The background work on one store. Each part finds its own pending work; the first one embeds."""
 
     def __init__(self, parts: Sequence[Part], *, background: bool = True) -> None:
-        """Without `background`, nothing is done before somebody asks: workers of their own do it."""
+        """Without `background`, work runs only on request, because separate workers do it."""
         self._parts = tuple(parts)
         self._background = background
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """What there is to do."""
+        """The parts of the work."""
         return self._parts
 
     def nudge(self) -> None:
-        """Say that there is something new. It is worked on in a moment, without anybody waiting for it."""
+        """Tell the parts that there is new work. They start in the background."""
         for part in self._parts if self._background else ():
             part.nudge()
 
     async def run(self, progress: Progress | None = None) -> UpkeepReport:
-        """Do all that is due, to the end."""
+        """Do all pending work."""
         done = {part.name: await part.run(progress) for part in self._parts}
         first, *others = self._parts
         if any(done[part.name].done for part in others):
-            # What the others made is embedded too.
+            # Embed what the other parts made.
             again = await first.run(progress)
             done[first.name] = Done(done[first.name].done + again.done, again.error)
         errors = [each.error for each in done.values() if each.error is not None]
