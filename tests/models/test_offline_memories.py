@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.memory import CATEGORIES
-from aforesaid.models.offline import Found, Spoken, extract, third_person
+from aforesaid.models.offline import ExtractedMemory, Spoken, extract, third_person
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)
 
 
-def found(text: str, speaker: str = "Ann") -> list[Found]:
+def found(text: str, speaker: str = "Ann") -> list[ExtractedMemory]:
     return extract([Spoken(speaker, text, SAID)])
 
 

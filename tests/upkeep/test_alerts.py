@@ -10,7 +10,7 @@ from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Storage
 from aforesaid.settings import Alerts
 from aforesaid.telemetry import OWN, Key, Metrics, OperationMetrics
-from aforesaid.upkeep.alerts import Alarm, Reading, performance, room, waiting
+from aforesaid.upkeep.alerts import Alarm, Measurement, performance, room, waiting
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LIMITS = Alerts(failing_seconds=60, least_calls=10)
@@ -26,7 +26,7 @@ def test_an_alert_stays_until_its_value_is_clearly_below_the_limit(caplog: pytes
     standing = []
     for minute, ratio in enumerate((0.9, 1.0, 0.99, 0.81, 1.3, 0.79, 0.99, 1.0)):
         at = NOON + timedelta(minutes=minute)
-        found = alarm.judge([Reading("capacity", "disk", ratio, f"ratio {ratio}")], at)
+        found = alarm.judge([Measurement("capacity", "disk", ratio, f"ratio {ratio}")], at)
         standing.append([alert.since.minute for alert in found])
     assert standing == [[], [1], [1], [1], [1], [], [], [7]]
     assert [record.getMessage() for record in caplog.records] == [
@@ -39,7 +39,7 @@ def test_an_alert_stays_until_its_value_is_clearly_below_the_limit(caplog: pytes
 
 def test_an_alert_that_nothing_is_known_about_any_more_is_over() -> None:
     alarm = Alarm(Alerts())
-    assert alarm.judge([Reading("errors", "add", 2.0, "bad")], NOON)
+    assert alarm.judge([Measurement("errors", "add", 2.0, "bad")], NOON)
     assert alarm.judge([], NOON) == ()
 
 

@@ -21,7 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.upkeep import Digesting, Extracting
-from aforesaid.upkeep.workers import Shop, Workers
+from aforesaid.upkeep.workers import WorkerParts, Workers
 from making import adding
 from pg import clean_database
 
@@ -139,7 +139,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
             return await waiting(limit)
 
         learning.waiting = fails_once  # type: ignore[method-assign]
-        workers = Workers(dsn, Shop(learning, digesting, tuple(parts.values())), memory.loops, scan_seconds=0.2)
+        workers = Workers(dsn, WorkerParts(learning, digesting, tuple(parts.values())), memory.loops, scan_seconds=0.2)
         running = asyncio.create_task(workers.run())
         await failed.wait()
         while "queue scan: ValueError: a row has no user" not in (await background(memory)).issues:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from aforesaid.digest.agenda_subjects import affected_subjects
 from aforesaid.digest.executor import Clock, Executor
 from aforesaid.digest.steps import Step, steps_of
-from aforesaid.digest.walking import touched
 from aforesaid.digest.writing import Writer
 from aforesaid.domain.agenda import Backlog, Entry
 from aforesaid.domain.clock import now
@@ -57,7 +57,7 @@ class Digest:
             after, page = await self._store.ahead(self.policy, _PAGE)
             if not page:
                 return passed
-            found = touched(self.policy, page, self.clock(), self.executor.profile.zone)
+            found = affected_subjects(self.policy, page, self.clock(), self.executor.profile.zone)
             try:
                 await self._store.apply([Walk(self.policy, after, page[-1].seq, found, page[-1].space)])
             except SourcesChanged:

@@ -11,7 +11,15 @@ from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import Found, Spoken, When, extract, find_times, read_requested_time, recognise_request
+from aforesaid.models.offline import (
+    ExtractedMemory,
+    Spoken,
+    When,
+    extract,
+    find_times,
+    read_requested_time,
+    recognise_request,
+)
 
 if TYPE_CHECKING:
     from aforesaid.models.prompts.shapes import Extracted
@@ -96,7 +104,7 @@ def _statement_in(message: Message) -> str:
     return "" if requested.action in {"forget", "recall"} else message.text
 
 
-def _from_rules(found: Found, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:
+def _from_rules(found: ExtractedMemory, message: Message, people: Mapping[str, Person], owner: Person) -> Candidate:
     speaker = by_id(people, message.author)
     event = None if found.when is None else _event(found.when)
     return Candidate(
@@ -119,7 +127,7 @@ def _lasting(category: Category, event: Event | None, said: datetime) -> Categor
     return "fact" if category == "schedule" and event is not None and event.end <= said else category
 
 
-def _subject(found: Found, speaker: Person, owner: Person) -> str | None:
+def _subject(found: ExtractedMemory, speaker: Person, owner: Person) -> str | None:
     if found.key is None or found.request:
         return found.key
     return subject_of(found.quote, speaker, owner)

@@ -37,7 +37,7 @@ _P95: Final = 0.95
 _MINUTE: Final = 60.0
 
 
-class _Look(NamedTuple):
+class _Snapshot(NamedTuple):
     at: float
     counts: dict[Key, OperationMetrics]
 
@@ -63,7 +63,7 @@ class Watch:
         self._clock = clock
         self._alarm = Alarm(limits)
         self._statuses: dict[str, ComponentStatus] = {}
-        self._earlier = self._latest = _Look(clock(), {})
+        self._earlier = self._latest = _Snapshot(clock(), {})
         """Counters of one and two intervals ago; recent operations are those after the earlier one."""
         interval = limits.interval_seconds
         self._loop = BackgroundLoop(
@@ -85,7 +85,7 @@ class Watch:
         storage, device = await self._storage(components)
         if storage is not None:
             components = tuple(_counted(part, storage) for part in components)
-        readings = [
+        measurements = [
             *self._alarm.failures(components, self._clock()),
             *waiting(components, self._limits),
             *performance(recent, self._limits),
@@ -94,7 +94,7 @@ class Watch:
         return Health(
             status="failing" if any(part.status == "failing" for part in components) else "active",
             components=components,
-            alerts=self._alarm.judge(readings, at),
+            alerts=self._alarm.judge(measurements, at),
             storage=storage,
             operations=tuple(_operation(key, counts, seconds) for key, counts in sorted(recent.items())),
             checked_at=at,
@@ -131,7 +131,7 @@ class Watch:
         """Return the counters of the last one or two intervals, and their duration in seconds."""
         time, counts = self._clock(), self._metrics.snapshot()
         if time - self._latest.at >= self._limits.interval_seconds:
-            self._earlier, self._latest = self._latest, _Look(time, counts)
+            self._earlier, self._latest = self._latest, _Snapshot(time, counts)
         return between(self._earlier.counts, counts), time - self._earlier.at
 
     async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:

@@ -57,22 +57,22 @@ _SHUTDOWN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
-    """The parts of upkeep that workers do."""
+class WorkerParts:
+    """The parts of upkeep that workers run."""
 
     extracting: Extracting
     digesting: Digesting
     others: tuple[Part, ...]
-    """Those that go over everything by themselves: one worker at a time does each."""
+    """Parts that scan the whole store; one worker at a time runs each."""
 
 
 class Workers:
-    """One process that works."""
+    """A worker process."""
 
     def __init__(
         self,
         dsn: str,
-        shop: Shop,
+        parts: WorkerParts,
         loops: BackgroundLoops,
         *,
         concurrency: int = 4,
@@ -80,7 +80,7 @@ class Workers:
     ) -> None:
         """Work on the queue of the database `dsn`. Health shows the loops that are added to `loops`."""
         self._dsn = dsn
-        self._shop = shop
+        self._parts = parts
         self._concurrency = concurrency
         self._scan_seconds = scan_seconds
         self._loops = loops
@@ -136,16 +136,16 @@ class Workers:
     def _declare(self, app: App) -> None:
         """Tell the queue what can be done."""
         again = RetryStrategy(max_attempts=5, exponential_wait=2)
-        shop = self._shop
+        parts = self._parts
 
         async def extract(space: str, user: str, after: int, last: int) -> None:
-            await self._did(shop.extracting.look_through_one(Unextracted(Scope.of(user, space), after, last)))
+            await self._did(parts.extracting.look_through_one(Unextracted(Scope.of(user, space), after, last)))
 
         async def digest(policy: str, space: str, user: str, thread: str, day: str) -> None:
-            await self._did(shop.digesting.work_off_one(Subject(policy, space, user, thread, day)))
+            await self._did(parts.digesting.work_off_one(Subject(policy, space, user, thread, day)))
 
         async def whole(name: str) -> None:
-            part = next(part for part in shop.others if part.name == name)
+            part = next(part for part in parts.others if part.name == name)
             await self._did(part.run())
 
         app.task(name="extract", queue=_QUEUE, retry=again)(extract)
@@ -176,12 +176,12 @@ class Workers:
                 await app.job_manager.finish_job_by_id_async(job.id, Status.FAILED, delete_job=True)
 
     async def _enqueue_due(self, app: App) -> None:
-        shop = self._shop
-        for part in shop.others:
+        parts = self._parts
+        for part in parts.others:
             await _enqueue(app, "whole", part.name, name=part.name)
-        for (space, user, _, _), after, last in await shop.extracting.waiting(_PAGE):
+        for (space, user, _, _), after, last in await parts.extracting.waiting(_PAGE):
             await _enqueue(app, "extract", f"{space}\n{user}", space=space, user=user, after=after, last=last)
-        for subject in await shop.digesting.due(_PAGE):
+        for subject in await parts.digesting.due(_PAGE):
             await _enqueue(app, "digest", "\n".join(subject), **subject._asdict())
 
 

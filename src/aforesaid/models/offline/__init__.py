@@ -1,7 +1,7 @@
-"""What works without a model: summaries, memories, routing and facts, by rules alone. Like in, like out."""
+"""Summaries, memories, requests and facts by rules, without a model. The same input gives the same output."""
 
 from aforesaid.models.offline.facts import ForgetResult, forget_fact, merge_fact
-from aforesaid.models.offline.memories.extract import Found, extract
+from aforesaid.models.offline.memories.extract import ExtractedMemory, extract
 from aforesaid.models.offline.memories.requests import standing_request, topic_of, without_requests
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, recognise_request
@@ -14,8 +14,8 @@ from aforesaid.models.offline.times.request import RequestedTime, read_requested
 
 __all__ = [
     "ME",
+    "ExtractedMemory",
     "ForgetResult",
-    "Found",
     "Measure",
     "RecognisedRequest",
     "RequestedTime",

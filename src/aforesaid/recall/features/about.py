@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.models.offline.times.words import AMBIGUOUS_MONTHS, plain_calendar_words
+from aforesaid.models.offline.times.time_words import AMBIGUOUS_MONTHS, plain_calendar_words
 from aforesaid.recall.candidates import Candidates
 from aforesaid.store.terms import words_of
 

@@ -1,4 +1,4 @@
-"""What is known about a user in one text: told, forgotten, read."""
+"""Routes for the facts about a user: remember, forget, read."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ class FactsShape(Shape):
     updated_at: datetime
 
 
-class Told(OfUser):
-    """Something to keep in mind, or to forget."""
+class FactRequest(OfUser):
+    """A fact to remember or to forget."""
 
     fact: Text = Field(min_length=1, examples=["prefers tea over coffee"])
     name: Text | None = Field(default=None, max_length=255, description="What the user is called in sentences.")
 
 
-class ToldByOthers(Told):
-    """Something to keep in mind."""
+class RememberRequest(FactRequest):
+    """A fact to remember."""
 
-    by: Identifier | None = Field(default=None, description="Who says so, if not the user.")
+    by: Identifier | None = Field(default=None, description="Who states the fact, if it is not the user.")
 
 
-class Remembered(BaseModel):
-    """What became of it."""
+class RememberResult(BaseModel):
+    """The outcome of remembering."""
 
     outcome: Literal["stored", "known", "quarantined"]
-    facts: str = Field(description="The text of facts, as it is now.")
-    reason: str = Field(description="Why it was kept apart.")
+    facts: str = Field(description="The current text of facts.")
+    reason: str = Field(description="Why it was quarantined.")
     memory: MemoryShape | None
 
 
-class Forgotten(BaseModel):
-    """What was forgotten."""
+class ForgetResult(BaseModel):
+    """The outcome of forgetting."""
 
     found: bool = Field(description="Whether there was something to forget.")
-    facts: str = Field(description="The text of facts that is left.")
+    facts: str = Field(description="The remaining text of facts.")
     memories: list[MemoryShape]
 
 
@@ -81,31 +81,36 @@ async def read_facts(person: Person) -> list[FactsShape]:
 async def remember(
     who: App,
     memory: MemoryDep,
-    told: ToldByOthers,
+    request: RememberRequest,
     response: Response,
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
-) -> Remembered:
+) -> RememberResult:
     """Keep a fact in mind. Newer information takes the place of older."""
-    person = told.person(who, memory, space)
+    person = request.person(who, memory, space)
 
-    async def keep() -> Remembered:
-        kept = await person.remember(told.fact, by=told.by, name=told.name)
+    async def keep() -> RememberResult:
+        kept = await person.remember(request.fact, by=request.by, name=request.name)
         single = None if kept.memory is None else await shown(memory, kept.memory)
-        return Remembered(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
+        return RememberResult(outcome=kept.outcome, facts=kept.facts, reason=kept.reason, memory=single)
 
-    return await Once(memory.store, who, person.scope, key, told).carry_out(Remembered, keep, response)
+    return await Once(memory.store, who, person.scope, key, request).carry_out(RememberResult, keep, response)
 
 
 @router.post("/forget", summary="Forget a fact")
 async def forget(
-    who: App, memory: MemoryDep, told: Told, response: Response, key: IdempotencyKey = None, space: SpaceQuery = None
-) -> Forgotten:
+    who: App,
+    memory: MemoryDep,
+    request: FactRequest,
+    response: Response,
+    key: IdempotencyKey = None,
+    space: SpaceQuery = None,
+) -> ForgetResult:
     """Forget a fact, and say whether it was there. It is not learned again from what had been said until now."""
-    person = told.person(who, memory, space)
+    person = request.person(who, memory, space)
 
-    async def drop() -> Forgotten:
-        gone = await person.forget(told.fact, name=told.name)
-        return Forgotten(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
+    async def drop() -> ForgetResult:
+        gone = await person.forget(request.fact, name=request.name)
+        return ForgetResult(found=gone.found, facts=gone.facts, memories=await all_shown(memory, gone.memories))
 
-    return await Once(memory.store, who, person.scope, key, told).carry_out(Forgotten, drop, response)
+    return await Once(memory.store, who, person.scope, key, request).carry_out(ForgetResult, drop, response)

@@ -16,8 +16,8 @@ from aforesaid.server.shapes import HitShape
 router = APIRouter(tags=["search"])
 
 
-class Found(BaseModel):
-    """What was found, best first."""
+class SearchResults(BaseModel):
+    """Hits, best first."""
 
     hits: list[HitShape]
 
@@ -25,10 +25,10 @@ class Found(BaseModel):
 @router.get("/search", summary="Search")
 async def search(
     person: Person,
-    q: Annotated[str, Query(max_length=10_000, description="Anything.", examples=["Where does Ann live?"])],
+    q: Annotated[str, Query(max_length=10_000, description="Words or a question.", examples=["Where does Ann live?"])],
     limit: Limit = 10,
     within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
-    kinds: Annotated[list[HitKind] | None, Query(description="What to look for. Default: messages.")] = None,
+    kinds: Annotated[list[HitKind] | None, Query(description="Kinds of hits. Default: messages.")] = None,
     arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
     around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Messages around each hit.")] = 0,
     similarity: Annotated[
@@ -38,7 +38,7 @@ async def search(
         float | None, Query(ge=0, le=1, description="Lowest score to return. Default: 0.25; 0 returns all hits.")
     ] = None,
     at: Annotated[Moment | None, Query(description="When it is asked. Default: now.")] = None,
-) -> Found:
+) -> SearchResults:
     """Return what fits best, by its words and by its meaning, and why."""
     hits = await person.search(
         q,
@@ -51,4 +51,4 @@ async def search(
         similarity=similarity,
         min_score=min_score,
     )
-    return Found(hits=[HitShape.of(hit) for hit in hits])
+    return SearchResults(hits=[HitShape.of(hit) for hit in hits])

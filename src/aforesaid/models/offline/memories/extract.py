@@ -73,34 +73,34 @@ _SHORTENED: Final = (
 )
 
 
-class Found(NamedTuple):
-    """Something to remember, and where it was said."""
+class ExtractedMemory(NamedTuple):
+    """An extracted memory and its source turn."""
 
     turn: int
-    """The place of the turn among those that were looked through."""
+    """The position of the source turn."""
     speaker: str
     category: Category
     text: str
     """In the third person where that is safe, otherwise the speaker's own words in quotes."""
     importance: int
     key: str | None
-    """What it is about. Of two that have the same key, the later one holds."""
+    """Its subject. Of two memories with the same key, the later one is valid."""
     when: When | None
-    """When it happens or happened, as far as it was said."""
+    """When it happens or happened, if that was said."""
     quote: str
-    """The words themselves."""
+    """The original sentence."""
     request: bool = False
     """Whether it is a standing request to the assistant."""
 
 
-def extract(turns: Sequence[Spoken]) -> list[Found]:
+def extract(turns: Sequence[Spoken]) -> list[ExtractedMemory]:
     """Return what is worth remembering of what people said, in order.
 
     Looked at are statements of the first person, appointments, tasks, and what is said about relatives and named
     people. Standing requests to the assistant are found too. Left out are questions, conditions, wishes, denials,
     quotations, jokes, and all that the assistant said.
     """
-    found: dict[tuple[str, str], Found] = {}
+    found: dict[tuple[str, str], ExtractedMemory] = {}
     for number, turn in enumerate(turns):
         if turn.role != "user" or _JOKING.search(fold(turn.text)):
             continue
@@ -110,7 +110,7 @@ def extract(turns: Sequence[Spoken]) -> list[Found]:
     return list(found.values())
 
 
-def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[Found]:
+def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[ExtractedMemory]:
     if len(sentence) >= _LONGEST:
         return
     if _requests(sentence, turn):
@@ -133,13 +133,13 @@ def _requests(sentence: str, turn: Spoken) -> bool:
     return standing_request(sentence) and may_hold_requests(turn.text)
 
 
-def _request(sentence: str, turn: Spoken, number: int) -> Found:
+def _request(sentence: str, turn: Spoken, number: int) -> ExtractedMemory:
     claim, topic = claim_of(sentence), topic_of(sentence)
     named = claim is not None and claim.key == "name"
     key = "name" if named else f"request {topic}" if topic else None
     text = f'{turn.speaker} asks: "{sentence}"' if turn.speaker else f'"{sentence}"'
     category: Category = "fact" if named else "preference"
-    return Found(number, turn.speaker, category, text, _REQUESTED, key, None, sentence, request=True)
+    return ExtractedMemory(number, turn.speaker, category, text, _REQUESTED, key, None, sentence, request=True)
 
 
 def _clauses(sentence: str) -> list[str]:
@@ -159,7 +159,7 @@ def _clauses(sentence: str) -> list[str]:
     return [plain] if any(_DANGLING.search(clause) for clause in clauses) else clauses
 
 
-def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, number: int) -> Found | None:
+def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, number: int) -> ExtractedMemory | None:
     text = _QUOTED.sub(" ", clause)
     looked = as_matched(text, language)
     question = is_question(clause)
@@ -201,7 +201,7 @@ def _names_a_time(rule: Rule, turn: Spoken, looked: str, language: str) -> bool:
     return turn.at is None and rule.timed == "future" and not vocabulary(language).times.isdisjoint(words_of(looked))
 
 
-def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spoken, number: int) -> Found:
+def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spoken, number: int) -> ExtractedMemory:
     claim = claim_of(clause) if rule.category in {"fact", "preference"} else None
     key = claim.key if claim else None
     if rule.category == "preference" or (key is not None and key.endswith("birthday")):
@@ -213,7 +213,7 @@ def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spok
     if when is not None and str(when.start.year) not in clause:
         text = f"{text.rstrip('.')} ({_written(when)})."
     importance = min(rule.importance + (when is not None and when.timed), MOST_IMPORTANCE)
-    return Found(number, turn.speaker, rule.category, text, importance, key, when, clause)
+    return ExtractedMemory(number, turn.speaker, rule.category, text, importance, key, when, clause)
 
 
 def _written(when: When) -> str:

@@ -24,8 +24,8 @@ from aforesaid.models.offline.times.hours import (
     within,
 )
 from aforesaid.models.offline.times.moments import short_while
+from aforesaid.models.offline.times.time_words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK
 from aforesaid.models.offline.times.western import REQUESTED, Rules, western
-from aforesaid.models.offline.times.words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK
 
 _HOUR: Final = timedelta(hours=1)
 _NOON: Final = 12

@@ -11,7 +11,7 @@ from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.word_lists import alternatives
 from aforesaid.models.offline.times.find import Span, When, read_times
-from aforesaid.models.offline.times.words import CALENDARS
+from aforesaid.models.offline.times.time_words import CALENDARS
 
 LONGEST_REQUEST: Final = 2_000
 """Characters of a text that are read. A time that stands further behind is not what is asked for."""

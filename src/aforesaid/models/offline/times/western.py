@@ -19,7 +19,7 @@ from aforesaid.models.offline.times.days import (
     step,
     weekday,
 )
-from aforesaid.models.offline.times.words import CALENDARS, CalendarWords
+from aforesaid.models.offline.times.time_words import CALENDARS, CalendarWords
 
 Resolve = Callable[[re.Match[str], date, Direction], Days | None]
 Rules = tuple[tuple[re.Pattern[str], Resolve], ...]

@@ -1,4 +1,4 @@
-"""What new messages mean for the agenda of each policy."""
+"""Maps new messages to the agenda entries of a summary policy."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from aforesaid.digest.calendar import day_of
 from aforesaid.domain.agenda import Passed, Subject, Touch
 
 
-def touched(policy: str, passed: Sequence[Passed], now: int, zone: Callable[[str], tzinfo]) -> tuple[Touch, ...]:
-    """Return what has to be looked at because of these messages: a user, a user in a thread, or a day of a space."""
+def affected_subjects(
+    policy: str, passed: Sequence[Passed], now: int, zone: Callable[[str], tzinfo]
+) -> tuple[Touch, ...]:
+    """Return the subjects that these messages affect: a user, a user in a thread, or a day of a space."""
     found: dict[Subject, Touch] = {}
     for message in passed:
         subject = _subject(policy, message, zone)
