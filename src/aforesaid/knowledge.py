@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from aforesaid.auditing import NOBODY, Audited, audited, audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import Scope
@@ -53,6 +54,8 @@ class Knowledge:
         self._chat = chat
         self._embedder = embedder
         self.metrics = metrics
+        self.ids = KnownIds()
+        """The spelling of ids in this store."""
 
     @cached_property
     def teller(self) -> Teller:
@@ -114,6 +117,11 @@ class Handle(Audited):
         self._metrics = knowledge.metrics
         self._actor = None if actor is None else checks.identifier(actor, "the actor")
         self.scope = scope
+
+    @property
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
+        return self._knowledge.ids
 
     @property
     def _who(self) -> str:

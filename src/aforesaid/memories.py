@@ -9,6 +9,7 @@ from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
 from aforesaid.domain.literals import Category, MemoryState
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,
@@ -40,6 +41,11 @@ class AllMemories:
         """Use `connect` or `open`."""
         self._knowledge = knowledge
         self._metrics = knowledge.metrics
+
+    @property
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
+        return self._knowledge.ids
 
     @timed("reminders")
     @not_audited("for delivery: `claim` and `delivered` leave the rows")

@@ -19,7 +19,8 @@ from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.errors import InvalidInput
+from aforesaid.domain.known_ids import KnownIds
+from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.knowledge import Handle, Knowledge, UserKnowledge
 from aforesaid.memories import AllMemories, UserMemories
 from aforesaid.messages import UserMessages
@@ -121,6 +122,7 @@ class Connecting:
         if (await store.health()).issues:
             # Damaged files were set aside: their content is made again without waiting for the next message.
             memory._upkeep.nudge()  # noqa: SLF001 - `Memory` is below
+        await memory._read_known_ids()  # noqa: SLF001 - a constructor cannot wait
         return memory
 
 
@@ -197,6 +199,13 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         if scope.user == EVERYBODY:
             raise InvalidInput(f"{EVERYBODY!r} cannot be a user id: it means all users of a space", "user")
         return UserMemory(self._knowledge, self._digests, self._contexts, self._services, scope, self._recall, actor)
+
+    async def _read_known_ids(self) -> None:
+        """Read which ids the store spells irregularly: on opening, and after an import of rows as they were."""
+        try:
+            self._knowledge.ids = KnownIds(await self._store.irregular_ids())
+        except StoreError as error:
+            _log.warning("ids that are not spelled regularly cannot be reached until the next start: %s", error)
 
     def _clear_caches(self) -> None:
         self._knowledge.portraitist.forget_all()

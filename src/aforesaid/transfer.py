@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from aforesaid.auditing import audited_inside
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
@@ -90,9 +91,11 @@ class MemoryTransfer(ABC):
             dry_run=dry_run,
             silence=profile.session_silence,
             message_bytes=profile.message_bytes,
+            ids=self.known_ids,
         )
         loaded = await Loader(self._store, taking).load(checks.file_path(path, "the path"), progress)
         if not dry_run:
+            await self._read_known_ids()
             self._upkeep.nudge()
             where = None if loaded.format == "aforesaid" else taking.space
             await self.record_access("import", f"{loaded.format} file", actor=actor, space=where)
@@ -121,6 +124,15 @@ class MemoryTransfer(ABC):
         self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
     ) -> None:
         """Add a row to the audit log of a space, or of every space."""
+
+    @property
+    @abstractmethod
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
+
+    @abstractmethod
+    async def _read_known_ids(self) -> None:
+        """Read which ids the store spells irregularly."""
 
     @abstractmethod
     def _clear_caches(self) -> None:

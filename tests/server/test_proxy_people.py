@@ -9,8 +9,11 @@ import openai
 import pytest
 from openai import OpenAI
 
+import aforesaid
 from aforesaid.domain.scope import Scope, chat_thread
 from aforesaid.errors import InvalidInput
+from aforesaid.server.auth import Credential
+from aforesaid.server.proxy.caller import Caller, caller_of
 from aforesaid.testing import ScriptedModel
 from server.serving import live
 from server.talking import Talk, ask, eventually, log_of
@@ -167,3 +170,16 @@ def test_without_authentication_any_key_will_do() -> None:
                 assert raw(client, "hi").headers["x-aforesaid-memory"] == "on"
             assert [each.id for each in client.models.list()] == ["scripted"]
         assert [each.id for each in server.run(server.served.memory.users())] == ["local"]
+
+
+@pytest.mark.defect("P11")
+async def test_both_spellings_of_a_name_are_one_person_with_the_same_chats() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        many = Credential("key:1", "app", "app")
+        callers = [
+            caller_of({"x-openwebui-user-id": name, "x-openwebui-chat-id": "chat-1"}, {}, many, memory)
+            for name in ("Zo\u00eb", "Zoe\u0308")
+        ]
+    assert callers[0] == callers[1]
+    assert isinstance(callers[0], Caller)
+    assert callers[0].user == "Zo\u00eb"

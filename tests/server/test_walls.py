@@ -168,3 +168,16 @@ async def test_memories_sessions_and_the_audit_log_carry_display_names(server: R
             answer = (await client.get(path, params=place | {"user": "8812"})).json()
             assert {each["name"] for each in answer[key]} == {"Ann"}, path
         assert (await client.get(f"/api/memories/{note.id}", params=place)).json()["name"] == "Ann"
+
+
+@pytest.mark.defect("P11")
+async def test_a_key_for_somebody_reaches_them_in_every_spelling_of_their_name(server: Running) -> None:
+    composed, decomposed = "Zo\u00eb", "Zoe\u0308"
+    await server.memory.user(composed).note("fact", "Plays the viola")
+    async with server.client(server.key("app", user=decomposed)) as client:
+        assert [user["id"] for user in (await client.get("/api/users")).json()["users"]] == [composed]
+        for spelling in (composed, decomposed, f" {composed}"):
+            answer = await client.get("/api/memories", params={"user": spelling})
+            assert [each["user_name"] for each in answer.json()["memories"]] == [composed]
+            stored = await client.post("/api/messages", json={"user": spelling, "role": "user", "text": "hello"})
+            assert stored.json()["message"]["user"] == composed

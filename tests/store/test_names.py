@@ -44,6 +44,15 @@ async def test_somebody_who_spoke_in_the_memory_of_another_has_a_name(store: Sto
     assert await store.names("default", []) == {}
 
 
+@pytest.mark.defect("P11")
+async def test_ids_that_are_not_spelled_regularly_are_listed(store: Store) -> None:
+    await store.apply([adding(ANN, "hello"), adding(Scope.of("\u30e6\u30ad", "r\u00e9union"), "hello", author="bob")])
+    assert await store.irregular_ids() == frozenset()
+    there = Scope.of("ann ", " lab", thread="cafe\u0301", session="\u00a0one")
+    await store.apply([adding(there, "hello", author="Zoe\u0308")])
+    assert await store.irregular_ids() == {"ann ", " lab", "cafe\u0301", "\u00a0one", "Zoe\u0308"}
+
+
 async def test_names_stay_in_their_space(store: Store) -> None:
     await store.apply([named(ANN, "Ann", 1), named(Scope.of("ann", space="work"), "Dr. Ann", 2)])
     assert await store.names("default") == {"ann": "Ann"}

@@ -2,7 +2,8 @@
 
 Every public method carries `@checked()`, whatever calls it: Python code, the REST API, MCP, the command line, the panel
 or a bot. So no store is given a value of a wrong type, a time without a time zone, a number that another store cannot
-hold, or text that is not valid Unicode. What one method alone requires (ranges, lengths) is checked in that method.
+hold, or text that is not valid Unicode, and ids that look the same are the same (`KnownIds`). What one method alone
+requires (ranges, lengths) is checked in that method.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from inspect import iscoroutinefunction, signature
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from aforesaid.domain import checks
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, TooLarge, quoted
 
 Check: TypeAlias = Callable[[Any], Any]
+ArgumentCheck: TypeAlias = Callable[[Any, KnownIds], Any]
 Method = TypeVar("Method", bound=Callable[..., Any])
 
+_IDS: Final = frozenset({"user", "space", "thread", "session", "author", "by"})
+"""Arguments that are ids of users, spaces, threads and sessions."""
+_NOTHING_KNOWN: Final = KnownIds()
 CHECKED: Final = "__checked__"
 """The attribute of a method whose arguments are checked."""
 _ITEM: Final = "an item of "
@@ -59,7 +65,7 @@ def checked(*loose: str) -> Callable[[Method], Method]:
 
     def decorate(method: Method) -> Method:
         @cache
-        def compiled() -> tuple[tuple[Check, ...], dict[str, Check]]:
+        def compiled() -> tuple[tuple[ArgumentCheck, ...], dict[str, ArgumentCheck]]:
             # On first use: some annotations name what the module defines further below.
             named = {
                 name: _naming(
@@ -71,23 +77,25 @@ def checked(*loose: str) -> Callable[[Method], Method]:
             }
             return tuple(named.values()), named
 
-        def arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        def arguments(self: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             by_place, by_name = compiled()
+            known: KnownIds = getattr(self, "known_ids", _NOTHING_KNOWN)
             for name, value in kwargs.items():
                 if name in by_name:  # otherwise Python's own error names it
-                    kwargs[name] = by_name[name](value)
-            return (*(check(value) for check, value in zip(by_place, args, strict=False)), *args[len(by_place) :])
+                    kwargs[name] = by_name[name](value, known)
+            checked_args = (check(value, known) for check, value in zip(by_place, args, strict=False))
+            return (*checked_args, *args[len(by_place) :])
 
         if iscoroutinefunction(method):
 
             @wraps(method)
             async def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-                return await method(self, *arguments(args, kwargs), **kwargs)
+                return await method(self, *arguments(self, args, kwargs), **kwargs)
         else:
 
             @wraps(method)
             def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-                return method(self, *arguments(args, kwargs), **kwargs)
+                return method(self, *arguments(self, args, kwargs), **kwargs)
 
         setattr(call, CHECKED, True)
         return cast("Method", call)
@@ -95,15 +103,17 @@ def checked(*loose: str) -> Callable[[Method], Method]:
     return decorate
 
 
-def _naming(argument: str, check: Check) -> Check:
-    """Return a check whose errors have the name of the argument as their `field`."""
+def _naming(argument: str, check: Check) -> ArgumentCheck:
+    """Return the check of an argument. Its errors have the name of the argument; ids get one spelling."""
+    is_id = argument in _IDS
 
-    def named(value: Any) -> Any:  # noqa: ANN401
+    def named(value: Any, known: KnownIds) -> Any:  # noqa: ANN401
         try:
-            return check(value)
+            found = check(value)
         except InvalidInput as error:
             error.field = argument
             raise
+        return known.spelled(found) if is_id else found
 
     return named
 

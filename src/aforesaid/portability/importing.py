@@ -13,6 +13,7 @@ from typing import Final
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import draft
 from aforesaid.domain.receipt import Stored
 from aforesaid.domain.scope import DEFAULT_SPACE
@@ -45,6 +46,8 @@ class ImportOptions:
     """Read the file without storing anything."""
     silence: int = SESSION_SILENCE
     message_bytes: int = MESSAGE_BYTES
+    ids: KnownIds = field(default_factory=KnownIds)
+    """The spelling of ids in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +170,12 @@ class Loader:
 
     def _prepared(self, item: ImportedMessage) -> AddMessage | None:
         taking = self._taking
-        owner = taking.user or item.answers or item.author or "me"
+        spelled = taking.ids.spelled
+        owner = spelled(taking.user or item.answers or item.author or "me")
+        said_by = spelled(item.author)
         try:
-            scope = somebody(owner, taking.space, item.thread)
-            author = None if item.author == owner else item.author
+            scope = somebody(owner, taking.space, spelled(item.thread))
+            author = None if said_by == owner else said_by
             new = draft(
                 scope,
                 item.role,

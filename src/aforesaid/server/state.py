@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from aforesaid.memory import Memory
@@ -81,4 +81,7 @@ class AppState:
         if secrets.compare_digest(hash_of(token), hash_of(self.link)):
             return Credential("link", "the ready link", "admin")
         key = self.keys.find(token)
-        return None if key is None else key.credential
+        if key is None:
+            return None
+        spelled = self.memory.known_ids.spelled
+        return replace(key.credential, space=spelled(key.space), user=spelled(key.user))

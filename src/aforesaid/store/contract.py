@@ -293,6 +293,9 @@ class Store(Protocol):
         A store that one process has to itself returns always the same: that process knows what it changes.
         """
 
+    async def irregular_ids(self) -> frozenset[str]:
+        """Return the ids of users, spaces, threads and named sessions that `domain.known_ids.regular` would change."""
+
     async def marks(self) -> dict[str, str]:
         """Return what is kept in mind about the store itself, by name."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain import checks
+from aforesaid.domain.known_ids import regular
 from aforesaid.domain.scope import DEFAULT_SPACE, is_direct
 from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory, UserMemory
@@ -41,7 +42,7 @@ class Credential:
         """Return the space that a request is about. Another one than the credential's own looks like none at all."""
         if self.space is None:
             return DEFAULT_SPACE if wanted is None else checks.identifier(wanted, "the space", "space")
-        if wanted not in (None, self.space):
+        if wanted is not None and regular(wanted) != regular(self.space):
             raise NotFound(f"there is no space {quoted(wanted)} for this key")
         return self.space
 
@@ -49,7 +50,7 @@ class Credential:
         """Return the user that a request is about: the credential's own, where it has one."""
         if self.user is None:
             return None if wanted is None else checks.identifier(wanted, "the user id", "user")
-        if wanted not in (None, self.user):
+        if wanted is not None and regular(wanted) != regular(self.user):
             raise NotFound(f"there is no user {quoted(wanted)} for this key")
         return self.user
 

@@ -70,7 +70,7 @@ async def take_in(
             view.memory,
             path,
             format,
-            user=user.strip() or None,
+            user=user if user.strip() else None,
             space=view.space,
             dry_run=bool(trial),
             actor=who.actor,
@@ -83,8 +83,8 @@ async def purge(
     view: Looking, who: Admin, user: Annotated[str, Form()], confirm: Annotated[str, Form()] = ""
 ) -> Response:
     """Erase a person for good, once their id was typed twice."""
-    whose = view.person(user.strip()).scope.user
-    if confirm.strip() != whose:
+    whose = view.person(user).scope.user
+    if view.memory.known_ids.spelled(confirm) != whose:
         raise InvalidInput(f"type {quoted(whose)} a second time to erase it; nothing was erased", "confirm")
     done = await view.memory.purge(whose, space=view.space, actor=who.actor)
     said = (

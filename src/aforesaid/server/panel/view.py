@@ -131,7 +131,7 @@ class View:
 
         A text that is neither is returned as it is. Raises `InvalidInput` for a name that several people have.
         """
-        wanted = typed.strip()
+        wanted: str = self.memory.known_ids.spelled(typed)
         people = await self.people() if wanted else []
         if any(user.id == wanted for user in people):
             return wanted

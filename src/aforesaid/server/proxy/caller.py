@@ -85,6 +85,7 @@ def caller_of(
     user = named or credential.user or credential.default_user
     if user is None:
         return NOBODY_NAMED
+    user = memory.known_ids.spelled(user)
     if credential.user not in (None, user):
         raise NotFound(
             f"this key is for {quoted(credential.user)}, and the request names {quoted(user)}; use a key that "

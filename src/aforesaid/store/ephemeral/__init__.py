@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, date, datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from aforesaid.domain.checks import EARLIEST, LATEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
+from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.message import Message, Position, in_time_order, message_hash
 from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt
@@ -370,6 +371,15 @@ class EphemeralStore(Moving):
                 archived = sum(not message.active for message in mine)
                 found.append(User(where, name, len(mine), archived, created_at, last, names.get((where, name))))
         return found
+
+    @locked
+    async def irregular_ids(self) -> frozenset[str]:
+        """Return the ids that are not spelled regularly."""
+        state = self._open
+        ids = {each for pair in chain(state.owners, state.threads) for each in pair}
+        ids |= {kept.session.id for kept in state.sessions.values()}
+        ids |= {entry.message.author for entry in state.log.values()}
+        return frozenset(each for each in ids if not is_regular(each))
 
     @locked
     async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:

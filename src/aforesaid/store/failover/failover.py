@@ -47,6 +47,7 @@ _NEEDS_THE_STORE: Final = frozenset(
         "discardable",
         "marks",
         "change_token",
+        "irregular_ids",
     )
 )
 """Reads of those who work on what is stored: they wait until it works again."""

@@ -302,6 +302,10 @@ class PostgresStore:
         """Return the users who own something."""
         return await self._read(None, lambda queries: reads.users(queries, space))
 
+    async def irregular_ids(self) -> frozenset[str]:
+        """Return the ids that are not spelled regularly."""
+        return await self._read(None, reads.irregular_ids)
+
     async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
         """Return the display names of a space by user id."""
         return await self._read(space, lambda queries: reads.names(queries, space, users))

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.checks import LARGEST, moment
 from aforesaid.domain.literals import Within
+from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
@@ -68,6 +69,12 @@ SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(
        coalesce(sum(messages), 0)::bigint, coalesce(sum(archived), 0)::bigint, (SELECT count(*) FROM summary),
        (SELECT count(*) FROM memory), pg_database_size(current_database())
   FROM person WHERE owner
+"""
+_IRREGULAR: Final = """
+SELECT name FROM person WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
+UNION SELECT space FROM space WHERE octet_length(space) <> char_length(space) OR btrim(space) <> space
+UNION SELECT name FROM thread WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
+UNION SELECT name FROM session WHERE NOT automatic AND (octet_length(name) <> char_length(name) OR btrim(name) <> name)
 """
 _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
@@ -288,6 +295,12 @@ async def spent(queries: Queries, day: date, scope: Scope | None) -> int:
 async def users(queries: Queries, space: str | None) -> list[User]:
     """Return the users who own something."""
     return [records.user(row) for row in await queries.rows(_USERS, space)]
+
+
+async def irregular_ids(queries: Queries) -> frozenset[str]:
+    """Return the ids that are not spelled regularly: SQL finds those that may be, by their bytes and spaces."""
+    found = await queries.rows(_IRREGULAR)
+    return frozenset(name for (name,) in found if not is_regular(name))
 
 
 async def names(queries: Queries, space: str, wanted: Collection[str] | None) -> dict[str, str]:

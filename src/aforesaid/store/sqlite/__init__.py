@@ -312,6 +312,10 @@ class SqliteStore:
         """Return the users who own something."""
         return await self._engine.read(lambda connection: reads.users(connection, space))
 
+    async def irregular_ids(self) -> frozenset[str]:
+        """Return the ids that are not spelled regularly."""
+        return await self._engine.read(reads.irregular_ids)
+
     async def names(self, space: str, users: Collection[str] | None = None) -> dict[str, str]:
         """Return the display names of a space by user id."""
         return await self._engine.read(lambda connection: reads.names(connection, space, users))

@@ -11,6 +11,7 @@ import apsw
 
 from aforesaid.domain.checks import LARGEST, moment
 from aforesaid.domain.literals import Within
+from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
@@ -247,6 +248,17 @@ def users(connection: apsw.Connection, space: str | None) -> list[User]:
      WHERE owner = 1 AND (?1 IS NULL OR space = ?1) ORDER BY space, name
     """
     return [records.user(row) for row in connection.execute(query, (space,))]
+
+
+def irregular_ids(connection: apsw.Connection) -> frozenset[str]:
+    """Return the ids that are not spelled regularly: SQL finds those that may be, by their bytes and spaces."""
+    query = """
+    SELECT name FROM person WHERE octet_length(name) <> length(name) OR trim(name) <> name
+    UNION SELECT space FROM person WHERE octet_length(space) <> length(space) OR trim(space) <> space
+    UNION SELECT name FROM thread WHERE octet_length(name) <> length(name) OR trim(name) <> name
+    UNION SELECT name FROM session WHERE automatic = 0 AND (octet_length(name) <> length(name) OR trim(name) <> name)
+    """
+    return frozenset(name for (name,) in connection.execute(query) if not is_regular(name))
 
 
 def names(connection: apsw.Connection, space: str, wanted: Collection[str] | None) -> dict[str, str]:
