@@ -8,8 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
-from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
     USUAL_PRIORITY,

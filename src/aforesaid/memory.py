@@ -15,11 +15,11 @@ from aforesaid.contexts import Contexts, UserContexts
 from aforesaid.domain import checks
 from aforesaid.domain.arguments import checked
 from aforesaid.domain.clock import now
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.domain.known_ids import KnownIds
 from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.knowledge import Handle, Knowledge, UserKnowledge
 from aforesaid.memories import AllMemories, UserMemories

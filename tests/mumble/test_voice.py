@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,26 @@ async def test_what_is_said_is_understood_kept_and_answered_aloud(
             assert await all_said(memory, mumble) == ["my brother plays the piano", "Your brother plays the piano."]
             # Spoken, and therefore not written.
             assert not ann.seen
+
+
+@pytest.mark.defect("B12")
+async def test_what_was_spoken_is_marked_as_voice_in_the_documented_table(
+    mumble: MumbleServer, ears: SpeechServices, voice: SpeechServices, tmp_path: Path
+) -> None:
+    with ScriptedModel(["I will remember that.", "Yes."]) as model:
+        async with (
+            remembering(tmp_path / "memory.db", model) as memory,
+            bot(memory, mumble, speech=speech(ears, voice)),
+            someone(mumble.address, "ann") as ann,
+        ):
+            await ready(ann)
+            await ann.say("My brother plays the piano.")
+            await ann.hears()
+            await ann.link.write("Robbie, does he play the piano?", channel=0)
+            assert await ann.told() == "Yes."
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as database:
+        types = database.execute("SELECT role, message_type FROM conversation_history ORDER BY id").fetchall()
+    assert types == [("user", "voice"), ("assistant", "voice"), ("user", "text"), ("assistant", "text")]
 
 
 @pytest.mark.req("D11", "D15")

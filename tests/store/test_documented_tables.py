@@ -20,6 +20,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.store import open_store
 from making import NOON, add, adding, archive
+from store.message_types import TYPES, messages_of_all_types
 
 ANN = Scope.of(123456789)
 GUILD = Scope.of("42", space="900", thread="777")
@@ -101,6 +102,18 @@ def test_messages_and_summaries_mean_what_the_document_says(database: sqlite3.Co
     ]
     user = database.execute("SELECT * FROM users WHERE user_id = '123456789'").fetchone()
     assert (user["storage_type"], user["summary_every_n"], user["memory_enabled"]) == ("sqlite", 15, 1)
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.req("D5")
+async def test_messages_have_the_type_that_they_were_sent_as(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    store = await open_store(path)
+    await store.apply(messages_of_all_types(Scope.of("ann")))
+    await store.close()
+    with closing(sqlite3.connect(path)) as database:
+        found = database.execute("SELECT message, message_type FROM conversation_history ORDER BY id").fetchall()
+    assert found == [(text, type_) for _, text, _, type_ in TYPES]
 
 
 @pytest.mark.req("A4")

@@ -22,6 +22,7 @@ from aforesaid.domain.vector import VectorRow
 from aforesaid.store.postgres import PostgresStore, citus
 from making import NOON, add, adding, archive
 from pg import clean_database, shared_server
+from store.message_types import TYPES, messages_of_all_types
 
 ANN = Scope.of("123456789")
 GUILD = Scope.of("42", space="900", thread="777")
@@ -88,6 +89,16 @@ async def test_the_documents_tables_can_be_read(filled: PostgresStore) -> None:
     (memory,) = ask(dsn, "SELECT * FROM persistent_memories")
     assert (memory["category"], memory["importance"], memory["session_id"]) == ("schedule", 9, "s-3")
     assert len(ask(dsn, "SELECT * FROM active_memories")) == 1
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.req("D5")
+async def test_messages_have_the_type_that_they_were_sent_as(filled: PostgresStore) -> None:
+    await filled.apply(messages_of_all_types(Scope.of("zoe")))
+    query = "SELECT message, message_type FROM conversation_history WHERE user_name = 'zoe' ORDER BY id"
+    assert [(row["message"], row["message_type"]) for row in ask(filled.dsn, query)] == [
+        (text, type_) for _, text, _, type_ in TYPES
+    ]
 
 
 @pytest.mark.req("B3")

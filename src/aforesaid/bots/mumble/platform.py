@@ -40,6 +40,8 @@ _log: Final = logging.getLogger("aforesaid.bots")
 _USUAL_NAME: Final = "Aforesaid"
 _MAX_SPOKEN: Final = 1_000
 _SHORTEST: Final = 64
+_SPOKEN: Final = "voice:"
+"""How the ids of spoken messages begin. The view `conversation_history` recognises them by it."""
 _COMMENT: Final = "I am a bot with a long memory: I store what is written{} in my channel. Write /help to me."
 
 
@@ -196,7 +198,7 @@ class Mumble:
         await self._hand_in(event.person, event.channel, text, _new_id(), ("picture",) * pictures)
 
     async def _understood(self, person: Person, whispered: bool, text: str) -> None:  # noqa: FBT001 - a callback
-        message = _new_id()
+        message = f"{_SPOKEN}{_new_id()}"
         self._spoken[message] = True
         await self._hand_in(person, None if whispered else person.channel, text, message)
 

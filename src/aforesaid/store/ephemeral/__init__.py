@@ -20,8 +20,8 @@ from aforesaid.domain.change import Change
 from aforesaid.domain.checks import EARLIEST, LATEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
 from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, message_hash
 from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
 from aforesaid.domain.receipt import Receipt

@@ -7,8 +7,8 @@ from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.checks import LARGEST, moment
-from aforesaid.domain.literals import Within
 from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct

@@ -10,8 +10,8 @@ from typing import Any, Final
 import apsw
 
 from aforesaid.domain.checks import LARGEST, moment
-from aforesaid.domain.literals import Within
 from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
 from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
