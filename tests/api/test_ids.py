@@ -9,6 +9,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.known_ids import is_regular, regular
+from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.store import open_store
@@ -70,7 +71,7 @@ def test_irregular_ids_of_an_older_version_stay_reachable(kind: str, tmp_path: P
     with aforesaid.open(location) as memory:
         for scope in old:
             there = memory.user(scope.user, space=scope.space, thread=scope.thread, session=scope.session)
-            within = "user" if scope.session is None else "session"
+            within: Within = "user" if scope.session is None else "session"
             assert [each.text for each in there.history(within=within)] == [f"said by {scope.user!r}"]
         memory.user("  ann").add("user", "a spelling that nobody had before")
         assert memory.user("ann").status().messages == 2
