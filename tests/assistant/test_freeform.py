@@ -171,7 +171,7 @@ async def test_a_request_that_the_bot_carried_out_is_not_learned_once_more(tmp_p
 
 async def test_what_somebody_else_says_that_is_sensitive_waits(memory: aforesaid.Memory) -> None:
     said = str(await say(memory, "Bot remember that Florent has cancer"))
-    assert "kept apart" in said
+    assert "quarantined" in said
     assert "cancer" not in await facts(memory, "102")
 
 

@@ -275,7 +275,7 @@ async def test_what_waits_for_approval_can_be_approved_and_rejected(server: Runn
             assert kept["outcome"] == "quarantined"
             number = kept["memory"]["id"]
             assert (await client.post(f"/api/memories/{number}/{action}")).status_code == 200
-            assert (await client.post(f"/api/memories/{number}/{action}")).status_code == 422, "it waits no longer"
+            assert (await client.post(f"/api/memories/{number}/{action}")).status_code == 409, "it waits no longer"
 
 
 async def test_search_context_sessions_and_summaries(server: Running) -> None:

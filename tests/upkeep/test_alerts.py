@@ -31,7 +31,7 @@ def test_an_alert_stays_until_its_value_is_clearly_below_the_limit(caplog: pytes
     assert standing == [[], [1], [1], [1], [1], [], [], [7]]
     assert [record.getMessage() for record in caplog.records] == [
         "alert (capacity): ratio 1.0",
-        "over (capacity): ratio 1.0",
+        "cleared (capacity): ratio 1.0",
         "alert (capacity): ratio 1.0",
     ]
     assert {record.name for record in caplog.records} == {"aforesaid.health"}

@@ -92,7 +92,7 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
         "store was active and is failing now: no room is left",
         "alert (failure): store is failing: no room is left",
         "store was failing and is active now",
-        "over (failure): store is failing: no room is left",
+        "cleared (failure): store is failing: no room is left",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What a bot answers, on any platform: commands are routed, everything else is answered with a context."""
+"""The assistant behind every platform: routes commands, and answers other messages with a context."""
 
 from aforesaid.assistant.answer import Answer, Button, File
 from aforesaid.assistant.brain import NOT_DURABLE, SYSTEM, Assistant

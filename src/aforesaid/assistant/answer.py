@@ -1,4 +1,4 @@
-"""What the assistant answers, on any platform."""
+"""Answers of the assistant, independent of the platform."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """Something to press. Platforms without buttons show the word to type."""
+    """A button. Platforms without buttons show the word to type."""
 
     label: str
     word: str
@@ -15,7 +15,7 @@ class Button:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """Something to download."""
+    """A file to download."""
 
     name: str
     content: bytes
@@ -23,10 +23,10 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A text, and what can be pressed below it."""
+    """A text with optional buttons and an optional file."""
 
     text: str
     buttons: tuple[Button, ...] = ()
     file: File | None = None
     private: bool = False
-    """Whether it is for the person who asked alone, also where others read along."""
+    """Whether only the person who asked may read it, also in a group."""

@@ -1,4 +1,4 @@
-"""From a message to a reply, on any platform: stored, answered with a context, stored again."""
+"""Stores a message, answers it with a context, and stores the reply, on any platform."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_DURABLE: Final = "this is kept in memory only, and will be lost when the pro
 
 
 class Assistant:
-    """Answers what users say."""
+    """Answers messages of users."""
 
     def __init__(self, memory: Memory, *, system: str = SYSTEM) -> None:
         self._memory = memory
@@ -34,11 +34,11 @@ class Assistant:
 
     @property
     def speaks(self) -> bool:
-        """Whether a model answers. What is said without one is no part of the conversation, and is not stored."""
+        """Whether a model answers. Replies without a model are not part of the conversation and not stored."""
         return self._memory.models is not None and self._memory.models.has("chat")
 
     async def command(self, user: UserMemory, text: str, *, name: str | None = None) -> Answer | None:
-        """Answer a command, or a request in free form, which is stored like all that is said; None if it is neither."""
+        """Answer a command or a free-form request; return None for anything else. Requests are stored as messages."""
         answer = await self.router.answer(user, text)
         if answer is not None or not text.strip():
             return answer
@@ -46,7 +46,7 @@ class Assistant:
         request = await self._free_form.recognise(turn)
         if request is None:
             return None
-        # Stored first: what is to be forgotten is forgotten with these words, too.
+        # Stored first, so that forgetting applies to this message too.
         receipt = await user.add("user", text, name=name)
         answer = await self._free_form.carry_out(Turn(user, text, receipt.message, name), request)
         await user.add("assistant", answer.text)
@@ -70,12 +70,12 @@ class Assistant:
             await user.add("assistant", "".join(pieces))
 
     async def requested(self, turn: Turn) -> Answer | None:
-        """Carry out a request in free form, of which the message is stored already; None if it is none."""
+        """Carry out the free-form request of a stored message; return None if it is none."""
         request = await self._free_form.recognise(turn)
         return None if request is None else await self._free_form.carry_out(turn, request)
 
     async def answer(self, turn: Turn) -> AsyncGenerator[str, None]:
-        """Yield the answer to a message that is stored already, piece by piece. Nothing is stored here.
+        """Yield the answer to a stored message piece by piece. Nothing is stored here.
 
         Raises ModelError when the model fails, perhaps after some pieces. Without a model it says what it remembers.
         """

@@ -1,4 +1,4 @@
-"""Values as texts for a chat."""
+"""Formats values as texts for a chat."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log: Final = logging.getLogger("aforesaid.assistant")
 
 
 def welcome(*, speaks: bool) -> str:
-    """Return what a bot says first: what it does, and three things to try."""
+    """Return the welcome message: what the bot does, and three things to try."""
     how = "" if speaks else " No language model is connected, so I answer with what you told me, in your own words."
     return (
         f"Hello! I remember what you tell me and find it again, also after months.{how} Three things to try:\n"
@@ -46,19 +46,19 @@ def failure(error: AforesaidError) -> str:
     """
     if isinstance(error, InvalidInput | NotFound | SourcesChanged | SpendingLimit | NoModel):
         return f"{error}."
-    _log.warning("somebody was told that something failed: %s", error)
+    _log.warning("a failure was reported in a chat: %s", error)
     if isinstance(error, ModelError):
         return f"The language model could not answer. {_OPERATOR}"
     return f"My memory cannot be reached right now. {_OPERATOR}"
 
 
 def storage(backend: str) -> str:
-    """Return what people call a kind of store."""
+    """Return the display name of a kind of store."""
     return _STORAGES.get(backend.partition(" ")[0], backend)
 
 
 def rhythm(found: MemoryStatus) -> str:
-    """Return when summaries are made, by the policy of the profile."""
+    """Describe when the policy of the profile makes summaries."""
     return {
         "tree": f"one after every {found.threshold} of your messages",
         "rolling": f"one after {found.threshold} messages of this chat",
@@ -69,7 +69,7 @@ def rhythm(found: MemoryStatus) -> str:
 
 
 def status(found: MemoryStatus) -> str:
-    """Return the facts of `/summary_status`."""
+    """Return the text of `/summary_status`."""
     return "\n".join(
         [
             f"Memory: {'enabled' if found.enabled else 'disabled'}",
@@ -84,19 +84,19 @@ def status(found: MemoryStatus) -> str:
 
 
 def remembered(found: Remembered) -> str:
-    """Return what came of remembering."""
+    """Return the outcome of remembering."""
     if found.outcome == "quarantined":
-        return f"That is kept apart until somebody approves it: {found.reason}"
+        return f"That is quarantined until somebody approves it: {found.reason}"
     return "I will remember that." if found.outcome == "stored" else "I knew that already."
 
 
 def forgotten(found: Forgotten, what: str) -> str:
-    """Return whether it was found."""
+    """Return the outcome of forgetting."""
     return f"I have forgotten that: {what}" if found.found else f"I knew nothing about that: {what}"
 
 
 def memories(found: Sequence[MemoryRecord]) -> str:
-    """Return memories, one in each line."""
+    """Return memories, one per line."""
     if not found:
         return "Nothing is remembered yet."
     lines = [f"[{memory.category.upper()}] {memory.text} ({memory.importance}/10)" for memory in found[:_SHOWN]]
@@ -105,7 +105,7 @@ def memories(found: Sequence[MemoryRecord]) -> str:
 
 
 def hits(found: Sequence[Hit], *, explained: bool = False) -> str:
-    """Return what a search found, one in each line."""
+    """Return hits, one per line."""
     if not found:
         return "Nothing found."
     lines = []

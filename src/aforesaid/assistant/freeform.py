@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.assistant")
 
 _EARLIER: Final = 50
-"""Messages before a request that "remember this" may point at."""
+"""Number of earlier messages that "remember this" may refer to."""
 _STRANGERS: Final = 50
-"""Memories of a space that are looked through for what was said about somebody who is not there."""
+"""Maximum number of a space's memories searched for statements about an unknown person."""
 _SHOWN: Final = 10
-"""Messages before a request that are shown to a model."""
+"""Number of earlier messages shown to a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asks of the memory."""
+    """A request to the memory."""
 
     action: Literal["remember", "forget", "recall", "remind"]
     about: tuple[str, ...]
-    """The ids of those who may be meant; more than one where it is not clear, none where nobody is known."""
+    """Ids of the people it may be about: several if ambiguous, none if unknown."""
     word: str
-    """Whom it is about, as it was written."""
+    """The name or mention as written."""
     fact: str
-    """What to remember, to forget or to be reminded of. Empty: what was said before, or everything."""
+    """What to remember, to forget or to be reminded of. Empty: the messages before, or everything."""
 
 
 class FreeForm:
@@ -59,7 +59,7 @@ class FreeForm:
         self._memory = memory
 
     async def recognise(self, turn: Turn) -> Request | None:
-        """Return what is asked for; None where it is something else."""
+        """Return the request of a message; None if it is none."""
         if not may_ask(turn.text):
             return None
         names = await self._names(turn)
@@ -72,20 +72,20 @@ class FreeForm:
             try:
                 action, word, fact = await _ask(chat, turn, await self._before(turn), names)
             except ModelError as error:
-                _log.warning("a message is routed by rules, because the model did not do it: %s", error)
+                _log.warning("a message is routed by rules, because the model failed: %s", error)
         if action == "none":
             return None
         about = meant(word, turn, names)
         if is_direct(turn.user.scope.thread):
-            # Between two there is nobody else: what others told the assistant in private stays there.
+            # A direct chat knows no other people: what they told the assistant in private stays private.
             about = [user for user in about if user == turn.user.scope.user]
         if action == "recall" and not about and not await self._about_strangers(turn, word):
-            # Nobody here is called so: it is a question like any other.
+            # The name is unknown here: treat it as an ordinary question.
             return None
         return Request(action, tuple(about), word, fact)
 
     async def carry_out(self, turn: Turn, request: Request) -> Answer:
-        """Do what is asked for, and say what came of it."""
+        """Carry out a request and return the outcome."""
         if len(request.about) > 1:
             return Answer(f"I know several people called {request.word}. Mention the one whom you mean.")
         who = request.about[0] if request.about else turn.user.scope.user
@@ -114,7 +114,7 @@ class FreeForm:
         if not fact.strip():
             return Answer("Remember what? Like this: remember that I like tea")
         if not request.about and not is_direct(turn.user.scope.thread):
-            # Nobody here is called so: it is about a stranger, and not about the person who says it.
+            # The name is unknown here: the fact is about a stranger, not about the author.
             found = await person.remember(fact, about=request.word, name=names.of(who))
             told = f"I know nobody here called {request.word}. I will remember it about that person, not about you."
             return Answer(told if found.stored else chat_texts.remembered(found))
@@ -124,13 +124,13 @@ class FreeForm:
         return Answer(chat_texts.remembered(found))
 
     async def _names(self, turn: Turn) -> Names:
-        """Return who is called what in the space of a turn: in a direct chat, the person alone."""
+        """Return the names of the people in the space of a turn; in a direct chat only the person's own."""
         scope = turn.user.scope
         known = {} if is_direct(scope.thread) else await self._memory.names(scope.space)
         return Names.around(turn, known)
 
     async def _about_strangers(self, turn: Turn, word: str) -> list[str]:
-        """Return what people of the space said about somebody who is not there, by the name that they used."""
+        """Return what people of the space said about an unknown person, by name."""
         if is_direct(turn.user.scope.thread):
             return []
         tag = about_tag(word)
@@ -138,12 +138,12 @@ class FreeForm:
         return [memory.text for memory in found if tag in memory.tags]
 
     async def _before(self, turn: Turn) -> list[Message]:
-        """Return what was said here before, oldest first, without the turn itself."""
+        """Return earlier messages of the thread, oldest first, without the turn itself."""
         within: Within = "user" if is_direct(turn.user.scope.thread) else "thread"
         return await turn.user.history(_EARLIER, before=turn.message, within=within)
 
     def _person(self, turn: Turn, user: str) -> UserMemory:
-        """Return a person's memory, with the speaker's name under what is changed in it."""
+        """Return a person's memory with the author as the actor of changes."""
         scope = turn.user.scope
         thread = None if is_direct(scope.thread) else scope.thread
         return self._memory.user(user, space=scope.space, thread=thread, actor=scope.user)
@@ -163,7 +163,7 @@ def _addressed(turn: Turn, user: str, names: Names) -> str:
 async def _ask(
     chat: Chat, turn: Turn, earlier: Sequence[Message], names: Names
 ) -> tuple[Literal["remember", "forget", "recall", "none"], str, str]:
-    """Have a model say what is asked for, about whom, and in which words."""
+    """Let a model classify the request, its person and its content."""
     from aforesaid.models.prompts.shapes import RouteReply  # noqa: PLC0415 - brings pydantic
 
     scope = turn.user.scope
@@ -179,12 +179,12 @@ async def _ask(
 
 
 def _said_before(earlier: Sequence[Message], request: Request, turn: Turn) -> str:
-    """Return what "remember this" points at: the last thing that the person said, or else others, or anybody."""
+    """Return the message that "remember this" refers to: the person's last one, or else another's."""
     speaker = turn.user.scope.user
     said = [
         message
         for message in earlier
-        # What asks for something is not what is meant.
+        # Requests themselves are skipped.
         if message.role == "user" and recognise_request(message.text, bots=turn.called).action == "none"
     ]
     theirs = [message for message in said if message.author in request.about]

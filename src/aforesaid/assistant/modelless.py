@@ -1,4 +1,4 @@
-"""What the assistant says where no language model is connected: what it noted, and what it remembers."""
+"""Replies without a language model: what was noted, and what is remembered."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
 
 _ANSWERS: Final = 3
-"""Things that are shown as the answer to a question."""
+"""Maximum number of hits in an answer."""
 _CANDIDATES: Final = 20
-"""Hits of a search that are looked at for them."""
+"""Number of hits examined for an answer."""
 _LEAST_SIMILARITY: Final = 0.3
-"""The least similarity, on recall's calibrated scale from 0 to 1, of an answer that has no word of the question."""
+"""Minimum similarity (0 to 1, calibrated) of an answer that shares no word with the question."""
 _CLOSE_TO_BEST: Final = 0.7
-"""What fits less well than this share of the best answer is left out."""
+"""Minimum share of the best answer's fit; worse ones are left out."""
 _WORTH_OF_A_WORD: Final = 0.25
-"""How much a word of the question that was found counts, on the scale of similarities."""
+"""Weight of a found word of the question, on the scale of similarities."""
 _CHATS: Final = 10_000
 _NO_MODEL: Final = (
     "(No language model is connected, so I note what you tell me and answer with it. /help shows what I can do.)"
@@ -44,13 +44,13 @@ _THANKS: Final = re.compile(
 
 
 class Modelless:
-    """Answers without a model, and says once a day in each chat that there is none."""
+    """Answers without a model, and mentions that once a day per chat."""
 
     def __init__(self) -> None:
         self._excused: LRUCache[tuple[str, str, str], date] = LRUCache(_CHATS)
 
     async def answer(self, turn: Turn) -> str:
-        """Answer a question with what is remembered; say of everything else what was noted."""
+        """Answer a question from memory; confirm other messages with what was noted."""
         text = await _remembered(turn) if asks(turn.text) else _noted(turn)
         return f"{text}\n{_NO_MODEL}" if self._is_first_today(turn.user) else text
 
@@ -64,7 +64,7 @@ class Modelless:
 
 
 def _noted(turn: Turn) -> str:
-    """Say briefly what is worth remembering in a message, or answer politely."""
+    """Return a short confirmation of what a message states, or a polite reply."""
     at = datetime.now(UTC) if turn.message is None else turn.message.at
     found = extract([Spoken(turn.name or turn.user.scope.user, turn.text, at)])
     if found:
@@ -76,7 +76,7 @@ def _noted(turn: Turn) -> str:
 
 
 async def _remembered(turn: Turn) -> str:
-    """Answer a question with what people said about it."""
+    """Answer a question with stored statements."""
     without = () if turn.message is None else (turn.message.id,)
     question = without_request(turn.text)
     found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without)
@@ -99,18 +99,18 @@ async def _remembered(turn: Turn) -> str:
 
 
 def _repeats(hit: Hit, remembered: set[str]) -> bool:
-    """Tell whether a hit is a request to remember what a memory among the hits says: `remembered` are their sources."""
+    """Return whether a hit is the request behind a memory among the hits. `remembered` are the memories' sources."""
     message = hit.message
     return message is not None and message.id in remembered and recognise_request(message.text).action == "remember"
 
 
 def _strength(hit: Hit) -> float:
-    """Return how well a hit itself fits a question: its neighbours, such as the question, do not count."""
+    """Return how well a hit fits a question, without its neighbours."""
     return (hit.similarity or 0.0) + _WORTH_OF_A_WORD * len(hit.terms)
 
 
 def _told(hit: Hit, turn: Turn) -> str:
-    """Return a hit as an answer; empty for what answers nothing: questions, commands, and what the assistant said."""
+    """Return a hit as an answer; empty for questions, commands and messages of the assistant."""
     message = hit.message
     if hit.kind not in {"message", "memory"} or (message is not None and message.role != "user"):
         return ""
@@ -129,5 +129,5 @@ def _told(hit: Hit, turn: Turn) -> str:
 
 
 def within(turn: Turn) -> Within:
-    """Return where to look: in a channel, at what everybody said there; in a direct chat, at what the person said."""
+    """Return where to search: the whole thread in a channel, the person's messages in a direct chat."""
     return "user" if is_direct(turn.user.scope.thread) else "thread"

@@ -1,4 +1,4 @@
-"""Who is meant by a mention, a name or a nickname."""
+"""Resolves a mention, a name or a nickname to a user."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _ASSISTANT: Final = "assistant"
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the people of a space are called: those whom the platform shows, and everybody who ever wrote there."""
+    """Names of the people of a space: those present on the platform, and everybody who ever wrote there."""
 
     shown: Mapping[str, str]
     """The name to show, by id."""
     others: Mapping[str, tuple[str, ...]]
-    """All names that somebody goes by, by id."""
+    """All names of a user, by id."""
 
     @classmethod
     def around(cls, turn: Turn, known: Mapping[str, str]) -> Self:
-        """Join the names that a turn shows with those that the memory knows (by id). What the turn shows is newer."""
+        """Merge the names of a turn with those in the memory. The turn's are newer."""
         stored = {user: name for user, name in known.items() if user != _ASSISTANT}
         others = {user: (name,) for user, name in stored.items()}
         for user, names in turn.people.items():
@@ -40,28 +40,28 @@ class Names:
         return cls({**stored, **turn.names()}, others)
 
     def of(self, user: str) -> str | None:
-        """Return the name to show for somebody."""
+        """Return the display name of a user."""
         return self.shown.get(user)
 
     def all(self) -> list[str]:
-        """Return every name that somebody goes by."""
+        """Return every name of a user."""
         return [name for names in self.others.values() for name in names]
 
 
 def meant(word: str, turn: Turn, names: Names) -> list[str]:
-    """Return the ids of those whom a word may mean: none where nobody is called so, several where it is not clear."""
+    """Return the ids of the users that a word may mean: none if unknown, several if ambiguous."""
     speaker = turn.user.scope.user
     mention = _MENTION.fullmatch(word.strip())
     if mention is not None:
         return [mention[1]]
-    # A model is shown the second Ann as "Ann (2)".
+    # Prompts call the second Ann "Ann (2)".
     wanted = _NUMBERED.sub("", _plain(word))
     if wanted in _ME:
         return [speaker]
     called = {user: {_plain(user), *map(_plain, theirs)} for user, theirs in names.others.items()}
     called.setdefault(speaker, {_plain(speaker)})
     exact = [user for user, theirs in called.items() if wanted in theirs]
-    # A first name will do where only one person has it.
+    # A first name is enough if only one person has it.
     return exact or [
         user for user, theirs in called.items() if any(wanted == name.partition(" ")[0] for name in theirs)
     ]

@@ -1,4 +1,4 @@
-"""What people can ask about their own data: a copy of it, and that all of it is erased."""
+"""Commands for one's own data: export a copy, delete everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE: Final = 1000
 
 
 async def copy(user: UserMemory) -> Answer:
-    """Return all that is stored about a user, as a file."""
+    """Return all data of a user as a file."""
     messages: list[dict[str, Any]] = []
     page = await user.history(_PAGE, versions=True)
     while page:
@@ -41,7 +41,7 @@ async def copy(user: UserMemory) -> Answer:
 
 
 def question() -> Answer:
-    """Ask whether somebody is sure."""
+    """Ask for confirmation."""
     return Answer(
         "This erases everything that you said here and all that I know about you, for good. There is no way back. "
         f'Type "{ERASE}" if you are sure; anything else keeps it.',
@@ -50,7 +50,7 @@ def question() -> Answer:
 
 
 async def erase(memory: Memory | None, user: UserMemory) -> Answer:
-    """Erase a user."""
+    """Delete a user."""
     if memory is None:
         return Answer("That cannot be done here. Ask whoever runs this bot.")
     done = await memory.purge(user.scope.user, space=user.scope.space, actor=user.scope.user)

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
 
 PENDING: Final = "reminder_setup"
-"""The setting with the number of a reminder that has no time yet, while the bot waits for the answer to "When?"."""
+"""The setting with the id of a reminder without a time, while the bot waits for the answer to "When?"."""
 _EXAMPLE: Final = "/remind call mum tomorrow at 9"
 _WHEN: Final = 'Name a day and an hour, such as "tomorrow at 9", "on 3 December at 17:00" or "in two hours".'
 _MOST_WORDS: Final = 1
-"""Words beside the time in an answer to "When?", as "please". More of them mean that something else is said."""
+"""Maximum other words in an answer to "When?", such as "please". With more it is another message."""
 _CANCEL: Final = frozenset({"cancel", "delete", "remove", "stop"})
 _MOVE: Final = frozenset({"move", "change", "set"})
 _SHOWN: Final = 50
@@ -32,7 +32,7 @@ _SUGGESTED: Final = 3
 
 
 async def set_reminder(user: UserMemory, text: str, *, source: Message | None = None) -> Answer:
-    """Set a reminder at the time that a text names; ask back where it names none."""
+    """Set a reminder at the time in a text; ask for the time if there is none."""
     zone = await user.time_zone()
     said = datetime.now(zone)
     requested = read_requested_time(text, said)
@@ -50,14 +50,14 @@ async def set_reminder(user: UserMemory, text: str, *, source: Message | None = 
 
 
 async def _ask_when(user: UserMemory, what: str, source: Message | None, question: str) -> Answer:
-    """Store the reminder without a time, so that it is listed and not learned from the message again, and ask."""
+    """Store the reminder without a time, so that it is not extracted from the message again, and ask."""
     memory = await user.note("reminder", what, source=source)
     await user.set(PENDING, memory.id)
     return Answer(question)
 
 
 async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assumed: bool) -> Answer:
-    """Return the confirmation of a reminder that was set with the words of a text."""
+    """Return the confirmation of a reminder that was set from a text."""
     zone = await user.time_zone()
     lines = [f"I will remind you on {await _when(user, memory.remind_at, zone)}: {memory.text}"]
     if assumed and _unclear_half(memory, zone):
@@ -69,7 +69,7 @@ async def _confirmed(user: UserMemory, memory: MemoryRecord, text: str, *, assum
 
 
 async def answer_when(user: UserMemory, text: str) -> Answer | None:
-    """Take a text as the answer to "When should I remind you?"; None where nothing was asked or it names no time."""
+    """Handle the answer to "When should I remind you?"; return None if nothing was asked or it names no time."""
     number = (await user.settings()).get(PENDING)
     if number is None:
         return None
@@ -83,7 +83,7 @@ async def answer_when(user: UserMemory, text: str) -> Answer | None:
         await user.set(PENDING, number)
         return Answer(f"I cannot remind you then: {error}. {_WHEN}")
     except NotFound:
-        # It was cancelled or erased in between.
+        # It was cancelled or deleted since.
         return None
     return await _confirmed(user, memory, text, assumed=requested.assumed)
 
@@ -154,26 +154,26 @@ def _line(memory: MemoryRecord, zone: tzinfo) -> str:
 
 
 async def _when(user: UserMemory, at: datetime | None, zone: tzinfo) -> str:
-    """Return day, hour and time zone; where the person has none of their own, how to set it."""
+    """Return day, hour and time zone, and how to set the zone if the person has none."""
     local = (at or datetime.now(UTC)).astimezone(zone)
     hint = "" if TIME_ZONE in await user.settings() else "; /timezone sets yours"
     return f"{local:%A}, {local.day} {local:%B %Y} at {local:%H:%M} ({zone}{hint})"
 
 
 def _unclear_half(memory: MemoryRecord, zone: tzinfo) -> bool:
-    """Tell whether people use an hour in both halves of the day: "at 7", but hardly "at 10"."""
+    """Return whether an hour is common in both halves of the day: "at 7", but not "at 10"."""
     return memory.remind_at is not None and memory.remind_at.astimezone(zone).hour % 12 in range(4, 9)
 
 
 def _other_half(memory: MemoryRecord, zone: tzinfo) -> datetime:
-    """Return the same hour of a clock of twelve hours in the other half of the day, the next one where that is over."""
+    """Return the same hour in the other half of the day; the next one if that is over."""
     at = (memory.remind_at or datetime.now(UTC)).astimezone(zone)
     other = at.replace(hour=(at.hour + 12) % 24)
     return other if other.timestamp() > datetime.now(UTC).timestamp() else other + timedelta(days=1)
 
 
 def _without_joint(text: str) -> str:
-    """Return what somebody is to be reminded of: "to call mum" without its "to"."""
+    """Return the subject of a reminder: "to call mum" without its "to"."""
     words = text.strip()
     if words.lower().startswith("me "):
         words = words[3:]
@@ -182,7 +182,7 @@ def _without_joint(text: str) -> str:
 
 
 def _zone_named(name: str) -> str | list[str]:
-    """Return the time zone that a name means, or those that it may mean."""
+    """Return the time zones that match a name."""
     wanted = "_".join(name.split()).casefold()
     known = {zone.casefold(): zone for zone in available_timezones()}
     if wanted in known:

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 Command: TypeAlias = "Callable[[UserMemory, str], Awaitable[Answer]]"
 
 _STEP: Final = "summary_setup"
-"""The setting with what a two-step command asked last."""
+"""The setting with the open question of a two-step command."""
 _ASKING: Final = frozenset({"summary", "forget_me"})
 _ERASE: Final = "erase"
 
 
 class Router:
-    """Answers commands. Free text is not its business, but for what a two-step command asked for."""
+    """Answers commands, and free text only as the answer to a two-step command."""
 
     def __init__(self, memory: Memory | None = None) -> None:
-        """Answer commands. Without the memory of all, nobody can be erased."""
+        """Answer commands. Without `memory`, `/forget_me` is not available."""
         self._memory = memory
         self._setup = SummarySetup(memory, _STEP)
         self._commands: dict[str, tuple[Command, str]] = {
@@ -58,11 +58,11 @@ class Router:
         }
 
     def commands(self) -> dict[str, str]:
-        """Return the name of each command, and what it does."""
+        """Return the commands and their descriptions."""
         return {name: help_text for name, (_, help_text) in self._commands.items()}
 
     async def answer(self, user: UserMemory, text: str) -> Answer | None:
-        """Answer a command, or the step of one. None: the text is neither."""
+        """Answer a command or a step of one; return None for other texts."""
         if not is_command(text):
             return await self.step(user, text)
         name, _, rest = text.strip()[1:].partition(" ")
@@ -74,7 +74,7 @@ class Router:
         return await _safely(self._commands[name][0], user, rest.strip())
 
     async def step(self, user: UserMemory, text: str, *, stay: bool = False) -> Answer | None:
-        """Answer what a two-step command asked for; None where nothing is open, or the text does not fit.
+        """Handle the answer to a two-step command; return None if none is open or the text does not fit.
 
         What does not fit ends the command, unless it is to `stay` open, as when an old button is pressed again.
         """
@@ -97,20 +97,20 @@ class Router:
 
     @staticmethod
     async def is_open(user: UserMemory) -> bool:
-        """Tell whether a command has asked something that is not answered."""
+        """Return whether a two-step command waits for an answer."""
         return not {_STEP, reminders.PENDING}.isdisjoint(await user.settings())
 
     async def leave(self, user: UserMemory) -> None:
-        """End a two-step command that is open."""
+        """Cancel an open two-step command."""
         await _leave_setup(user)
 
     def takes_words(self, name: str) -> bool:
-        """Tell whether a command is followed by words, as `/remember I like tea`."""
+        """Return whether a command takes an argument, such as `/remember I like tea`."""
         return f"/{name} " in self._commands[name][1]
 
     @staticmethod
     def asks_back(text: str) -> bool:
-        """Tell whether a command asks something, so that the next message may be what it asked for."""
+        """Return whether a command asks a question that the next message may answer."""
         return text.strip()[1:].partition(" ")[0].partition("@")[0].lower() in _ASKING
 
     async def _start(self, user: UserMemory, rest: str) -> Answer:  # noqa: ARG002 - every command has them
@@ -127,12 +127,12 @@ class Router:
 
 
 def is_command(text: str) -> bool:
-    """Tell whether a text is meant as a command."""
+    """Return whether a text is a command."""
     return text.lstrip().startswith("/")
 
 
 async def _safely(command: Command, user: UserMemory, rest: str) -> Answer:
-    """Turn an error into words: a command that fails is answered like one that works."""
+    """Answer a failed command with its error."""
     try:
         return await command(user, rest)
     except ModelError as error:
@@ -176,7 +176,7 @@ async def _summary_now(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 async def _history_context(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
     found = await user.history_context()
     if found.made_at is None and (await user.status()).policy != "tiers":
-        # Only the policy `tiers` makes one by itself.
+        # Only the policy `tiers` makes one automatically.
         found = await user.analyze()
     return Answer(found.text)
 

@@ -38,7 +38,7 @@ class SummarySetup:
         return Answer("Choose storage format:", buttons)
 
     async def step(self, user: UserMemory, step: str, text: str) -> Answer | None:
-        """Take the answer to the question that is open; None where it does not fit."""
+        """Handle the answer to the open question; return None if it does not fit."""
         if step == _STORAGE:
             chosen = next((word for word, label in _STORAGES.items() if text.lower() in {word, label.lower()}), None)
             return None if chosen is None else await self._choose(user, chosen)
@@ -70,7 +70,7 @@ class SummarySetup:
         return Answer("\n".join(lines))
 
     async def _cannot_switch(self, chosen: str, storage: str) -> str:
-        """Say what the store is, and how whoever runs the bot moves it to the chosen kind."""
+        """Describe the store, and how the operator can migrate it to the chosen kind."""
         here = _FILES["sqlite" if storage.startswith("sqlite") else "json"]
         if self._memory is not None:
             location = dict((await self._memory.store.health()).facts).get("location")

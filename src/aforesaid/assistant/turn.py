@@ -1,4 +1,4 @@
-"""What somebody says to the assistant, and all that is known about the moment."""
+"""A message to the assistant and its circumstances."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ if TYPE_CHECKING:
     from aforesaid.memory import UserMemory
 
 CALLED = ("bot", "aforesaid")
-"""What the assistant is called where nobody says otherwise."""
+"""Default names of the assistant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Something that a person says to the assistant."""
+    """A message to the assistant."""
 
     user: UserMemory
-    """The person, in the thread that they talk in."""
+    """The author's memory, in their thread."""
     text: str
     message: Message | None = None
-    """The same, where it is stored already."""
+    """The stored message, if it is stored already."""
     name: str | None = None
-    """What the person is called here."""
+    """The author's display name."""
     people: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Others who are around, by id: what each is called, the name that is shown first."""
+    """Names of other people who are present, by id; the display name comes first."""
     called: tuple[str, ...] = CALLED
-    """What the assistant is called here."""
+    """Names of the assistant."""
     quoted: str | None = None
-    """What it is a reply to."""
+    """The text that it replies to."""
 
     def names(self) -> dict[str, str]:
-        """Return the name that is shown of everybody who is around, by id."""
+        """Return the display names of everybody present, by id."""
         shown = {user: names[0] for user, names in self.people.items() if names}
         return shown if self.name is None else {**shown, self.user.scope.user: self.name}

@@ -1,4 +1,4 @@
-"""Summaries: four policies over one log, one executor, and what people ask for."""
+"""Summaries: four policies, one executor, and requests of users."""
 
 from aforesaid.digest.digest import Digest
 from aforesaid.digest.requests import HistoryContext, HistoryItem, Tiers

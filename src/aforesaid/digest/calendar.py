@@ -1,4 +1,4 @@
-"""The calendar: days of a space, summarised for everybody who was there, and the six days before today."""
+"""The calendar policy: summaries of a space's days for each participant, and of the six days before today."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aforesaid.errors import InvalidInput
 
 @dataclass(frozen=True, slots=True)
 class CalendarLedger:
-    """What the calendar decides on, for one day of one space. Times in microseconds."""
+    """The input of the calendar policy for one day of a space. Times are in microseconds."""
 
     ends_at: int
-    """When the day is over."""
+    """The end of the day."""
     now: int
     last_seq: int
     """The newest message of the day."""
@@ -29,11 +29,11 @@ class CalendarRules:
     """How often a day is summarised."""
 
     refresh: int = 3_600_000_000
-    """Today at most so often, in microseconds. A day that is over: once."""
+    """Minimum microseconds between two summaries of today. A past day is summarised once."""
 
 
 def decide(ledger: CalendarLedger, rules: CalendarRules) -> Decision:
-    """Decide whether the day is to be summarised. It never is when nothing new was said on it."""
+    """Decide whether to summarise the day. Without new messages it is not summarised again."""
     over = ledger.now >= ledger.ends_at
     if ledger.last_seq <= ledger.done_seq:
         return NOTHING if over else Decision(None, ledger.ends_at)
@@ -43,7 +43,7 @@ def decide(ledger: CalendarLedger, rules: CalendarRules) -> Decision:
 
 
 def day_of(at: int, zone: tzinfo) -> date:
-    """Return the day on which something was said, where people live by that zone."""
+    """Return the day of a time in a time zone."""
     try:
         return moment(at).astimezone(zone).date()
     except OverflowError:  # the first and the last day of the calendar
@@ -51,7 +51,7 @@ def day_of(at: int, zone: tzinfo) -> date:
 
 
 def bounds(day: date, zone: tzinfo) -> tuple[int, int]:
-    """Return when a day begins and when the next one does. Days on which the clocks change are longer or shorter."""
+    """Return the start of a day and of the next one. Days with a clock change are longer or shorter."""
     begin = EARLIEST if day == date.min else _midnight(day, zone)
     return begin, LATEST + 1 if day == date.max else _midnight(day + timedelta(days=1), zone)
 

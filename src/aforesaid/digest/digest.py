@@ -1,4 +1,4 @@
-"""The digest of one store: what is due, one step at a time, and what people ask for."""
+"""The digest of one store: makes due summaries, one step at a time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Digest:
         self._store = store
 
     async def walk(self) -> int:
-        """Walk along the log to its end, and put what was passed on the agenda. Return how many messages that were."""
+        """Add new messages of the log to the agenda. Return their number."""
         if self.steps is None:
             return 0
         passed = 0
@@ -65,15 +65,15 @@ class Digest:
             passed += len(page)
 
     async def due(self, limit: int, *, failing: bool = False) -> list[Entry]:
-        """Return what is due, longest waiting first."""
+        """Return due entries, the longest waiting first."""
         return await self._store.agenda(self.policy, self.clock(), limit, failing=failing) if self.steps else []
 
     async def backlog(self) -> Backlog:
-        """Return how much is due."""
+        """Return the backlog."""
         return await self._store.backlog(self.policy, self.clock())
 
     async def step(self, entry: Entry) -> Step:
-        """Do one thing about an entry, or settle it. Raises ModelError when no model answers and one has to."""
+        """Do one step for an entry, or mark it as done. Raises ModelError if a required model does not answer."""
         if self.steps is None:
             return Step()
         if not await self._wanted(entry):
@@ -82,14 +82,14 @@ class Digest:
         try:
             step = await self.steps.step(entry)
         except SourcesChanged:
-            # Another worker has done it, or part of it. What is left is seen when it is looked at again.
+            # Another worker did it, or a part of it. The next check finds the rest.
             return Step()
         if not step.made:
             await self._store.apply([Settle(entry.subject, entry.last_seq, step.look_again_at)])
         return step
 
     async def _wanted(self, entry: Entry) -> bool:
-        """Tell whether the user wants anything to be summarised. A day of a whole space is everybody's."""
+        """Return whether summaries are on for the user. A day of a whole space is always summarised."""
         if self.policy == "calendar":
             return True
         return wants_memory(await settings_of(self._store, entry.subject.scope))

@@ -1,4 +1,4 @@
-"""Carrying plans out: write, measure, store. The same for every policy.
+"""Carries out plans: writes, measures and stores summaries, the same way for every policy.
 
 The sources have been read, the summariser works outside of any transaction, and one change set stores the result. The
 store rechecks the sources in it: whoever comes second gets SourcesChanged, and nothing happens twice.
@@ -49,7 +49,7 @@ class Executor:
         self.clock = clock
         self.leases = Leases(store)
         self.flights: SingleFlight[Any] = SingleFlight()
-        """Summaries that are being made by this process: who asks for the same one waits for it."""
+        """Summaries in progress in this process; requests for the same one wait for it."""
         self._embedder = embedder
 
     @property
@@ -58,12 +58,12 @@ class Executor:
         return None if self._embedder is None else self._embedder.name
 
     def tree_rules(self, turns: int | None = None) -> TreeRules:
-        """Return how trees grow here."""
+        """Return the rules of the tree."""
         profile = self.profile
         return TreeRules(turns or profile.tree_turns, profile.tree_level, profile.tree_active)
 
     async def archive_messages(self, scope: Scope, messages: Sequence[Message]) -> Summary:
-        """Put a level 1 summary in the place of messages."""
+        """Archive messages under a level 1 summary."""
         room = self._room(sum(len(message.text) for message in messages), _LEAST_OF_MESSAGES, _PART_OF_MESSAGES)
         written = await self.writer.of_messages(scope, messages, room)
         sources = tuple(message.seq for message in messages)
@@ -71,7 +71,7 @@ class Executor:
         return await self._archive(draft, await self.quality(written, messages, ()))
 
     async def archive_summaries(self, scope: Scope, summaries: Sequence[Summary]) -> Summary:
-        """Put a summary of the next level in the place of summaries."""
+        """Archive summaries under one of the next level."""
         room = self._room(sum(len(summary.text) for summary in summaries), _LEAST_OF_SUMMARIES, _PART_OF_SUMMARIES)
         written = await self.writer.of_summaries(scope, summaries, room)
         sources = tuple(summary.id for summary in summaries)
@@ -79,14 +79,14 @@ class Executor:
         return await self._archive(draft, await self.quality(written, (), summaries))
 
     async def roll(self, scope: Scope, previous: Summary | None, messages: Sequence[Message]) -> Summary:
-        """Go on with the rolling summary of a thread."""
+        """Extend the rolling summary of a thread."""
         written = await self.writer.onwards(scope, previous, messages, self.profile.summary_characters)
         return await self._continue(scope, "rolling", written, previous, messages)
 
     async def analyse(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], today: date
     ) -> Summary:
-        """Go on with the history context of a user."""
+        """Extend the history context of a user."""
         characters = self.profile.summary_characters
         written = await self.writer.of_history(scope, previous, messages, characters, today)
         return await self._continue(scope, "history", written, previous, messages)
@@ -99,7 +99,7 @@ class Executor:
     async def quality(
         self, written: Written, messages: Sequence[Message], summaries: Sequence[Summary]
     ) -> Quality | None:
-        """Measure a summary. One that cannot be measured is as good as unmeasured."""
+        """Measure a summary. A failure is logged, and the summary has no measurement."""
         try:
             return await measure(written.text, messages, summaries, self._embedder)
         except ModelError:

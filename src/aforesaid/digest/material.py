@@ -1,4 +1,4 @@
-"""What a summary is made of, as a model and as the rules without a model take it."""
+"""Prepares the sources of a summary, for a model and for the rules without one."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from aforesaid.models.offline import Spoken, Summarised
 from aforesaid.models.prompts import Fenced, Line, enclose, fence, lines_of
 
 LONGEST: Final = 8_000
-"""Characters of one message that a model is shown."""
+"""Maximum characters of a message shown to a model."""
 
 
 class Person(NamedTuple):
-    """Somebody of whom a day is summarised."""
+    """A participant of a day."""
 
     user: str
     name: str
 
 
 class DayTalk(NamedTuple):
-    """What was said on a day in one place, and whom to summarise it for."""
+    """The messages of a day in a space or a direct chat, and the people to summarise it for."""
 
     day: date
     people: tuple[Person, ...]
@@ -65,7 +65,7 @@ def summarised(summaries: Sequence[Summary], zone: tzinfo) -> list[Summarised]:
 
 
 def local(at: datetime | None, zone: tzinfo) -> datetime | None:
-    """Return a moment as it is in a time zone."""
+    """Return a time in a time zone."""
     try:
         return None if at is None else at.astimezone(zone)
     except OverflowError:  # the first and the last day of the calendar

@@ -1,4 +1,4 @@
-"""How good a summary is: how short, how much of what was said is in it, and whether anything was invented."""
+"""Measures a summary: its compression, its coverage of the sources, and invented details."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DAY: Final = timedelta(days=1)
 async def measure(
     text: str, messages: Sequence[Message], summaries: Sequence[Summary], embedder: Embedder | None
 ) -> Quality:
-    """Measure a summary against the messages and the summaries that it was made of."""
+    """Measure a summary against its sources."""
     sources = [message.text for message in messages] + [summary.text for summary in summaries]
     invented = _invented(text, messages, summaries)
     told = len(_telling(text))
@@ -70,7 +70,7 @@ def _telling(text: str) -> list[str]:
 
 
 def _days(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date]:
-    """Return the days that a summary may name: those on which things were said, and those that were spoken of."""
+    """Return the days that a summary may name: those of its sources, and those mentioned in them."""
     days: set[date] = set()
     for message in messages:
         days.add(message.at.date())
@@ -80,7 +80,7 @@ def _days(messages: Sequence[Message], summaries: Sequence[Summary]) -> set[date
         day, last = summary.began_at.date(), summary.ended_at.date()
         days.update((day, last))
         days.update(found for word in _ISO_DATE.findall(summary.text) if (found := _as_date(word)))
-    # The same moment can be another day in another time zone.
+    # A time can be on another day in another time zone.
     near = set(days)
     for day in days:
         if date.min < day < date.max:
@@ -96,7 +96,7 @@ def _as_date(word: str) -> date | None:
 
 
 async def _coverage(text: str, sources: Sequence[str], embedder: Embedder | None) -> float | None:
-    """Return how near, on average, the nearest sentence of the summary is to each source."""
+    """Return the average similarity of each source to its nearest sentence of the summary."""
     if embedder is None:
         return None
     step = max(1, len(sources) // _MOST_SOURCES)

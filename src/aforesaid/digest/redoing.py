@@ -1,4 +1,4 @@
-"""Making again, with a model, what was made without one."""
+"""Rewrites summaries with a model that were made without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS: Final[dict[Policy, tuple[str, ...]]] = {
 
 
 async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
-    """Return active summaries that no model wrote, while there is one that could."""
+    """Return active summaries made without a model, if a model is configured now."""
     if not digest.redo or not digest.executor.writer.has_model():
         return []
     found: list[Summary] = []
@@ -33,7 +33,7 @@ async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
 
 
 async def redo(digest: Digest, summary: Summary) -> Summary | None:
-    """Let a model write a summary anew, as its next version. None when it did not, or somebody else was faster."""
+    """Let a model write the next version of a summary. Return None if it failed or another process was faster."""
     executor, scope = digest.executor, Scope(summary.space, summary.user, summary.thread)
     below = [await executor.store.summary(scope, source) for source in summary.sources]
     messages = []

@@ -1,4 +1,4 @@
-"""What people and programs ask of the digest."""
+"""Requests to the digest: summarise now, edit, read days, weeks and tiers."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
 from aforesaid.profiles.effective import settings_of
 
 _PAGE: Final = 500
-"""Messages that are read at a time."""
+"""Messages read per page."""
 _log: Final = logging.getLogger("aforesaid.digest")
 
 _MOST_STEPS: Final = 10_000
 _TRIES: Final = 5
-"""So often a step is begun again that another worker was faster with."""
+"""Maximum retries of a step after another worker was faster."""
 LONGEST_EDIT: Final = 20_000
 EDITED: Final = "edited"
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryItem:
-    """One thing of a history that is worth keeping in mind."""
+    """One item of a history context."""
 
     text: str
     priority: int
-    """From 1 (nice to know) to 5 (must not be forgotten)."""
+    """Importance from 1 (minor) to 5 (essential)."""
     relevance: float
     tags: tuple[str, ...] = ()
     expires: date | None = None
@@ -47,27 +47,27 @@ class HistoryItem:
 
 @dataclass(frozen=True, slots=True)
 class HistoryContext:
-    """What is known of the whole history of a user."""
+    """The analysis of a user's whole history."""
 
     text: str
     topics: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     style: str = ""
     items: tuple[HistoryItem, ...] = ()
-    """Without those that have expired."""
+    """Items that have not expired."""
     covers: int = 0
     """Number of messages."""
     made_at: datetime | None = None
-    """None for the one that everybody starts with."""
+    """When it was made; None for the initial one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
-    """The memory of an account: windows on the log, and the history context."""
+    """The tiers of an account: windows on the log, and the history context."""
 
     short_term: tuple[Message, ...] = field(repr=False)
     mid_term: tuple[Message, ...] = field(repr=False)
-    """Messages that short-term has no room for, and those before the user cleared it, in order."""
+    """Messages before the short-term window, including those that the user cleared, in order."""
     messages: int
     """The whole history."""
     context: HistoryContext
@@ -77,7 +77,7 @@ BASELINE: Final = HistoryContext("Nothing is known about the history yet.")
 
 
 async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
-    """Summarise now what there is, however little, and return the summaries that were made."""
+    """Summarise now, even a single message, and return the new summaries."""
     steps = digest.steps or TreeSteps(digest.executor)
     await digest.walk()
     made: list[Summary] = []
@@ -99,7 +99,7 @@ async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
 
 
 async def edit(digest: Digest, scope: Scope, summary: int, text: str, editor: str) -> Summary:
-    """Store what a person made of a summary, as its next version."""
+    """Store an edited summary as its next version."""
     if len(summary_text(text)) > LONGEST_EDIT:
         raise TooLarge(f"the summary has {len(text):,} characters; at most {LONGEST_EDIT:,} are allowed", "text")
     change = Revise(scope, summary, text, edited_by=editor, prompt=EDITED, created_at=digest.clock(), actor=editor)
@@ -159,7 +159,7 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dic
 
 
 async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | None:
-    """Return what a day was for a user; today's is made if it is time. Without a model, what is stored."""
+    """Return the summary of a user's day; today's is updated if it is due. If that fails, return the stored one."""
     calendar = CalendarSteps(digest.executor)
     when = wanted or calendar.today(scope.space)
     made = await _bring_up_to_date(digest, calendar, scope, when)
@@ -170,7 +170,7 @@ async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | No
 
 
 async def week(digest: Digest, scope: Scope) -> Summary | None:
-    """Return what the six days before today were for a user, made if it is not there."""
+    """Return the summary of the six days before today; make it if it is missing."""
     calendar = CalendarSteps(digest.executor)
     for when in calendar.history_days(calendar.today(scope.space)):
         await _bring_up_to_date(digest, calendar, scope, when)
@@ -182,7 +182,7 @@ async def week(digest: Digest, scope: Scope) -> Summary | None:
 
 
 async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
-    """Analyse the whole history now, whatever the policy is, and return the history context. Archives nothing."""
+    """Analyse the whole history now, under any policy, and return the history context. Archives nothing."""
     steps, store = TiersSteps(digest.executor), digest.executor.store
     for _ in range(_MOST_STEPS):
         total = (await store.ledger(scope)).messages
@@ -195,7 +195,7 @@ async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
 
 
 async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
-    """Return the history context; what everybody starts with where there is none."""
+    """Return the history context; the initial one if there is none."""
     current = await TiersSteps(digest.executor).current(scope)
     if current is None:
         return BASELINE
@@ -214,7 +214,7 @@ async def history_context(digest: Digest, scope: Scope) -> HistoryContext:
 
 
 async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> Tiers:
-    """Return the tiers of a user, or with `within="thread"` of what was said in the scope's thread."""
+    """Return the tiers of a user, or with `within="thread"` of the scope's thread."""
     store = digest.executor.store
     rules = TiersSteps(digest.executor).rules
     total = (await store.ledger(scope, here=within != "user")).messages
@@ -227,7 +227,7 @@ async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> T
 
 
 async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scope, when: date) -> bool:
-    """Have a day summarised if it is time, and tell whether it was."""
+    """Summarise a day if it is due; return whether it was."""
     if digest.policy == "calendar":
         await digest.walk()
     subject = calendar.subject(scope)._replace(day=when.isoformat())

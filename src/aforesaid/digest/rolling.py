@@ -1,4 +1,4 @@
-"""The rolling summary: one text that goes on with the conversation, and the newest messages as they are."""
+"""The rolling policy: one summary that is extended with the conversation, and the newest messages verbatim."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class RollingLedger:
-    """What the rolling summary decides on, for one user in one thread."""
+    """The input of the rolling policy for one user in one thread."""
 
     total: int
-    """All messages."""
+    """Number of all messages."""
     covered: int
-    """Those that the summary covers; 0 without one."""
+    """Number of messages that the summary covers; 0 without one."""
     characters: int
-    """Of all messages."""
+    """Tokens of all messages."""
     topic_ends: int | None = None
-    """After how many of the messages that are not covered the topic changed, if it did."""
+    """Number of uncovered messages before a change of topic; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class RollingRules:
 
 
 def needs_regeneration(total: int, covered: int, rules: RollingRules) -> bool:
-    """Tell whether enough was said since a summary was made."""
+    """Return whether there are enough new messages for the next summary."""
     return total - (covered + rules.keep) >= rules.step
 
 
 def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -> Decision:
-    """Decide how many more messages the summary is to cover."""
+    """Decide how many more messages to summarise."""
     beyond = ledger.total - ledger.covered - rules.keep
     if beyond <= 0:
         return NOTHING
@@ -64,5 +64,5 @@ def decide(ledger: RollingLedger, rules: RollingRules, *, asked: bool = False) -
 
 
 def that_fit(sizes: Sequence[int], most: int) -> int:
-    """Return how many texts, from the first on, are not too long together: at least one, if there is one."""
+    """Return how many texts from the first fit into the limit: at least one, if there is one."""
     return max(sum(size <= most for size in accumulate(sizes)), min(len(sizes), 1))

@@ -1,4 +1,4 @@
-"""Judging whether a summary that a model wrote is supported by its sources.
+"""Checks whether a summary written by a model is supported by its sources.
 
 Junk, refusals and summaries of something else must not take the place of messages. A summary is supported if it shares
 enough words with its sources, or if half of it is near to them in meaning. The second test knows no language, so a good
@@ -22,13 +22,13 @@ from aforesaid.store.terms import fold, words_of
 
 _ENOUGH_SHARED: Final = 0.5
 _ENOUGH_WORDS: Final = 3
-"""A summary of which half the words, and at least three, are in its sources needs no further test."""
+"""A summary is supported if half of its words, and at least three, are in its sources."""
 _NEAR: Final = 3.5
-"""Least nearness of a supported passage. The 18 good summaries of tests/digest/test_support.py reach 4.4 and more."""
+"""Minimum similarity of a supported passage. The good summaries of tests/digest/test_support.py reach 4.4 or more."""
 _LEAST_LETTERS: Final = 0.5
-"""A text of which fewer characters are letters or digits is debris."""
+"""Minimum share of letters and digits; a text with fewer is not prose."""
 _LONGEST_REFUSAL: Final = 400
-"""A longer text that begins with an apology may be a summary of somebody's apology."""
+"""Maximum characters of a refusal; a longer text may be a summary of an apology."""
 _SHORT: Final = 60
 _CHARACTERS: Final = 800
 _SOURCES: Final = 200
@@ -57,7 +57,7 @@ async def require_support(
 
 
 async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], embedder: Embedder | None) -> bool:
-    """Tell whether a text is supported by its sources: by its words, or else by its meaning."""
+    """Return whether a text is supported by its sources: by its words, or else by its meaning."""
     if is_junk(text):
         return False
     words, shared = _shared_words(text, sources, names)
@@ -76,7 +76,7 @@ async def is_supported(text: str, sources: Sequence[str], names: Sequence[str], 
 
 
 def is_junk(text: str) -> bool:
-    """Tell whether a text is no prose at all: debris of a format, a refusal, or the same words over and over."""
+    """Return whether a text is not prose: remains of a format, a refusal, or repeated words."""
     said = words_of(text)
     solid = [character for character in text if not character.isspace()]
     letters = sum(character.isalnum() for character in solid)
@@ -93,7 +93,7 @@ def is_junk(text: str) -> bool:
 
 
 def _shared_words(text: str, sources: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
-    """Return how many different content words a text has, and how many of them its sources have."""
+    """Return the number of distinct content words of a text, and how many of them its sources contain."""
     language = guess_language(text)
     own = set(stems_of([word for word in words_of(text) if _tells(word, language)], language))
     known = dict.fromkeys(word for source in (*sources, *names) for word in words_of(source))
@@ -101,7 +101,7 @@ def _shared_words(text: str, sources: Sequence[str], names: Sequence[str]) -> tu
 
 
 def _tells(word: str, language: str) -> bool:
-    """Tell whether a word carries meaning. Of languages without spaces, pairs of characters do, except endings."""
+    """Return whether a word is a content word. In languages without spaces, pairs of characters are, except endings."""
     if language in _UNSPACED:
         return len(word) > 1 and _KANA.fullmatch(word) is None
     return word not in stop_words(language)

@@ -11,33 +11,33 @@ from aforesaid.digest.plan import NOTHING, Analyse, Decision, FoldMessages
 
 @dataclass(frozen=True, slots=True)
 class TiersLedger:
-    """What decides about the history context. Times in microseconds."""
+    """The input for the history context. Times are in microseconds."""
 
     total: int
-    """All messages of the user."""
+    """Number of the user's messages."""
     covered: int
-    """Those that the history context knows."""
+    """Number of messages that the history context covers."""
     now: int
     since: int
-    """When it was made; without one, when the first message was said."""
+    """When it was made; without one, the time of the first message."""
     topic_changed: bool = False
-    """Whether they talk about something else than when it was made."""
+    """Whether the topic has changed since it was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleaningLedger:
-    """What decides about cleaning up. Times in microseconds."""
+    """The input for archiving. Times are in microseconds."""
 
     outside: int
-    """Active messages that mid-term has no room for any more."""
+    """Number of active messages before the mid-term window."""
     now: int
     since: int
-    """When the last of them were archived; without any, when the first message was said."""
+    """When messages were last archived; otherwise the time of the first message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TiersRules:
-    """The windows, and how old a history context may become."""
+    """The sizes of the windows, and the maximum age of a history context."""
 
     short_term: int = 50
     mid_term: int = 200
@@ -46,7 +46,7 @@ class TiersRules:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """How many messages each tier holds. Mid-term begins where short-term ends."""
+    """Number of messages per tier. Mid-term begins where short-term ends."""
 
     short_term: int
     mid_term: int
@@ -63,7 +63,7 @@ def windows(newest: Sequence[int], cleared: int, rules: TiersRules) -> Windows:
 
 
 def clean(ledger: CleaningLedger, rules: TiersRules) -> Decision:
-    """Decide whether old messages are to be archived: when they would fill short-term, and otherwise once a day."""
+    """Decide whether to archive old messages: when they would fill the short-term window, otherwise once a day."""
     if ledger.outside <= 0:
         return NOTHING
     due_at = ledger.since + rules.age
@@ -73,7 +73,7 @@ def clean(ledger: CleaningLedger, rules: TiersRules) -> Decision:
 
 
 def decide(ledger: TiersLedger, rules: TiersRules, *, asked: bool = False) -> Decision:
-    """Decide whether the history context is to be made anew.
+    """Decide whether to update the history context.
 
     When short-term is full of what it does not know, when it is a day old, when the topic changed, or on request; and
     never when nothing was said since.

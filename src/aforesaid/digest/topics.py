@@ -1,4 +1,4 @@
-"""Noticing that people talk about something else.
+"""Detects changes of topic.
 
 Where the topic changes, what is said after differs in meaning from what was said before, on average over a few
 messages: single messages differ anyway. The two sides of a place are compared; it is a change of topic where their
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TopicRules:
-    """How a change of topic is recognised. Fitted to labelled conversations."""
+    """Parameters of topic detection, fitted to labelled conversations."""
 
     before: int = 8
     """Number of messages before a position that are compared with those after it."""
@@ -33,7 +33,7 @@ RULES: Final = TopicRules()
 
 
 def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules = RULES) -> list[int]:
-    """Return the places at which the topic changes: before the message with that index.
+    """Return the indexes of messages before which the topic changes.
 
     Only places with enough messages on both sides are looked at. Messages without a vector are left out.
     """
@@ -48,7 +48,7 @@ def changes(seqs: Sequence[int], vectors: Mapping[int, bytes], rules: TopicRules
 
 
 def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[int, float]:
-    """Return how different the two sides of each place are, from 0 (alike) upwards."""
+    """Return the difference between the two sides of each position, from 0 (equal) upwards."""
     import numpy as np  # noqa: PLC0415
 
     found = {}
@@ -61,7 +61,7 @@ def distances(matrix: NDArray[np.float32], rules: TopicRules = RULES) -> dict[in
 
 
 def _peaks(found: Mapping[int, float], rules: TopicRules) -> list[int]:
-    """Return the places above the threshold that none within reach exceeds."""
+    """Return the positions above the threshold that are local maxima."""
     peaks = []
     for place, distance in found.items():
         near = [found[other] for other in range(place - rules.least, place + rules.least + 1) if other in found]

@@ -16,7 +16,7 @@ from aforesaid.domain.summary import Summary
 
 
 class Open(NamedTuple):
-    """An active message, as far as the tree is concerned."""
+    """The data of an active message that the tree needs."""
 
     role: Role
     characters: int
@@ -24,17 +24,17 @@ class Open(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TreeLedger:
-    """What the tree decides on."""
+    """The input of the tree policy."""
 
     levels: tuple[tuple[int, int], ...]
     """(level, how many are active), lowest level first."""
     open: tuple[Open, ...]
-    """The oldest active messages, in order. Empty as long as there cannot be enough of them."""
+    """The oldest active messages, in order. Empty if there cannot be enough of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeRules:
-    """How the tree grows."""
+    """The rules of the tree policy."""
 
     turns: int = 10
     """Summarise after this many user turns. Other roles do not count."""
@@ -53,7 +53,7 @@ def decide(ledger: TreeLedger, rules: TreeRules, *, asked: bool = False) -> Deci
             return Decision(FoldSummaries(level, rules.level))
     total = sum(count for _, count in ledger.levels)
     messages = chunk(ledger.open, rules, asked=asked)
-    # Room is made before it is needed, so that there are never too many.
+    # Summaries are merged before the limit is reached, so that it is never exceeded.
     if total > rules.active or (messages and total == rules.active):
         return Decision(_make_room(ledger.levels, rules))
     return Decision(FoldMessages(messages)) if messages else NOTHING
@@ -102,7 +102,7 @@ def _that_fit(messages: Sequence[Open], end: int, rules: TreeRules) -> int:
 
 
 def _make_room(levels: Sequence[tuple[int, int]], rules: TreeRules) -> FoldSummaries:
-    """Fold what is oldest: the highest level that has several."""
+    """Merge the oldest summaries of the highest level that has several."""
     several = [(level, count) for level, count in levels if count > 1]
     if several:
         level, count = several[-1]

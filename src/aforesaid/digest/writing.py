@@ -1,4 +1,4 @@
-"""Writing summaries: by a model where one is configured and answers, else by rules, of the sentences themselves.
+"""Writes summaries with a model if one is configured and answers, otherwise by extracting sentences.
 
 No store is touched here, and no transaction is open while a model writes.
 """
@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
 
 class _Sources(NamedTuple):
-    """What a model was shown, to judge what it wrote."""
+    """The sources shown to a model, to check its summary."""
 
     messages: Sequence[Message]
     summaries: Sequence[Summary] = ()
@@ -70,7 +70,7 @@ class Writer:
         zone: Callable[[str], tzinfo],
         embedder: Embedder | None = None,
     ) -> None:
-        """Without `chat`, everything is done by rules. `route` says what to do when no model answers.
+        """Without `chat`, summaries are made by rules. `route` says what to do when no model answers.
 
         What a model writes must be supported by its sources: in words, or in meaning by the `embedder`. Otherwise it
         counts as no answer.
@@ -81,7 +81,7 @@ class Writer:
         self._zone = zone
 
     def has_model(self, operation: Operation = "summarize") -> bool:
-        """Tell whether a model is configured, whether or not it answers."""
+        """Return whether a model is configured, even if it does not answer."""
         return self._chat is not None and self._chat.has(operation)
 
     async def of_messages(self, scope: Scope, messages: Sequence[Message], characters: int) -> Written:
@@ -119,7 +119,7 @@ class Writer:
     async def onwards(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int
     ) -> Written:
-        """Go on from a summary with what was said since. Nothing before it is read again."""
+        """Extend a summary with newer messages. Older ones are not read again."""
         if previous is None:
             return await self.of_messages(scope, messages, characters)
         zone = self._zone(scope.space)
@@ -160,7 +160,7 @@ class Writer:
         )
 
     async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
-        """Summarise what was said on a day for each person, in one call. Nobody is left out."""
+        """Summarise a day for each of its participants in one call."""
         operation: Operation = "day"
         written: dict[str, Written] = {}
         prompt = WITHOUT_MODEL
@@ -173,7 +173,7 @@ class Writer:
         zone = self._zone(scope.space)
         for person in talk.people:
             if person.user not in written:
-                # The model had nothing to say about them, but they were there.
+                # The model returned nothing for this participant.
                 own = [message for message in talk.messages if message.user == person.user]
                 text = await asyncio.to_thread(offline.summarise, material.spoken(own, zone), characters)
                 written[person.user] = Written(text or NOTHING_SAID, None, prompt)
@@ -182,7 +182,7 @@ class Writer:
     async def of_history(
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
     ) -> Written:
-        """Go on with the analysis of a history."""
+        """Extend the analysis of a history."""
         if self.has_model():
             try:
                 return await self._history(scope, previous, messages, characters, today)
@@ -261,7 +261,7 @@ class Writer:
 
 
 def _analysis(previous: Summary) -> str:
-    """Return what an earlier analysis holds, as a model can read it."""
+    """Return an earlier analysis in the form for a prompt."""
     lines = [previous.text]
     for name, value in (previous.details or {}).items():
         if name == "items":
@@ -272,7 +272,7 @@ def _analysis(previous: Summary) -> str:
 
 
 def _usable(text: str, most: int, model: str) -> str:
-    """Return what a model wrote as it can be stored: not empty, and not longer than allowed."""
+    """Return a model's text in storable form: not empty, and within the length limit."""
     cleaned = text.replace("\0", "").strip()
     try:
         cleaned.encode()

@@ -136,13 +136,13 @@ class MemoryRecord:
         return band(self.importance)
 
     def held_at(self, moment: datetime) -> bool:
-        """Tell whether it was true at a time. Quarantined and forgotten memories never were."""
+        """Return whether it was true at a time. Quarantined and forgotten memories never were."""
         if self.state == "quarantined" or self.reason == FORGOTTEN:
             return False
         return self.valid_from <= moment and (self.valid_to is None or moment < self.valid_to)
 
     def over_at(self, moment: datetime) -> bool:
-        """Tell whether it has expired at a time."""
+        """Return whether it has expired at a time."""
         return self.expires_at is not None and self.expires_at <= moment
 
 
@@ -233,7 +233,7 @@ def check_times(*moments: object) -> None:
 
 
 def in_state(memory: MemoryRecord, active: bool | None, state: MemoryState | None, now: datetime) -> bool:  # noqa: FBT001
-    """Tell whether a memory matches a filter. Expired memories count as expired even before they are marked."""
+    """Return whether a memory matches a filter. Expired memories count as expired even before they are marked."""
     if state is not None:
         return state == ("expired" if memory.state == "active" and memory.over_at(now) else memory.state)
     return active is not True or not memory.over_at(now)

@@ -154,7 +154,7 @@ def sequence_number(message_id: str) -> int | None:
 
 
 def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
-    """Tell whether `new` is another delivery of `stored`.
+    """Return whether `new` is another delivery of `stored`.
 
     Two ids that differ mean two messages, however alike: people do say "ok" twice in one second.
     """
@@ -174,7 +174,7 @@ def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
 
 
 def _same_version(replaces: int | str | None, stored: Message) -> bool:
-    """Tell whether `stored` can be the version that replaces a message, which must be named by its number here."""
+    """Return whether `stored` can be the version that replaces a message, which must be named by its number here."""
     if isinstance(replaces, int):
         return stored.replaces is not None and stored.seq > replaces
     return stored.replaces is None

@@ -62,7 +62,7 @@ def chat_thread(user: str, chat: str) -> str:
 
 
 def is_direct(thread: str) -> bool:
-    """Tell whether a thread is a direct chat, which belongs to one user."""
+    """Return whether a thread is a direct chat, which belongs to one user."""
     return thread.startswith((_DIRECT, _CHAT))
 
 

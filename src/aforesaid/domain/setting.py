@@ -18,7 +18,7 @@ EVERYBODY: Final = "*"
 
 
 def wants_memory(settings: Mapping[str, SettingValue]) -> bool:
-    """Tell whether automatic summaries and memories are on for a user."""
+    """Return whether automatic summaries and memories are on for a user."""
     return settings.get(ENABLED) is not False
 
 

@@ -206,7 +206,7 @@ def as_expected(change: Restore, result: Restored) -> Restored:
 
 
 def purged_by(user: str, owner: str, author: str, role: str) -> bool:
-    """Tell whether a message goes when a user is erased: it is theirs, or in another's memory and said by them.
+    """Return whether a message goes when a user is erased: it is theirs, or in another's memory and said by them.
 
     The assistant's words have the author `assistant`; a user of that name must not take all of them along.
     """

@@ -22,7 +22,7 @@ _START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is a BEAM chat. Shortened copies in the same folder have other names and do not count."""
+    """Return whether this is a BEAM chat. Shortened copies in the same folder have other names and do not count."""
     return root.file.name == _CHAT and root.starts_with(batch_number=int, turns=list)
 
 

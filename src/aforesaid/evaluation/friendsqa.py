@@ -19,7 +19,7 @@ _BETWEEN_SCENES: Final = timedelta(hours=1)
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is FriendsQA. SQuAD has the same structure, but no utterances."""
+    """Return whether this is FriendsQA. SQuAD has the same structure, but no utterances."""
     if not isinstance(root.raw, dict) or (data := root.find("data")) is None or not data.starts_with(paragraphs=list):
         return False
     return next(data.items()).field("paragraphs").starts_with(**{_UTTERANCES: list, "qas": list})

@@ -96,7 +96,7 @@ class Node:
             yield self
 
     def starts_with(self, **fields: type) -> bool:
-        """Tell whether this is a list whose first item is an object with these fields, of these types."""
+        """Return whether this is a list whose first item is an object with these fields, of these types."""
         first = self.raw[0] if isinstance(self.raw, list) and self.raw else None
         return isinstance(first, dict) and all(isinstance(first.get(name), kind) for name, kind in fields.items())
 

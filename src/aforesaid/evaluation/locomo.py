@@ -19,7 +19,7 @@ _WHEN: Final = "%I:%M %p on %d %B, %Y"
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is LoCoMo."""
+    """Return whether this is LoCoMo."""
     return root.starts_with(conversation=dict, qa=list)
 
 

@@ -16,7 +16,7 @@ _WEEKDAY: Final = r"\(\w+\)"
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is LongMemEval."""
+    """Return whether this is LongMemEval."""
     return root.starts_with(haystack_sessions=list, question=str)
 
 

@@ -14,7 +14,7 @@ _WEEKDAY: Final = r"(周|星期)\w"
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is MemDaily."""
+    """Return whether this is MemDaily."""
     return root.starts_with(message_list=list, question_list=list)
 
 

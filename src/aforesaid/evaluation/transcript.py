@@ -32,13 +32,13 @@ _QUESTION_PARTS: Final = 4
 
 
 def begins(file: Path) -> bool:
-    """Tell whether a file begins like a transcript, without reading all of it: folders hold other texts too."""
+    """Return whether a file begins like a transcript, without reading all of it: folders hold other texts too."""
     with file.open("rb") as opened:
         return opened.read(len(_BEGINNING)) == _BEGINNING
 
 
 def fits(root: Node) -> bool:
-    """Tell whether this is a labelled transcript."""
+    """Return whether this is a labelled transcript."""
     return isinstance(root.raw, str) and _HEADER.match(root.raw) is not None
 
 

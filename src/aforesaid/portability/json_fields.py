@@ -24,7 +24,7 @@ class Fields:
         self._values: Mapping[str, Any] = values
 
     def has(self, name: str) -> bool:
-        """Tell whether a field is there and is not null."""
+        """Return whether a field is there and is not null."""
         return self._values.get(name) is not None
 
     def raw(self, name: str) -> Any:  # noqa: ANN401 - whatever JSON holds

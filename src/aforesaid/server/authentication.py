@@ -76,7 +76,7 @@ def credential_of(request: Request) -> Credential:
 
 
 def is_still_valid(request: Request, state: AppState) -> bool:
-    """Tell whether the credential that a request came with still exists and allows the same."""
+    """Return whether the credential that a request came with still exists and allows the same."""
     try:
         return authenticate(request, state) == credential_of(request)
     except HTTPException:
@@ -118,6 +118,6 @@ def _unauthorized(words: str) -> HTTPException:
 
 
 def _is_short(request: Request) -> bool:
-    """Tell whether the body of a request is so short that it may arrive and be thrown away."""
+    """Return whether the body of a request is so short that it may arrive and be thrown away."""
     length = request.headers.get("content-length", "0")
     return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= _DRAINED_BYTES

@@ -43,7 +43,7 @@ class ServerOptions:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host.lower() == "localhost":
         return True
     try:

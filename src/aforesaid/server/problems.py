@@ -195,12 +195,12 @@ def install(app: FastAPI) -> None:
 
 
 def _is_browsing(request: Request) -> bool:
-    """Tell whether a person looks at pages, who is to be shown where to sign in."""
+    """Return whether a person looks at pages, who is to be shown where to sign in."""
     return request.method == "GET" and _wants_page(request)
 
 
 def _wants_page(request: Request) -> bool:
-    """Tell whether a browser shows to somebody what is answered."""
+    """Return whether a browser shows to somebody what is answered."""
     asked = "text/html" in request.headers.get("accept", "") and "authorization" not in request.headers
     return asked and not request.url.path.startswith(("/api", "/v1", "/mcp"))
 

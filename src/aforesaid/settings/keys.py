@@ -162,7 +162,7 @@ def entry(key: Key, where: str) -> ValueType | Table | Each:
 
 
 def is_key(*path: str) -> bool:
-    """Tell whether a key exists."""
+    """Return whether a key exists."""
     node: object = TREE
     for name in path:
         if not isinstance(node, Mapping) or name not in node:

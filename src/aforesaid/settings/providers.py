@@ -106,7 +106,7 @@ def _key_itself(sources: LayeredValues, name: str, given: GivenValue) -> Secret 
 
 
 def _lend(sources: LayeredValues, name: str, variable: str) -> bool:
-    """Tell whether a key from the environment may be sent to the address that a file sets for this provider.
+    """Return whether a key from the environment may be sent to the address that a file sets for this provider.
 
     A file can come from anywhere, together with the folder that it is in. A key goes to the server that it was made
     for, or to one that a variable names, too. For any other the file has to ask for it by name.

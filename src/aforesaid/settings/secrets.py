@@ -51,7 +51,7 @@ def read_password(path: Path) -> tuple[Secret | None, str]:
 
 
 def open_to_others(path: Path) -> bool:
-    """Tell whether other users of this machine can read a file."""
+    """Return whether other users of this machine can read a file."""
     if os.name != "posix":
         return False
     try:

@@ -20,7 +20,7 @@ class Fault:
     """The base class of all faults. By itself it changes nothing."""
 
     def strikes(self, request: Request) -> bool:  # noqa: ARG002 - for those that look at it
-        """Tell whether the fault applies to this request."""
+        """Return whether the fault applies to this request."""
         return True
 
     def change(self, answer: HttpResponse) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""All work after a message is stored."""
+"""Background work on stored messages."""
 
 from aforesaid.upkeep.cleaning import Cleaning
 from aforesaid.upkeep.digesting import Digesting

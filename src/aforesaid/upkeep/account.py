@@ -1,4 +1,4 @@
-"""How the memory of one user is doing, part by part."""
+"""The health of one user's memory."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 async def account(store: Store, profile: Profile, scope: Scope) -> Health:
     """Return the parts of a user's memory.
 
-    With tiers these are the four of an account: short-term, mid-term, whole history, history context. With other
-    policies: the whole history, summaries, memories. A part that has nothing yet is initializing; where the store does
-    not answer, all of them are failing.
+    With the policy `tiers`: short-term, mid-term, whole history and history context. With other policies: the whole history, summaries, memories. An empty part is initializing. If the store does not
+    answer, all of them are failing.
     """
     at = moment(now())
     names = _TIERS if profile.summaries == "tiers" else _OTHERS

@@ -23,7 +23,7 @@ _FROM_THE_FIRST_CALL: Final = {
     PROXY_STORE: "requests and replies of the proxy could not be stored",
     SEARCH_VECTOR: "searches went by words alone, because the embedder did not answer",
 }
-"""What failures of these operations mean to users. They raise an alert however few calls there were."""
+"""Operations whose failures raise an alert after any number of calls, and what a failure means to users."""
 _MOST: Final = 0.95
 _IN_BETWEEN: Final = 0.99
 """A ratio that neither raises nor clears an alert."""
@@ -68,7 +68,7 @@ class Alarm:
                     _log.warning("alert (%s): %s", measurement.kind, measurement.text)
         for key, alert in self._raised.items():
             if key not in standing:
-                _log.warning("over (%s): %s", alert.kind, alert.text)
+                _log.warning("cleared (%s): %s", alert.kind, alert.text)
         self._raised = standing
         return tuple(standing.values())
 
@@ -108,10 +108,10 @@ def room(storage: Storage, device_bytes: int | None, limits: Alerts) -> Iterable
 
 
 def performance(measured: Mapping[Key, OperationMetrics], limits: Alerts) -> Iterable[Measurement]:
-    """Read how long operations take and how often they fail."""
+    """Measure the latencies and error rates of operations."""
     for key, counts in measured.items():
         if (what := _FROM_THE_FIRST_CALL.get(key.operation)) is not None and counts.calls:
-            # A message that was not stored is one too many.
+            # One message that could not be stored is enough.
             ratio = float(counts.failed > 0) if key.operation == PROXY_STORE else counts.error_rate / limits.error_rate
             yield Measurement("errors", key.operation, ratio, f"{counts.failed:,} of {counts.calls:,} {what}")
             continue

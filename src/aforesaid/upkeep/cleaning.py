@@ -1,7 +1,7 @@
-"""Cleaning up what has been there for long enough: once a day, by the rules that an operator set.
+"""Applies the retention rules once a day.
 
-What is to go is found by its age each time, a little at once. So a run that was broken off is simply begun again, and
-two processes do nothing twice. Only a run that came to its end is written down.
+Each run selects rows by age, in small steps. So an interrupted run is simply repeated, and two processes do nothing
+twice. Only a complete run is recorded.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.upkeep")
 
 MARK: Final = "cleanup"
-"""When the last run came to its end."""
+"""The mark with the time of the last complete run."""
 REASON: Final = "retention"
 _DAY: Final = 24 * 3_600_000_000
 _PAGE: Final = 200
 _AT_ONCE: Final = 100
-"""Rows removed in one step. Other writers wait for a step, and removing is slow."""
+"""Rows deleted in one step. Other writers wait for a step, and deleting is slow."""
 _CHARACTERS: Final = 48_000
 """Maximum characters of messages covered by one summary."""
 _LONGEST_WAIT_SECONDS: Final = 3_600.0
@@ -52,7 +52,7 @@ _FIRST_LOOK_SECONDS: Final = 60.0
 
 
 class Cleaning:
-    """The rules of an operator at work on one store."""
+    """Applies the retention rules to one store."""
 
     name = "cleaned"
 
@@ -65,7 +65,7 @@ class Cleaning:
         clock: Callable[[], int] = now,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """Clean up by rules. `digest` returns what archives messages: it is loaded when there is something to do."""
+        """Apply `rules`. `digest` returns the digest that archives messages; it is loaded when it is needed."""
         self._store = store
         self._retention = retention
         self._load = digest
@@ -83,23 +83,23 @@ class Cleaning:
         self._error: str | None = None
 
     def nudge(self) -> None:
-        """Have a look once in a while, from now on, if there are rules."""
+        """Start checking at intervals, if there are rules."""
         if self._retention.anything:
-            # Not at once: a process that has just started has more urgent work.
+            # With a delay: a process that has just started has more urgent work.
             self._loop.start(_FIRST_LOOK_SECONDS)
 
     async def run(self, progress: Progress | None = None) -> Done:
-        """Clean up, if the last time is a day ago."""
+        """Clean up if the last run was a day ago."""
         if not self._retention.anything or not await self._due():
             return Done(0)
         return await metered(self._metrics, "cleaning", self._run(progress))
 
     def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Say nothing: what was not cleaned up is still there."""
+        """Return no notice: failed cleanups lose nothing."""
         return None
 
     async def health(self) -> Component:
-        """Say which rules there are, and when they were last followed."""
+        """Return the rules and the time of the last complete run."""
         rules = [f"{kind}: {_shown(keep)}" for kind, keep in _rules(self._retention)]
         facts = (("rules", "; ".join(rules) or "none: everything is kept"),)
         issues = () if self._error is None else (self._error,)
@@ -111,11 +111,11 @@ class Cleaning:
         return Component("cleanup", "failing" if issues else "active", updated, issues, facts)
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
+        """Stop. The next process that opens the store does the rest."""
         await self._loop.stop()
 
     async def clean(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
-        """Follow all rules now. With `dry_run`, only count what would go where."""
+        """Apply all rules now. With `dry_run`, only count the affected rows."""
         done: list[Cleaned] = []
         async with self._one_at_a_time:
             at = self._clock()
@@ -176,7 +176,7 @@ class Cleaning:
         return count
 
     async def _archive_messages(self, before: int, progress: Progress | None, *, dry_run: bool) -> int:
-        """Put summaries in the place of old messages, for everybody who wants anything to be summarised."""
+        """Archive old messages under summaries, for users who did not switch summaries off."""
         count = 0
         until = moment(before)
         for user in await self._store.users():
@@ -192,7 +192,7 @@ class Cleaning:
         return count
 
     async def _old(self, scope: Scope, until: datetime) -> AsyncIterator[list[Message]]:
-        """Give out a user's old active messages, page by page. What was stored late may be older than what was not."""
+        """Yield a user's old active messages in pages. Late messages may be older than ones before them."""
         after = 0
         while page := await self._store.following(scope, after, _PAGE, archived=False):
             after = page[-1].seq
@@ -200,7 +200,7 @@ class Cleaning:
                 yield old
 
     async def _archive(self, scope: Scope, messages: Sequence[Message]) -> int:
-        """Archive messages, as many at a time as one summary can stand for. Return how many were."""
+        """Archive messages, as many at a time as one summary can cover. Return how many."""
         from aforesaid.digest.rolling import that_fit  # noqa: PLC0415 - loaded with the digest
 
         digest, count = await asyncio.to_thread(self._load), 0
@@ -210,7 +210,7 @@ class Cleaning:
             try:
                 await digest.executor.archive_messages(scope, part)
             except SourcesChanged as error:
-                # Another worker has archived some of them; the rest is found the next time.
+                # Another worker has archived some of them; the next run finds the rest.
                 _log.info("archiving old messages of %s was overtaken: %s", scope.user, error)
                 continue
             count += len(part)
@@ -230,7 +230,7 @@ class Cleaning:
     async def _due(self) -> bool:
         last = await self._last()
         at = self._clock()
-        # A mark of the future was made by a clock that was wrong.
+        # A time in the future comes from a wrong clock.
         return last is None or at - last >= _DAY or last > at
 
     async def _last(self) -> int | None:

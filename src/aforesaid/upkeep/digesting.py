@@ -1,7 +1,7 @@
-"""Summarising what is due, in the background or on request.
+"""Makes due summaries, in the background or on request.
 
-What is due stands on the agenda in the store, and is put there in the same step that moves the mark on the log. So
-nothing is lost when the process dies, and two processes do nothing twice: whoever is second finds the sources changed.
+Pending work is on the agenda in the store, which is updated in the same transaction as the cursor on the log. So
+nothing is lost when the process dies, and two processes do nothing twice: the second one gets SourcesChanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _health: Final = logging.getLogger("aforesaid.health")
 
 DEBOUNCE_SECONDS: Final = 2.0
 CONCURRENCY: Final = 4
-"""Maximum summaries made at the same time."""
+"""Maximum number of summaries made at the same time."""
 
 _PAGE: Final = 500
 _TRIES: Final = 5
@@ -49,7 +49,7 @@ _DEBOUNCE_ROUNDS: Final = 5
 
 
 class Digesting:
-    """The digest at work on one store."""
+    """Runs the digest of one store."""
 
     name = "summarised"
 
@@ -65,7 +65,7 @@ class Digesting:
         metrics: Metrics | None = None,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """Work by a policy. `digest` returns what knows it: it is loaded when there is something to do."""
+        """Work by `policy`. `digest` returns the digest, which is loaded when it is needed."""
         self._store = store
         self._policy = policy
         self._load = digest
@@ -85,19 +85,19 @@ class Digesting:
         (loops or BackgroundLoops()).add(self._loop)
         self._last_update: datetime | None = None
         self._failing: dict[tuple[str, str], str] = {}
-        """Why, by space and user; the user is empty where it is about the whole space."""
+        """Errors by space and user; the user is empty for the whole space."""
 
     def nudge(self) -> None:
-        """Say that there is something new. It is looked at in a moment, without anybody waiting for it."""
+        """Announce new messages. They are processed in the background."""
         if self._policy != "none":
             self._loop.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
-        """Do all that is due, to the end, and try again what failed."""
+        """Do all pending work, including retries."""
         return await self._drain(progress, failing=True)
 
     async def due(self, limit: int) -> list[Subject]:
-        """Walk along the log, and return what is due, for whoever spreads the work."""
+        """Update the agenda from the log, and return due subjects for the workers."""
         if self._policy == "none":
             return []
         digest = await self._loaded()
@@ -105,7 +105,7 @@ class Digesting:
         return [entry.subject for entry in await digest.due(limit)]
 
     async def work_off_one(self, subject: Subject) -> Done:
-        """Do all that is due about one subject."""
+        """Do all pending work on one subject."""
         drain = _Drain(self._store, await self._loaded(), None)
         await drain.work_off(deque([subject]))
         if drain.made:
@@ -113,7 +113,7 @@ class Digesting:
         return Done(drain.made, drain.error)
 
     def notice(self, scope: Scope) -> str | None:
-        """Tell a user whose summaries fail."""
+        """Return a notice for a user whose summaries fail."""
         error = self._failing.get((scope.space, scope.user)) or self._failing.get((scope.space, ""))
         if error is None:
             return None
@@ -139,11 +139,11 @@ class Digesting:
         return Component("summaries", status, self._last_update, issues, facts, waiting=backlog.messages)
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
+        """Stop. The next process that opens the store does the rest."""
         await self._loop.stop()
 
     async def _work(self) -> float:
-        """Make what is due; return the seconds until the next entry is due: a day ends, a retry, an old context."""
+        """Make due summaries; return the seconds until the next entry is due."""
         await self._drain(None, failing=False)
         following = await self._store.agenda(self._policy, LATEST, 1)
         if not following or following[0].due_at is None:
@@ -190,7 +190,7 @@ class Digesting:
 
 
 class _Drain:
-    """One run over all that is due."""
+    """One run over all due entries."""
 
     def __init__(self, store: Store, digest: Digest, progress: Progress | None) -> None:
         self._store = store
@@ -205,7 +205,7 @@ class _Drain:
         self.error: str | None = None
 
     async def run(self, concurrency: int, *, failing: bool) -> None:
-        """Work until nothing is due any more that can be done."""
+        """Work until no due entry is left that can be done."""
         self._total = (await self._digest.backlog()).messages
         while self._in_a_row < _HOPELESS:
             due = await self._digest.due(_PAGE + len(self._left_alone), failing=failing)
@@ -217,13 +217,13 @@ class _Drain:
                     for _ in range(min(concurrency, len(queue))):
                         tasks.create_task(self.work_off(queue))
             except ExceptionGroup as group:
-                # One reason is enough: the others were only stopped, or have the same.
+                # The first error is enough: the other tasks were cancelled, or failed for the same reason.
                 raise group.exceptions[0] from group
         if self.error is None:
             await self._redo()
 
     async def work_off(self, queue: deque[Subject]) -> None:
-        """Do one thing for who waits longest, then one for the next: nobody waits for somebody's whole history."""
+        """Do one step for each entry in turn, the longest waiting first, so that a long history delays nobody."""
         while queue and self._in_a_row < _HOPELESS:
             subject = queue.popleft()
             entry = await self._store.planned(subject)
@@ -240,7 +240,7 @@ class _Drain:
                 queue.append(subject)
 
     async def _still_due(self, subject: Subject) -> bool:
-        """Tell whether to look once more at what another worker was faster with, or where something new was said."""
+        """Return whether to retry an entry that another worker changed, or that got new messages."""
         entry = await self._store.planned(subject)
         if entry is None or entry.due_at is None or entry.due_at > self._digest.clock():
             return False
@@ -251,10 +251,10 @@ class _Drain:
         return True
 
     async def _note_failure(self, subject: Subject, last_seq: int, failures: int, error: ModelError) -> None:
-        """Keep everything as it is, and try again later: each time after a longer pause."""
-        _log.warning("a summary of %s could not be made and is tried again later: %s", _shown(subject), error)
-        # At once, before anything is waited for: the others are about to ask the same model.
-        # A user who has spent too much is not the model's fault.
+        """Record a failure and schedule a retry with exponential backoff."""
+        _log.warning("a summary of %s could not be made and is retried later: %s", _shown(subject), error)
+        # Before the first await, because other tasks are about to call the same model.
+        # A spending limit of a user is not a failure of the model.
         self._in_a_row += not isinstance(error, SpendingLimit)
         pause = min(_FIRST_PAUSE << min(failures, 16), _LONGEST_PAUSE)
         if isinstance(error, ModelUnavailable) and error.retry_after is not None:
@@ -281,7 +281,7 @@ class _Drain:
                 try:
                     made = await redo(self._digest, summary)
                 except ModelError as error:
-                    _log.warning("a summary that was made without a model is not made again yet: %s", error)
+                    _log.warning("a summary made without a model could not be rewritten by one yet: %s", error)
                     return
                 if made is None:
                     return

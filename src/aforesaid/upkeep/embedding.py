@@ -1,4 +1,4 @@
-"""Giving messages their vectors, in the background or on request.
+"""Embeds messages, in the background or on request.
 
 What is still to do is what lies in the log beyond the embedder's mark, so nothing is lost when the process dies: the
 next one goes on there. A change of the embedder starts at the beginning of the log, beside what is there.
@@ -34,11 +34,11 @@ _MOST_COUNTED: Final = 10_000
 """Maximum messages read to count those that wait: the backlog from which an alert is raised by default."""
 _DEBOUNCE_SECONDS: Final = 0.1
 _CHARACTERS: Final = 800
-"""The beginning of a message says what it is about; the rest is found by its words."""
+"""Maximum characters of a message that are embedded; the rest is found by its words."""
 
 
 class Embedding:
-    """The embedder at work on one store."""
+    """Embeds the messages of one store."""
 
     name = "embedded"
 
@@ -76,7 +76,7 @@ class Embedding:
         return done
 
     def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Say nothing: words are found also while the embedder is away."""
+        """Return no notice: messages can be found by words without the embedder."""
         return None
 
     async def health(self) -> Component:

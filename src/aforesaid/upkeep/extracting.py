@@ -45,7 +45,7 @@ _DEBOUNCE_SECONDS: Final = 0.2
 
 
 class Extracting:
-    """The extractor at work on one store."""
+    """Runs the extractor on one store."""
 
     name = "remembered"
 
@@ -75,20 +75,20 @@ class Extracting:
         self._overtaken = False
 
     def nudge(self) -> None:
-        """Say that there is something new. It is looked through in a moment, without anybody waiting for it."""
+        """Announce new messages. They are processed in the background."""
         if self._enabled:
             self._loop.wake()
 
     async def run(self, progress: Progress | None = None) -> Done:
-        """Look through all that is due, also exchanges that have no reply yet, and mark what is over."""
+        """Extract from all pending messages, including exchanges without a reply, and expire memories."""
         return await self._run(progress, complete=False)
 
     def notice(self, scope: Scope) -> str | None:  # noqa: ARG002 - as every part
-        """Say nothing: what was not learned yet is still found in the log."""
+        """Return no notice: messages without extracted memories can still be found."""
         return None
 
     async def health(self) -> Component:
-        """Say how it is doing, and what became of what was found."""
+        """Return the health, and counters of added and dropped memories."""
         issues = () if self._error is None else (self._error,)
         facts = [("learning", "on" if self._enabled else "off")]
         if self._enabled:
@@ -97,11 +97,11 @@ class Extracting:
         return Component("memories", "failing" if issues else "active", self._last_update, issues, tuple(facts))
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
+        """Stop. The next process that opens the store does the rest."""
         await self._loop.stop()
 
     async def waiting(self, limit: int) -> list[Unextracted]:
-        """Return users who wait, for whoever spreads the work; and mark what is over."""
+        """Expire memories, and return waiting users for the workers."""
         await self._expire()
         return await self._store.unextracted(limit) if self._enabled else []
 
@@ -141,7 +141,7 @@ class Extracting:
 
     async def _extractor(self) -> Extractor:
         if self._made is None:
-            # In a thread: its rules take a moment to load.
+            # In a thread, because loading the rules takes a moment.
             self._made = await asyncio.to_thread(self._make)
         return self._made
 
@@ -153,11 +153,11 @@ class Extracting:
             last = page[-1].scope
 
     async def _look_through(self, user: Unextracted, progress: Progress | None, *, complete: bool) -> int:
-        """Look through one user's messages, batch by batch, to the end. Return how many memories came out of it."""
+        """Extract from one user's messages in batches. Return the number of memories."""
         scope, after, learned = user.scope, user.after, 0
         extractor = await self._extractor()
         if not await self._wanted(scope):
-            # What is said while it is switched off is not learned later either.
+            # Messages written while memory is off are not processed later either.
             with suppress(SourcesChanged):
                 await self._store.apply([MarkExtracted(scope, user.after, user.last)])
             return 0
@@ -174,7 +174,7 @@ class Extracting:
         except SourcesChanged as error:
             # Another process was faster, or a memory was changed at the same time. The next run finds the rest.
             self._overtaken = True
-            _log.info("looking through the messages of %s again: %s", scope.user, error)
+            _log.info("extracting from the messages of %s again: %s", scope.user, error)
         if self._observe is not None and after != user.after:
             await self._observe(scope)
         return learned
@@ -190,7 +190,7 @@ class Extracting:
         return wants_memory(await settings_of(self._store, scope))
 
     async def _expire(self) -> None:
-        """Mark what is over. It is left out of everything before that already."""
+        """Mark expired memories. Reads leave them out even before."""
         until = moment(now())
         while due := await self._store.memories_due("expiry", until, _EXPIRING):
             for memory in due:
@@ -201,6 +201,6 @@ class Extracting:
 
 
 def _told(result: Learned) -> str:
-    """Say what came out of looking through some messages: numbers, and never what was said."""
+    """Return the counts of an extraction, without any text of a user."""
     dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
     return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"

@@ -31,7 +31,7 @@ class Size(NamedTuple):
 
 
 async def note_size(store: Store, storage: Storage, at: int) -> None:
-    """Write the size down, if nobody has done so today; what is too old to matter is taken away."""
+    """Record the size once a day, and delete records that are too old."""
     today = moment(at).date()
     marks = await store.marks()
     if _NAME + today.isoformat() in marks:
@@ -42,12 +42,12 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
 
 
 async def grown(store: Store, storage: Storage, at: int) -> Storage:
-    """Add how fast the store grew since the oldest size that is known; nothing before some time has passed."""
+    """Add the growth since the oldest recorded size, if it is long enough ago."""
     first = oldest(await store.marks(), moment(at).date())
     if first is None:
         return storage
     days = (moment(at) - first.at).total_seconds() / _DAY
-    # Less than an hour says nothing about a day.
+    # Less than an hour is too short for an estimate per day.
     if days * _DAY < 3600:  # noqa: PLR2004
         return storage
     return replace(
@@ -59,7 +59,7 @@ async def grown(store: Store, storage: Storage, at: int) -> Storage:
 
 
 def oldest(marks: Mapping[str, str], today: date) -> Size | None:
-    """Return the oldest size of the last days."""
+    """Return the oldest recorded size."""
     sizes = [json.loads(value) for name, value in marks.items() if name.startswith(_NAME) and _recent(name, today)]
     found = [Size(moment(size["at"]), size["bytes"], size["messages"]) for size in sizes]
     return min(found, default=None)

@@ -1,4 +1,4 @@
-"""What every part of upkeep promises."""
+"""The contract of the parts of upkeep."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Done(NamedTuple):
-    """What a run of a part did."""
+    """The result of one run of a part."""
 
     done: int
     error: str | None = None
-    """Why it stopped before the end."""
+    """Why it stopped early."""
 
 
 async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
-    """Run a part, and count the run where there was something to do. One that stopped early is `incomplete`."""
+    """Run a part, and count the run if it did something. One that stopped early counts as `incomplete`."""
     began = perf_counter()
     try:
         done = await run
@@ -38,7 +38,7 @@ async def metered(metrics: Metrics, what: str, run: Awaitable[Done]) -> Done:
 
 
 def repeated(run: Callable[[], Awaitable[Done]]) -> Callable[[], Awaitable[None]]:
-    """Return a part's run as the work of a background loop: a run that stopped early fails and is tried again."""
+    """Return a part's run as the work of a background loop: a run that stopped early fails and is retried."""
 
     async def work() -> None:
         done = await run()
@@ -49,23 +49,23 @@ def repeated(run: Callable[[], Awaitable[Done]]) -> Callable[[], Awaitable[None]
 
 
 class Part(Protocol):
-    """One kind of work that comes after a message is stored. What is due is derived from what is stored."""
+    """One kind of background work. Pending work is derived from stored data."""
 
     @property
     def name(self) -> str:
-        """What it does, as it is called in a report: `embedded`, `summarised`."""
+        """Its name in reports: `embedded`, `summarised`."""
 
     def nudge(self) -> None:
-        """Say that there is something new. It is worked on in a moment, without anybody waiting for it."""
+        """Announce new messages. They are processed in the background."""
 
     async def run(self, progress: Progress | None = None) -> Done:
-        """Do all that is due, to the end."""
+        """Do all pending work."""
 
     async def health(self) -> Component:
-        """Say how it is doing."""
+        """Return its health."""
 
     def notice(self, scope: Scope) -> str | None:
-        """Return what a user should be told, such as that their summaries fail. Costs nothing."""
+        """Return a notice for a user, such as that their summaries fail. Makes no I/O."""
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
+        """Stop. The next process that opens the store does the rest."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepReport:
-    """What a run of upkeep did."""
+    """The result of a run of upkeep."""
 
     embedded: int
     """Messages, summaries and memories that got a vector."""
@@ -67,14 +67,14 @@ class Upkeep:
         )
 
     def notices(self, scope: Scope) -> tuple[str, ...]:
-        """Return what a user should be told."""
+        """Return notices for a user."""
         said = (part.notice(scope) for part in self._parts)
         return tuple(notice for notice in said if notice is not None)
 
     async def health(self) -> tuple[Component, ...]:
-        """Say how each part is doing."""
+        """Return the health of each part."""
         return tuple([await part.health() for part in self._parts])
 
     async def close(self) -> None:
-        """Stop. What is not done yet is done by whoever opens the store next."""
+        """Stop. The next process that opens the store does the rest."""
         await close_all(*(part.close for part in reversed(self._parts)))

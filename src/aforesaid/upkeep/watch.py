@@ -1,7 +1,6 @@
-"""Looking after the whole: how each part is doing, what changed, and what an operator should know.
+"""Watches the health of a memory: components, changes and alerts.
 
-It looks by itself once in a while, and whenever somebody asks. What changes is written down once, by whoever sees it
-first.
+It checks at intervals and on request. Each change is logged once.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class _Snapshot(NamedTuple):
 
 
 class Watch:
-    """Watches over one memory."""
+    """Watches the health of one memory."""
 
     def __init__(
         self,
@@ -55,7 +54,7 @@ class Watch:
         clock: Callable[[], float] = time.monotonic,
         loops: BackgroundLoops | None = None,
     ) -> None:
-        """Watch the parts that `parts` returns. `clock` measures how long something lasts, in seconds."""
+        """Watch the components that `parts` returns. `clock` returns seconds."""
         self._store = store
         self._parts = parts
         self._metrics = metrics
@@ -101,7 +100,7 @@ class Watch:
         )
 
     async def close(self) -> None:
-        """Stop looking."""
+        """Stop checking."""
         await self._loop.stop()
 
     async def _work(self) -> float:
@@ -116,8 +115,8 @@ class Watch:
         try:
             await note_size(self._store, storage, now())
         except AforesaidError as error:
-            # The alert on the store's failure is what counts; a missing day only makes growth less exact.
-            _log.debug("the size of the store could not be written down: %s", error)
+            # A failing store raises its own alert; a missing day only makes growth less exact.
+            _log.debug("the size of the store could not be recorded: %s", error)
 
     def _note_changes(self, components: Sequence[Component]) -> None:
         for part in components:
@@ -135,11 +134,11 @@ class Watch:
         return between(self._earlier.counts, counts), time - self._earlier.at
 
     async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:
-        """Return how much there is and how large the device is; nothing where the store does not answer."""
+        """Return the size of the store and of its device; None if the store does not answer."""
         try:
             stats = await self._store.stats()
         except AforesaidError as error:
-            _log.debug("the store does not say how large it is: %s", error)
+            _log.debug("the size of the store is unknown: %s", error)
             return None, None
         location = next((dict(part.facts).get("location") for part in components if part.name == "store"), None)
         usage = None if location is None else await asyncio.to_thread(_usage, Path(location))
@@ -148,7 +147,7 @@ class Watch:
         try:
             return await grown(self._store, storage, now()), total
         except AforesaidError as error:
-            _log.debug("how fast the store grows is not known: %s", error)
+            _log.debug("the growth of the store is unknown: %s", error)
             return storage, total
 
 
@@ -183,7 +182,7 @@ def _counted(part: Component, storage: Storage) -> Component:
 
 
 def _usage(path: Path) -> tuple[int, int] | None:
-    """Return what is free on the device of a file, and its size; nothing where it is no file of this machine."""
+    """Return the free bytes and the size of a file's device; None for a store that is no local file."""
     try:
         usage = shutil.disk_usage(path if path.exists() else path.parent)
     except (OSError, ValueError):
@@ -197,7 +196,7 @@ def _operation(key: Key, counts: OperationMetrics, seconds: float) -> Operation:
         name=key.operation,
         model=key.model,
         calls=counts.calls,
-        # A process that is younger than a minute has not shown yet what it does in one.
+        # Rates of a process younger than a minute are not meaningful yet.
         per_minute=counts.calls / max(seconds, _MINUTE) * _MINUTE,
         failed=counts.failed,
         error_rate=counts.error_rate,

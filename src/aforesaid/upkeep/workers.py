@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _log: Final = logging.getLogger("aforesaid.upkeep")
 
 _UNREACHABLE: Final = (psycopg.Error, ProcrastinateException, OSError)
-"""What psycopg and procrastinate raise when the database is away, or refuses."""
+"""Errors of psycopg and procrastinate when the database is unavailable or refuses."""
 SCAN_SECONDS: Final = 2.0
 """Pause between two scans for what is due: about how long a message waits for a worker."""
 _PAGE: Final = 500
@@ -90,7 +90,7 @@ class Workers:
         """Number of jobs that were done."""
 
     def stop(self) -> None:
-        """Take no more jobs, finish those that were begun, and end."""
+        """Accept no more jobs, finish the running ones, and end."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -134,7 +134,7 @@ class Workers:
         return _RETRY_SECONDS
 
     def _declare(self, app: App) -> None:
-        """Tell the queue what can be done."""
+        """Register the kinds of jobs with the queue."""
         again = RetryStrategy(max_attempts=5, exponential_wait=2)
         parts = self._parts
 
@@ -157,7 +157,7 @@ class Workers:
         self.done += 1
 
     async def _scan(self, app: App) -> float:
-        """Put what is due in the queue. Return after how many seconds to look again."""
+        """Queue due work. Return the seconds until the next scan."""
         try:
             await self._remove_stalled_jobs(app)
             await self._enqueue_due(app)
@@ -187,7 +187,7 @@ class Workers:
 
 async def _enqueue(app: App, task: str, subject: str, **given: str | int) -> None:
     """Put a job in the queue, unless one for the same subject waits there."""
-    # A hash, because names may be longer than an index takes, and may hold anything.
+    # A hash, because names may be too long for an index, and may contain any character.
     lock = f"{task} {blake2b(subject.encode(), digest_size=16).hexdigest()}"
     defer: Callable[..., Awaitable[int]] = app.configure_task(
         task, queue=_QUEUE, lock=lock, queueing_lock=lock
@@ -197,7 +197,7 @@ async def _enqueue(app: App, task: str, subject: str, **given: str | int) -> Non
 
 
 async def prepare_queue(dsn: str) -> None:
-    """Make the tables of the queue, once."""
+    """Create the tables of the queue, once."""
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         await connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
         row = await (await connection.execute("SELECT to_regclass('procrastinate_jobs') IS NOT NULL")).fetchone()

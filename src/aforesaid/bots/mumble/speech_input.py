@@ -119,7 +119,7 @@ class SpeechInput:
         return Utterance(np.concatenate(said.parts), said.target)
 
     def _is_voice(self, samples: Samples) -> bool:
-        """Tell whether a packet is clearly louder than what this person's microphone always hears."""
+        """Return whether a packet is clearly louder than what this person's microphone always hears."""
         if not len(samples):
             return False
         loudness = float((samples.astype("float64") ** 2).mean() ** 0.5)

@@ -1,4 +1,4 @@
-"""From an entry of the agenda to what is done about it: gather a ledger, let the policy decide, carry it out."""
+"""Processes agenda entries: reads the input, lets the policy decide, and carries out the plan."""
 
 from __future__ import annotations
 

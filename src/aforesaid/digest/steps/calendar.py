@@ -1,4 +1,4 @@
-"""Summarising days of a space, and weeks of a user."""
+"""Summaries of a space's days and of a user's weeks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Day(NamedTuple):
 
 
 class CalendarSteps:
-    """Days and weeks, one step at a time."""
+    """The steps of the calendar policy."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -50,21 +50,21 @@ class CalendarSteps:
         return Subject("calendar", scope.space, day=self.today(scope.space).isoformat())
 
     def today(self, space: str) -> date:
-        """Return which day it is in a space."""
+        """Return the current day in a space."""
         return calendar.day_of(self._executor.clock(), self._executor.profile.zone(space))
 
     def history_days(self, today: date) -> tuple[date, ...]:
-        """Return the days before today that are remembered as a whole, oldest first."""
+        """Return the days before today that the week summary covers, oldest first."""
         return calendar.history_days(today, self._executor.profile.summary_days)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Summarise a day, if it is time; once it is over, also the days before for those who were there."""
+        """Summarise a day if it is due; once it is over, also the week of its participants."""
         del asked  # nobody can have today summarised more than once an hour
         step: Step = await self._executor.flights.run(entry.subject, lambda: self._step(entry.subject))
         return step
 
     async def _step(self, subject: Subject) -> Step:
-        # Read here, not before: a step that has just ended may have done it.
+        # Read now, not earlier: a step that has just ended may have done it.
         entry = await self._executor.store.planned(subject)
         if entry is None:
             return Step()
@@ -79,7 +79,7 @@ class CalendarSteps:
         return Step(look_again_at=decision.look_again_at)
 
     async def week(self, scope: Scope) -> Summary | None:
-        """Return the summary of days 2 to 7 of a user, made if it is not there."""
+        """Return the summary of days 2 to 7 of a user; make it if it is missing."""
         days = self.history_days(self.today(scope.space))
         if not days:
             return None
@@ -124,14 +124,14 @@ class CalendarSteps:
                 parts.setdefault(user, []).append(written)
         own = {user: [message for message in messages if message.user == user] for user in parts}
         drafts = [await self._draft(when, user, written, own[user]) for user, written in parts.items()]
-        # The last message that was read, which may be newer than the last that was walked past.
+        # The last message that was read, which may be newer than the cursor of the agenda.
         last = max((message.seq for message in messages), default=entry.last_seq)
         done = Settle(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
         made = await self._executor.store_views(drafts, done)
         return Step(tuple(made), len(messages))
 
     async def _of_those_who_want_it(self, messages: Sequence[Message]) -> list[Message]:
-        """Leave out what belongs to people who switched memory off: it gets into nobody's summary."""
+        """Leave out messages of people who switched memory off: no summary contains them."""
         store = self._executor.store
         places = {(message.space, message.user) for message in messages}
         wanting = {
@@ -163,7 +163,7 @@ class CalendarSteps:
         )
 
     async def _make_weeks(self, when: _Day) -> Step:
-        """Make one week that is missing, of somebody who was there yesterday."""
+        """Make one missing week summary of a participant of yesterday."""
         days = self.history_days(when.day + timedelta(days=1))
         messages = await self._executor.store.said_between(when.space, when.since, when.until)
         for user in dict.fromkeys(message.user for message in await self._of_those_who_want_it(messages)):
@@ -201,9 +201,9 @@ class CalendarSteps:
 
 
 def talks(day: date, messages: Sequence[Message], most: int = _CHARACTERS) -> list[DayTalk]:
-    """Return what to summarise together: all that was said among many, and each direct chat by itself.
+    """Return the groups of messages to summarise: all shared threads together, and each direct chat.
 
-    What somebody says to the assistant alone is nobody else's business, so it gets into nobody else's summary.
+    A direct chat is private, so its messages go into its own user's summary only.
     """
     found = []
     places = [(message.thread if is_direct(message.thread) else "", message) for message in messages]

@@ -1,4 +1,4 @@
-"""Going on with the rolling summary of a thread."""
+"""Extends the rolling summary of a thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_READ: Final = 500
 
 
 class RollingSteps:
-    """The rolling summary, one step at a time."""
+    """The steps of the rolling policy."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -31,7 +31,7 @@ class RollingSteps:
         return Subject("rolling", scope.space, scope.user, scope.thread)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Cover more messages, if it is time."""
+        """Summarise more messages if it is due."""
         scope, store = entry.subject.scope, self._executor.store
         current = await self.current(scope)
         covered = 0 if current is None else current.messages

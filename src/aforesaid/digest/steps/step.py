@@ -1,4 +1,4 @@
-"""What every policy's steps promise."""
+"""The contract of the policies' steps."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from aforesaid.domain.summary import Summary
 
 
 class Step(NamedTuple):
-    """What was done about an entry."""
+    """The result of one step for an entry."""
 
     made: tuple[Summary, ...] = ()
-    """Empty when there was nothing to do."""
+    """The new summaries; empty if there was nothing to do."""
     messages: int = 0
-    """How many messages were dealt with."""
+    """Number of processed messages."""
     look_again_at: int | None = None
-    """When to look again although nothing was said, where nothing was made."""
+    """When to check again without a new message, if nothing was made."""
 
 
 class Steps(Protocol):
-    """How one policy deals with an entry of the agenda."""
+    """Processes agenda entries of one policy."""
 
     def subject(self, scope: Scope) -> Subject:
         """Return the entry that a user's summaries depend on."""
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Do one thing about an entry. Whoever calls it goes on until nothing is made any more."""
+        """Do one step for an entry. The caller repeats it until nothing is made."""

@@ -1,4 +1,4 @@
-"""Going on with the history context of an account."""
+"""Extends the history context of an account."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WINDOW: Final = 2 * (topics.RULES.before + topics.RULES.after)
 
 
 class TiersSteps:
-    """The history context, one step at a time."""
+    """The steps of the tiers policy."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -36,7 +36,7 @@ class TiersSteps:
         return Subject("tiers", scope.space, scope.user)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Analyse what the history context does not know, if it is time."""
+        """Analyse new messages for the history context if it is due."""
         scope, now = entry.subject.scope, self._executor.clock()
         current = await self.current(scope)
         ledger = TiersLedger(
@@ -59,7 +59,7 @@ class TiersSteps:
         return Step((made,), count)
 
     async def analyse_more(self, scope: Scope, total: int) -> bool:
-        """Go on with the history context by as much as fits at once. Return False where it knows all messages."""
+        """Extend the history context by as many messages as fit. Return False if it covers all messages."""
         current = await self.current(scope)
         if total <= (0 if current is None else current.messages):
             return False
@@ -77,7 +77,7 @@ class TiersSteps:
         return found[0] if found else None
 
     async def _clean(self, scope: Scope, now: int) -> Step:
-        """Archive what mid-term has no room for, in summaries that are folded like those of the tree."""
+        """Archive messages before the mid-term window, under summaries that are merged like those of the tree."""
         executor = self._executor
         ledger = await executor.store.ledger(scope)
         outside = ledger.messages - ledger.archived - self.rules.short_term - self.rules.mid_term

@@ -1,4 +1,4 @@
-"""Growing the tree of a user."""
+"""Extends the summary tree of a user."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_READ: Final = 2_000
 
 
 class TreeSteps:
-    """The tree, one step at a time."""
+    """The steps of the tree policy."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -30,7 +30,7 @@ class TreeSteps:
         return Subject("tree", scope.space, scope.user)
 
     async def step(self, entry: Entry, *, asked: bool = False) -> Step:
-        """Fold messages or summaries, whichever is due."""
+        """Archive messages or merge summaries, whichever is due."""
         scope, store = entry.subject.scope, self._executor.store
         rules = await self._rules(scope)
         ledger = await store.ledger(scope)

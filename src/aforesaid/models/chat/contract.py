@@ -69,7 +69,7 @@ class Chat(Protocol):
         """Return what the model writes, as a value of `shape`."""
 
     def has(self, operation: Operation) -> bool:
-        """Tell whether a model is configured for an operation, even if it does not respond at the moment."""
+        """Return whether a model is configured for an operation, even if it does not respond at the moment."""
 
     def states(self) -> Mapping[str, BreakerState]:
         """Return the state of each provider's circuit breaker, by provider name."""

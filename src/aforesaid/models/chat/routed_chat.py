@@ -91,7 +91,7 @@ class RoutedChat:
             return await only(Fallback(chain), await self._ask(operation, messages, scope))
 
     def has(self, operation: Operation) -> bool:
-        """Tell whether a model is configured for an operation."""
+        """Return whether a model is configured for an operation."""
         return bool(self._settings.route(operation).chain)
 
     def states(self) -> dict[str, BreakerState]:

@@ -50,7 +50,7 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
 
 
 def looks_like(head: str) -> bool:
-    """Tell whether a text begins like a WhatsApp chat."""
+    """Return whether a text begins like a WhatsApp chat."""
     lines = [_clean(line) for line in head.splitlines()[:20] if line.strip()]
     return any(LINE.match(line) for line in lines[:5])
 

@@ -35,7 +35,7 @@ class Credential:
     """What a browser has to send along when it changes something; None where there is no cookie."""
 
     def may(self, role: Role) -> bool:
-        """Tell whether it is allowed what a role is."""
+        """Return whether it is allowed what a role is."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     def space_of(self, wanted: str | None) -> str:

@@ -49,7 +49,7 @@ class Key:
     expires_at: str | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Tell whether its time is over."""
+        """Return whether its time is over."""
         return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
 
     @property

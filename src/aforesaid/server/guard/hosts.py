@@ -53,7 +53,7 @@ def _name(host: str) -> str:
 
 
 def _own_page(headers: Headers, host: str) -> bool:
-    """Tell whether a request comes from a page of this server, or from no page at all."""
+    """Return whether a request comes from a page of this server, or from no page at all."""
     origin = headers.get("origin")
     if origin is not None:
         # Another port of the same machine is another site.

@@ -34,7 +34,7 @@ _AFTER_DOCUMENTS: Final = "</context>"
 
 
 def is_task(asked: Sequence[str], system: str) -> bool:
-    """Tell whether a request is a task of the app. `asked` are its user messages, `system` its system prompt."""
+    """Return whether a request is a task of the app. `asked` are its user messages, `system` its system prompt."""
     if system.startswith(_TOOL_CHOICE) and _TOOL_CHOICE_TASK in system:
         return True
     return len(asked) == 1 and _DOCUMENTS.match(asked[0]) is None and _TASKS.match(asked[0]) is not None

@@ -269,7 +269,7 @@ def _last_stored(links: Sequence[Link], place: int, tail: Sequence[Message]) -> 
 
 
 def _edited_back(links: Sequence[Link], place: int, tail: Sequence[Message]) -> bool:
-    """Tell whether the last question is an older version of the one that counts."""
+    """Return whether the last question is an older version of the one that counts."""
     asked = links[place]
     others = [message for message in tail if message.id.startswith(f"turn:{asked.parent}:")]
     return asked is links[-1] and bool(others) and all(node_of(message) != asked.node for message in others)
@@ -305,7 +305,7 @@ def _answers(tail: Sequence[Message], node: str) -> list[Message]:
 
 
 def _is_retry(question: Message, last: Message | None, tail: Sequence[Message]) -> bool:
-    """Tell whether a question that is sent again, alone, asks for another answer instead of being said once more.
+    """Return whether a question that is sent again, alone, asks for another answer instead of being said once more.
 
     It does if nothing was said since but the answer, and that not long ago. `last` is the newest message of all.
     """

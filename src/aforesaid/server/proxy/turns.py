@@ -109,7 +109,7 @@ def align(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Al
 
 
 def same(one: Turn, other: Turn) -> bool:
-    """Tell whether two turns are the same. Of an answer that was broken off, either side may have more."""
+    """Return whether two turns are the same. Of an answer that was broken off, either side may have more."""
     said, kept = one.words, other.words
     if one.role != other.role or said == kept:
         return one.role == other.role
@@ -117,7 +117,7 @@ def same(one: Turn, other: Turn) -> bool:
 
 
 def _sent_again(after: Sequence[Turn], end: int) -> bool:
-    """Tell whether a request of `end` turns can be one that was sent before, if these messages follow it in the log."""
+    """Return whether a request of `end` turns may be a repetition, if these messages follow it in the log."""
     return not after or (end >= _LEAST_RUN and all(turn.role == "assistant" for turn in after))
 
 

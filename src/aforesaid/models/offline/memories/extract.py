@@ -127,7 +127,7 @@ def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[Extracted
 
 
 def _requests(sentence: str, turn: Spoken) -> bool:
-    """Tell whether a sentence is a standing request in the speaker's own words."""
+    """Return whether a sentence is a standing request in the speaker's own words."""
     if _QUOTED.search(sentence) or _REPORTED.search(fold(sentence)):
         return False
     return standing_request(sentence) and may_hold_requests(turn.text)
@@ -197,7 +197,7 @@ def _when(rule: Rule, clause: str, turn: Spoken, language: str) -> When | None:
 
 
 def _names_a_time(rule: Rule, turn: Spoken, looked: str, language: str) -> bool:
-    """Tell whether a time is named in a turn of which nobody knows when it was said."""
+    """Return whether a time is named in a turn of which nobody knows when it was said."""
     return turn.at is None and rule.timed == "future" and not vocabulary(language).times.isdisjoint(words_of(looked))
 
 

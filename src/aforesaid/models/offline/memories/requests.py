@@ -27,7 +27,7 @@ _NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
 
 
 def standing_request(sentence: str) -> bool:
-    """Tell whether a sentence asks the assistant for something for good, and is not an attack."""
+    """Return whether a sentence asks the assistant for something for good, and is not an attack."""
     if len(sentence) > _LONGEST or is_question(sentence):
         return False
     guessed = guess_language(sentence)
@@ -40,7 +40,7 @@ def standing_request(sentence: str) -> bool:
 
 
 def may_hold_requests(message: str) -> bool:
-    """Tell whether a message reads like somebody's own words, not like something that they pasted."""
+    """Return whether a message reads like somebody's own words, not like something that they pasted."""
     return len(message) <= _LONGEST_MESSAGE and _PASTED.search(message) is None
 
 
