@@ -26,7 +26,7 @@ NOBODY: Final = "aforesaid"
 
 
 class Audited:
-    """Something whose methods leave rows in the audit log. As it is, nobody is named."""
+    """A class whose methods write to the audit log. By default it has no actor."""
 
     @property
     def _who(self) -> str:

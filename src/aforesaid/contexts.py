@@ -46,7 +46,7 @@ _RECIPES: Final = 10_000
 
 
 class Contexts:
-    """What builds contexts, for all users of a store. The builder is loaded when it is first needed."""
+    """The context service for all users of a store. The builder is loaded when it is first needed."""
 
     def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
         self.store = store
@@ -65,7 +65,7 @@ class Contexts:
         return Builder(self.store, self._recall, self._people)
 
     def forget_all(self) -> None:
-        """Empty all caches, because somebody was erased."""
+        """Empty all caches, because a user was deleted."""
         self.recipes.clear()
         self.builder.forget_all()
 

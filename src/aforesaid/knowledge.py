@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Knowledge:
-    """What works on what is known, for all users of a store. Its rules are many, and loaded when they are needed."""
+    """The services for facts and memories, for all users of a store. Each is loaded when it is first needed."""
 
     def __init__(
         self,
@@ -59,28 +59,28 @@ class Knowledge:
 
     @cached_property
     def teller(self) -> Teller:
-        """What people tell it."""
+        """The editor of facts."""
         from aforesaid.facts import Teller  # noqa: PLC0415
 
         return Teller(self.store, self.profile, self._chat)
 
     @cached_property
     def curator(self) -> Curator:
-        """Work by hand."""
+        """The editor of memories."""
         from aforesaid.facts import Curator  # noqa: PLC0415
 
         return Curator(self.store, self.profile)
 
     @cached_property
     def portraitist(self) -> Portraitist:
-        """Putting it into words."""
+        """The portraits."""
         from aforesaid.facts import Portraitist  # noqa: PLC0415
 
         return Portraitist(self.store, self.profile, self._chat, self.metrics, self._loops)
 
     @cached_property
     def observer(self) -> Observer:
-        """Counting habits."""
+        """The counter of habits."""
         from aforesaid.facts import Observer  # noqa: PLC0415
 
         return Observer(self.store, self.profile)
@@ -88,26 +88,26 @@ class Knowledge:
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
-        """Return the portrait without asking a model. What is passed is not read again."""
+        """Return the portrait without calling a model. Values that are passed are not read again."""
         return await self.portraitist.at_hand(scope, memories, summaries)
 
     async def habits(self, scope: Scope) -> str:
-        """Return how a user likes to talk, as far as it was counted."""
+        """Return the counted habits of a user."""
         return await self.observer.at_hand(scope)
 
     async def observe(self, scope: Scope) -> None:
-        """Count the habits of a user on."""
+        """Update the counted habits of a user."""
         await self.observer.preferences(scope)
 
     def extractor(self) -> Extractor:
-        """Make what learns from messages."""
+        """Return an extractor of memories."""
         from aforesaid.facts import Extractor  # noqa: PLC0415
 
         return Extractor(self.store, self.profile, self._chat, self._embedder)
 
 
 class Handle(Audited):
-    """A handle on what is remembered of one user: whose it is, and who acts through it."""
+    """A handle on the memory of one user, with the actor of its changes."""
 
     _metrics: Metrics
 
@@ -203,7 +203,7 @@ class UserKnowledge(Handle):
         return await self._knowledge.observer.preferences(self.scope)
 
     async def _observe(self) -> None:
-        """Bring up to date what was observed of the user, where that is done on demand."""
+        """Update the counted habits of the user, if that is done on demand."""
 
 
 def _words(value: object, what: str) -> str:

@@ -1,1 +1,1 @@
-"""The values that every room speaks in: frozen, without I/O."""
+"""Values that all packages use: frozen, without I/O."""

@@ -93,7 +93,7 @@ class PutSetting:
 
 @dataclass(frozen=True, slots=True)
 class AddVectors:
-    """Store what an embedder made of messages, and that it has seen the log up to `up_to`. Twice is as good as once.
+    """Store vectors of messages, and that the embedder has processed the log up to `up_to`. Idempotent.
 
     A store that numbers each space for itself goes by the last message of each space instead.
     """
@@ -105,7 +105,7 @@ class AddVectors:
 
 @dataclass(frozen=True, slots=True)
 class AddNoteVectors:
-    """Store what an embedder made of summaries and memories, oldest first. Twice is as good as once."""
+    """Store vectors of summaries and memories, oldest first. Idempotent."""
 
     embedder: str
     rows: tuple[NoteVector, ...]

@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""Search hits."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _REASONS: Final = {
     "recency": "its age",
     "own": "a person said it, not the assistant",
 }
-"""What a feature of the score means, in the words of people who use search."""
+"""Descriptions of the score's features for users."""
 _NOTABLE: Final = 0.25
-"""What adds less to the weighted sum is not worth mentioning."""
+"""Minimum contribution of a feature that is mentioned in an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Hit:
     message: Message | None = field(default=None, repr=False)
     """The message; for a session, its best match. None for a summary or a memory."""
     parts: tuple[tuple[str, float], ...] = field(default=(), repr=False)
-    """What each feature added to the weighted sum from which the score is made."""
+    """The contribution of each feature to the weighted sum behind the score."""
     similarity: float | None = field(default=None, repr=False)
     """How near its meaning is, 0 to 1, calibrated for the encoder. None if it was not compared."""
     around: tuple[Message, ...] = field(default=(), repr=False)

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 async def account(store: Store, profile: Profile, scope: Scope) -> Health:
     """Return the parts of a user's memory.
 
-    With the policy `tiers`: short-term, mid-term, whole history and history context. With other policies: the whole history, summaries, memories. An empty part is initializing. If the store does not
-    answer, all of them are failing.
+    With the policy `tiers`: short-term, mid-term, whole history and history context. With other policies: the whole
+    history, summaries, memories. An empty part is initializing. If the store does not answer, all of them are
+    failing.
     """
     at = moment(now())
     names = _TIERS if profile.summaries == "tiers" else _OTHERS
