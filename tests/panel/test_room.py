@@ -107,7 +107,7 @@ def test_what_is_not_there_is_said(browser: Browser, hard: str) -> None:
     with looking(browser, hard) as looker:
         page = looker.page
         page.goto(f"{looker.address}/nowhere")
-        expect(page.get_by_role("alert")).to_have_text("There is nothing at this address.")
+        expect(page.get_by_role("alert")).to_have_text("There is no such page or route.")
         page.get_by_role("link", name="To the overview").click()
         expect(page.locator("h1")).to_have_text("Overview")
         looker.open("/?space=new")

@@ -44,8 +44,8 @@ _STATUS: Final[tuple[tuple[type[errors.AforesaidError], int, str], ...]] = (
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 _UNROUTED: Final = {
-    404: "There is nothing at this address.",
-    405: "What is at this address cannot be asked for in this way.",
+    404: "There is no such page or route.",
+    405: "This route does not support this method.",
 }
 
 

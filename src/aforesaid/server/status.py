@@ -29,7 +29,7 @@ class Ready(BaseModel):
 
 @router.get("/healthz", summary="Does it run?")
 async def alive() -> Alive:
-    """Answer as long as the process answers at all."""
+    """Return 200 while the process runs."""
     return Alive()
 
 
@@ -39,7 +39,7 @@ async def alive() -> Alive:
     responses={503: {"description": "The store cannot be used.", "model": Ready}},
 )
 async def ready(here: StateDep, response: Response) -> Ready:
-    """Answer 503 when the store is failing. A model that fails is no reason: everything goes on without one."""
+    """Return 503 while the store is failing. A failing model does not matter: everything works without one."""
     if (await here.memory.store.health()).status == "failing":
         response.status_code = 503
         return Ready(status="failing")
@@ -56,6 +56,6 @@ async def ready(here: StateDep, response: Response) -> Ready:
     },
 )
 async def metrics(here: StateDep, who: Overseer) -> Response:
-    """Return counts and times for Prometheus. Needs a key for all spaces."""
+    """Return metrics for Prometheus. Needs a key for all spaces."""
     del who
     return Response(await exposition(here.memory, here.http), media_type=CONTENT_TYPE_LATEST)

@@ -43,7 +43,7 @@ class Audit(BaseModel):
 async def read_audit(
     who: Admin, memory: MemoryDep, user: UserQuery = None, limit: Limit = 100, space: SpaceQuery = None
 ) -> Audit:
-    """Return who saw and who changed what is known about a user; without one, what was done to the whole space.
+    """Return who viewed and who changed a user's data; without a user, changes of the whole space.
 
     The newest entries, oldest first.
     """

@@ -16,19 +16,21 @@ router = APIRouter(tags=["context"])
 class ContextWanted(OfUser):
     """What a context is asked for."""
 
-    text: Text = Field(min_length=1, description="The message that is to be answered.", examples=["Where do I live?"])
+    text: Text = Field(min_length=1, description="The message to answer.", examples=["Where do I live?"])
     budget: int | None = Field(
-        default=None, ge=LEAST_BUDGET, le=MOST_TOKENS, description="Tokens at most. Default: the profile's."
+        default=None, ge=LEAST_BUDGET, le=MOST_TOKENS, description="Maximum tokens. Default: the profile's."
     )
     system: Text | None = Field(default=None, description="Your system prompt.")
-    persona: Text | None = Field(default=None, description="The character of a bot.")
-    at: Moment | None = Field(default=None, description="When it is asked. Default: now.")
-    model: Text | None = Field(default=None, max_length=255, description="How tokens are counted.", examples=["gpt-4o"])
+    persona: Text | None = Field(default=None, description="The persona of the bot.")
+    at: Moment | None = Field(default=None, description="The time of the question. Default: now.")
+    model: Text | None = Field(
+        default=None, max_length=255, description="The model whose tokens to count.", examples=["gpt-4o"]
+    )
 
 
 @router.post("/context", summary="Make a context")
 async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, space: SpaceQuery = None) -> ContextShape:
-    """Return what to send to a model that is to answer a message: never more than the budget. No model is asked."""
+    """Return the context for answering a message, within the budget. No model is called."""
     person = wanted.person(who, memory, space)
     made = await person.context(
         wanted.text,

@@ -15,7 +15,7 @@ IfMatch = Annotated[
     Header(
         alias="If-Match",
         max_length=100,
-        description="The ETag that was read before. When it is no longer that one, nothing is changed and 412 says so.",
+        description="The ETag of the version you read. If the memory has changed since, the response is 412.",
         examples=['"1"'],
     ),
 ]

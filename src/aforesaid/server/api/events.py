@@ -46,13 +46,13 @@ async def events(
     who: Reader,
     person: Person,
     last_event_id: Annotated[
-        str | None, Header(max_length=60, description="Continue after this event, as browsers do by themselves.")
+        str | None, Header(max_length=60, description="Continue after this event. Browsers send it automatically.")
     ] = None,
 ) -> StreamingResponse:
-    """Follow a user's memory: messages as they are stored, and memories, facts and summaries as they change.
+    """Stream the events of a user's memory: new messages, and changes of memories, facts and summaries.
 
-    Changes of workers and other servers are followed too. The stream ends when its key is revoked or expires. Who
-    changed something, and who only looked, is shown to admins alone.
+    This includes changes by workers and other servers. The stream ends when its key is revoked or expires. Only admin
+    keys receive who changed and who viewed something.
     """
     await person.record_access("events.read", "events")
     place = await _end_of_log(state.memory.store, person) if last_event_id is None else _place(last_event_id)

@@ -36,7 +36,7 @@ class FactRequest(OfUser):
     """A fact to remember or to forget."""
 
     fact: Text = Field(min_length=1, examples=["prefers tea over coffee"])
-    name: Text | None = Field(default=None, max_length=255, description="What the user is called in sentences.")
+    name: Text | None = Field(default=None, max_length=255, description="The user's name in sentences.")
 
 
 class RememberRequest(FactRequest):
@@ -65,15 +65,15 @@ class ForgetResult(BaseModel):
 @router.get("/portrait", summary="Read the portrait")
 async def read_portrait(
     person: Person,
-    name: Annotated[Text | None, Query(max_length=255, description="What the user is called in sentences.")] = None,
+    name: Annotated[Text | None, Query(max_length=255, description="The user's name in sentences.")] = None,
 ) -> Portrait:
-    """Return what should be known about a user, in one text: facts, today, the days before. Null if nothing is."""
+    """Return what is known about a user as one text: facts, today, the days before. Null if nothing is known."""
     return Portrait(user=person.scope.user, portrait=await person.portrait(name=name))
 
 
 @router.get("/facts", summary="Read the facts")
 async def read_facts(person: Person) -> list[FactsShape]:
-    """Return all versions of the text of what people stated about a user, oldest first."""
+    """Return all versions of the facts about a user, oldest first."""
     return [FactsShape.model_validate(each) for each in await person.facts()]
 
 
@@ -86,7 +86,7 @@ async def remember(
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
 ) -> RememberResult:
-    """Keep a fact in mind. Newer information takes the place of older."""
+    """Store a fact. It replaces older facts that it contradicts."""
     person = request.person(who, memory, space)
 
     async def keep() -> RememberResult:
@@ -106,7 +106,7 @@ async def forget(
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
 ) -> ForgetResult:
-    """Forget a fact, and say whether it was there. It is not learned again from what had been said until now."""
+    """Forget a fact, and return whether it was known. It is not extracted again from earlier messages."""
     person = request.person(who, memory, space)
 
     async def drop() -> ForgetResult:

@@ -29,10 +29,10 @@ class NewKey(Body):
         }
     )
 
-    name: Identifier = Field(description="What the audit log calls whoever uses it.", examples=["my-app"])
+    name: Identifier = Field(description="Its name in the audit log.", examples=["my-app"])
     role: Role = Field(examples=["app"])
-    space: Identifier | None = Field(default=None, description="The one space it is for. Default: all of them.")
-    user: Identifier | None = Field(default=None, description="The one user it is for; needs `space`.")
+    space: Identifier | None = Field(default=None, description="Limits the key to one space. Default: all spaces.")
+    user: Identifier | None = Field(default=None, description="Limits the key to one user; needs `space`.")
     expires_at: Moment | None = None
 
 
@@ -56,7 +56,7 @@ class MadeKey(KeyShape):
 
 @router.get("/keys", summary="List keys")
 async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
-    """Return all keys, without what makes them work. Needs an admin's key for all spaces."""
+    """Return all keys without their secrets. Needs an admin key for all spaces."""
     require_all_spaces(who)
     await here.memory.record_access("keys.read", "keys", actor=who.actor, space=DEFAULT_SPACE)
     return [_shown(key) for key in here.keys.all()]
@@ -64,7 +64,7 @@ async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
 
 @router.post("/keys", status_code=201, summary="Make a key")
 async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
-    """Make a key. Needs an admin's key for all spaces."""
+    """Create a key. Needs an admin key for all spaces."""
     require_all_spaces(who)
     # In a thread: another process may hold the lock on the file, and the disk may be slow.
     key, token = await asyncio.to_thread(
@@ -78,7 +78,7 @@ async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
 async def remove_key(
     who: Admin, here: StateDep, key_id: Annotated[str, Path(min_length=1, max_length=100, examples=["0a1b2c3d"])]
 ) -> KeyShape:
-    """Revoke a key. It is refused from now on, and its open event streams end."""
+    """Revoke a key. It is refused immediately, and its event streams end."""
     require_all_spaces(who)
     removed = await asyncio.to_thread(here.keys.remove, key_id)
     here.feed.check_credentials()

@@ -51,7 +51,7 @@ class NewMemory(Body):
     """A memory to write down."""
 
     user_name: Identifier | None = Field(
-        default=None, description="Whose memory. A key for one user need not say.", examples=["ann"]
+        default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
     )
     category: Category = Field(examples=["schedule"])
     content: Content
@@ -74,7 +74,7 @@ class MemoryEdit(Body):
         default=None, description=f"{_WHEN} Without it, new content that names another time moves the memory as well."
     )
     expires_at: Moment | None = None
-    active: bool | None = Field(default=None, description="False puts it away, true brings it back.")
+    active: bool | None = Field(default=None, description="False deactivates it, true reactivates it.")
 
 
 @router.get("/memories", summary="List memories")
@@ -83,15 +83,17 @@ async def list_memories(
     memory: MemoryDep,
     user: UserQuery = None,
     category: Category | None = None,
-    active: Annotated[bool | None, Query(description="Only active ones, or only others. Default: active ones.")] = None,
-    state: Annotated[MemoryState | None, Query(description="Only those in this state.")] = None,
-    every: Annotated[bool, Query(description="In every state, whatever `active` says.")] = False,
-    q: Annotated[str | None, Query(max_length=1_000, description="Only those whose content has these words.")] = None,
+    active: Annotated[
+        bool | None, Query(description="Whether to return active or inactive ones. Default: true.")
+    ] = None,
+    state: Annotated[MemoryState | None, Query(description="Only memories in this state.")] = None,
+    every: Annotated[bool, Query(description="All states; `active` is ignored.")] = False,
+    q: Annotated[str | None, Query(max_length=1_000, description="Only memories that contain these words.")] = None,
     cursor: Cursor = None,
     limit: Limit = PAGE,
     space: SpaceQuery = None,
 ) -> MemoryPage:
-    """Return memories of the space, newest first: of everybody, or of one user."""
+    """Return the memories of the space or of one user, newest first."""
     found = await memory.memories(
         category,
         space=who.space_of(space),
@@ -116,7 +118,7 @@ async def create_memory(
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
 ) -> MemoryShape:
-    """Write a memory down by hand."""
+    """Store a memory."""
     person = who.person(memory, named(who, new.user_name), space=space)
 
     async def write() -> MemoryShape:
@@ -151,7 +153,7 @@ async def read_memory(
     if_none_match: Annotated[str | None, Header(max_length=100)] = None,
     space: SpaceQuery = None,
 ) -> MemoryShape | Response:
-    """Return a memory, in whatever state it is."""
+    """Return a memory in any state."""
     person = await _whose(who, memory, number, space)
     found = await person.read_memory(number)
     tag = etag(found.revision)
@@ -171,7 +173,7 @@ async def edit_memory(
     match: IfMatch = None,
     space: SpaceQuery = None,
 ) -> MemoryShape:
-    """Correct a memory; what it was before is kept, and can be brought back."""
+    """Change a memory. The earlier version is kept and can be restored."""
     person = await _whose(who, memory, number, space)
     changes = edit.model_dump(exclude_unset=True, exclude={"active"})
     if not changes and edit.active is None:
@@ -203,7 +205,7 @@ async def edit_memory(
 async def delete_memory(
     who: App, memory: MemoryDep, number: Number, match: IfMatch = None, space: SpaceQuery = None
 ) -> MemoryShape:
-    """Put a memory away: it is not used any more. It is kept, and `undo` brings it back."""
+    """Deactivate a memory, so that it is not used any more. `undo` restores it."""
     person = await _whose(who, memory, number, space)
     with unchanged(match):
         return await shown(memory, await person.deactivate(number, revision=expected(match)))
@@ -213,7 +215,7 @@ async def delete_memory(
 async def memory_history(
     who: Reader, memory: MemoryDep, number: Number, space: SpaceQuery = None
 ) -> list[MemoryVersionShape]:
-    """Return what a memory was before each of its changes, oldest first, and who changed it."""
+    """Return the earlier versions of a memory, oldest first, and who changed each."""
     person = await _whose(who, memory, number, space)
     versions = await person.memory_history(number)
     before = await all_shown(memory, [version.before for version in versions])

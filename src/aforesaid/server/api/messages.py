@@ -36,10 +36,11 @@ class NewMessage(OfUser):
     session: Identifier | None = Field(default=None, description="A session by name. Default: by time.")
     at: Moment | None = Field(default=None, description="When it was said. Default: now.")
     id: Identifier | None = Field(
-        default=None, description="The platform's id. A message with an id that the thread has is not stored twice."
+        default=None,
+        description="The platform's message id. An id that the thread already has is not stored again.",
     )
-    author: Identifier | None = Field(default=None, description="Who spoke, if not the user or the assistant.")
-    name: Text | None = Field(default=None, max_length=255, description="What the speaker is called.")
+    author: Identifier | None = Field(default=None, description="The speaker, if it is not the user or the assistant.")
+    name: Text | None = Field(default=None, max_length=255, description="The speaker's display name.")
     replaces: Identifier | None = Field(
         default=None, description="The id of the message in the thread that this is a new version of."
     )
@@ -48,13 +49,13 @@ class NewMessage(OfUser):
 @router.get("/messages", summary="Read the log")
 async def list_messages(
     person: Person,
-    within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
+    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
     archived: Annotated[bool, Query(description="Include archived messages, which a summary covers.")] = True,
-    versions: Annotated[bool, Query(description="Also older versions of messages.")] = False,
+    versions: Annotated[bool, Query(description="Include older versions of messages.")] = False,
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> MessagePage:
-    """Return the newest messages by when they were said, oldest first; `next` leads further back."""
+    """Return the newest messages in order of time; `next` leads to earlier ones."""
     found = await person.history(limit, before=number_of(cursor), archived=archived, within=within, versions=versions)
     more = cursor_of(found[0].seq) if len(found) == limit else None
     return MessagePage(messages=[MessageShape.model_validate(each) for each in found], next=more)
@@ -74,9 +75,9 @@ async def add_message(
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
 ) -> ReceiptShape:
-    """Store a message for good. When this answers, it is on the disk (`durable`).
+    """Store a message. It is on disk when the response arrives (`durable`).
 
-    An Idempotency-Key becomes the message's id where none is given: it is recognised as long as the message is kept.
+    Without an `id`, the Idempotency-Key becomes the message's id, so it is recognised as long as the message exists.
     """
     person = new.person(who, memory, space, new.session)
     receipt = await person.add(

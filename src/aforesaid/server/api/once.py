@@ -33,7 +33,7 @@ IdempotencyKey = Annotated[
         alias="Idempotency-Key",
         min_length=1,
         max_length=255,
-        description="A request that is sent again with the same key is not carried out again.",
+        description="A request repeated with the same key is not processed again.",
         examples=["6f1c2a"],
     ),
 ]

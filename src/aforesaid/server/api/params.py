@@ -33,16 +33,16 @@ Moment = AwareDatetime
 
 SpaceQuery = Annotated[
     Identifier | None,
-    Query(description="The space, for keys that are for all of them; others have their own.", examples=["default"]),
+    Query(description="The space. Only for keys for all spaces; other keys have their own.", examples=["default"]),
 ]
 UserQuery = Annotated[
-    Identifier | None, Query(description="Whose memory. A key for one user need not say.", examples=["ann"])
+    Identifier | None, Query(description="The user. Not needed with a key for one user.", examples=["ann"])
 ]
 ThreadQuery = Annotated[
-    Identifier | None, Query(description="A channel or a conversation. Default: the direct chat.", examples=["general"])
+    Identifier | None, Query(description="A channel or conversation. Default: the direct chat.", examples=["general"])
 ]
 SessionQuery = Annotated[Identifier | None, Query(description="A session by name.", examples=["s-1"])]
-Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=MOST_ON_A_PAGE, description="Maximum number of results.")]
 Cursor = Annotated[
     str | None,
     Query(
@@ -51,7 +51,7 @@ Cursor = Annotated[
         json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
     ),
 ]
-Number = Annotated[int, Path(ge=1, le=LARGEST, description="Its id.", examples=[1])]
+Number = Annotated[int, Path(ge=1, le=LARGEST, description="The id.", examples=[1])]
 
 
 class Body(BaseModel):
@@ -64,10 +64,10 @@ class OfUser(Body):
     """What is sent about one user. The space is the credential's."""
 
     user: Identifier | None = Field(
-        default=None, description="Whose memory. A key for one user need not say.", examples=["ann"]
+        default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
     )
     thread: Identifier | None = Field(
-        default=None, description="A channel or a conversation. Default: the direct chat.", examples=["general"]
+        default=None, description="A channel or conversation. Default: the direct chat.", examples=["general"]
     )
 
     def person(self, who: Credential, memory: Memory, space: str | None, session: str | None = None) -> UserMemory:

@@ -27,19 +27,19 @@ async def search(
     person: Person,
     q: Annotated[str, Query(max_length=10_000, description="Words or a question.", examples=["Where does Ann live?"])],
     limit: Limit = 10,
-    within: Annotated[Within, Query(description="What the user owns, all of the thread, or one session.")] = "user",
+    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
     kinds: Annotated[list[HitKind] | None, Query(description="Kinds of hits. Default: messages.")] = None,
     arms: Annotated[Arms, Query(description="By words, by meaning, or both.")] = "all",
-    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Messages around each hit.")] = 0,
+    around: Annotated[int, Query(ge=0, le=MOST_AROUND, description="Number of messages around each hit.")] = 0,
     similarity: Annotated[
-        float | None, Query(ge=0, le=1, description="Lowest similarity of meaning; replaces the default of min_score.")
+        float | None, Query(ge=0, le=1, description="Minimum similarity of meaning; replaces the default of min_score.")
     ] = None,
     min_score: Annotated[
-        float | None, Query(ge=0, le=1, description="Lowest score to return. Default: 0.25; 0 returns all hits.")
+        float | None, Query(ge=0, le=1, description="Minimum score. Default: 0.25; 0 returns all hits.")
     ] = None,
-    at: Annotated[Moment | None, Query(description="When it is asked. Default: now.")] = None,
+    at: Annotated[Moment | None, Query(description="The time of the question. Default: now.")] = None,
 ) -> SearchResults:
-    """Return what fits best, by its words and by its meaning, and why."""
+    """Search by words and meaning. Each hit says why it was found."""
     hits = await person.search(
         q,
         limit,

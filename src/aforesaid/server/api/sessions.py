@@ -25,7 +25,7 @@ class SessionList(BaseModel):
 async def list_sessions(
     person: Person,
     memory: MemoryDep,
-    within: Annotated[Within, Query(description="Of the user, of the thread, or one session.")] = "user",
+    within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
     limit: Limit = PAGE,
 ) -> SessionList:
     """Return the newest sessions, oldest first, each active, idle or closed."""

@@ -37,7 +37,7 @@ class SettingsEdit(Body):
 async def read_settings(
     who: Reader, memory: MemoryDep, user: UserQuery = None, space: SpaceQuery = None
 ) -> SettingsShape:
-    """Return what was set for a user; without one, for the whole space."""
+    """Return the settings of a user, or of the whole space without a user."""
     whose, where = who.user_of(user), who.space_of(space)
     if whose is None:
         found = await memory.settings(where, actor=who.actor)
@@ -50,7 +50,7 @@ async def read_settings(
 async def change_settings(
     who: App, memory: MemoryDep, edit: SettingsEdit, user: UserQuery = None, space: SpaceQuery = None
 ) -> SettingsShape:
-    """Change settings of a user; without one, of the whole space, which needs the role admin. They act at once.
+    """Change settings of a user, or without a user of the whole space, which needs the role admin. Effective at once.
 
     Models and their addresses cannot be changed over HTTP.
     """

@@ -98,7 +98,7 @@ class HealthShape(BaseModel):
 
 @router.get("/stats", summary="How much is remembered")
 async def stats(who: Reader, memory: MemoryDep, space: SpaceQuery = None) -> SpaceStats:
-    """Return how much the space holds."""
+    """Return the totals of the space."""
     where = who.space_of(space)
     users = [user for user in await memory.users(where) if who.user in (None, user.id)]
     return SpaceStats(
@@ -112,7 +112,7 @@ async def stats(who: Reader, memory: MemoryDep, space: SpaceQuery = None) -> Spa
 
 @router.get("/health", summary="How each part is doing")
 async def health(who: Overseer, memory: MemoryDep) -> HealthShape:
-    """Return the health of each part, with its issues. Needs a key for all spaces."""
+    """Return the health of each component, with its issues. Needs a key for all spaces."""
     del who
     found = await memory.health()
     return HealthShape(

@@ -37,10 +37,12 @@ class SummaryEdit(Body):
 @router.get("/summaries", summary="List summaries")
 async def list_summaries(
     person: Person,
-    active: Annotated[bool | None, Query(description="Only active ones, or only others. Default: active ones.")] = None,
+    active: Annotated[
+        bool | None, Query(description="Whether to return active or inactive ones. Default: true.")
+    ] = None,
     kind: SummaryKind | None = None,
-    day: Annotated[date | None, Query(description="Only those of a day.")] = None,
-    every: Annotated[bool, Query(description="In every state, whatever `active` says.")] = False,
+    day: Annotated[date | None, Query(description="Only summaries of this day.")] = None,
+    every: Annotated[bool, Query(description="All states; `active` is ignored.")] = False,
 ) -> Summaries:
     """Return a user's summaries, highest level first; with `thread`, only those of that chat."""
     state = None if every else active is not False
@@ -58,7 +60,7 @@ async def summarize(
     key: IdempotencyKey = None,
     space: SpaceQuery = None,
 ) -> Summaries:
-    """Summarise now, however little there is, and return what was made."""
+    """Summarise now, even a single message, and return the new summaries."""
     person = wanted.person(who, memory, space)
 
     async def make() -> Summaries:
@@ -78,9 +80,9 @@ async def summary_messages(person: Person, number: Number) -> list[MessageShape]
 async def edit_summary(
     who: App, memory: MemoryDep, number: Number, edit: SummaryEdit, user: UserQuery = None, space: SpaceQuery = None
 ) -> SummaryShape:
-    """Correct an active summary. The new text is its next version, with an id of its own; the old one is kept.
+    """Correct an active summary. The new text is stored as the next version with a new id; the old version is kept.
 
-    Whoever corrects a version that is no longer the newest is refused: an id is an ETag here.
+    Editing a version that is not the newest is refused.
     """
     person = who.person(memory, named(who, user), space=space)
     return SummaryShape.model_validate(await person.edit_summary(number, edit.text, editor=who.actor))

@@ -62,12 +62,12 @@ class PurgedShape(Shape):
 async def export(
     who: Admin,
     memory: MemoryDep,
-    vectors: Annotated[bool, Query(description="Also what an embedder made of the messages.")] = False,
+    vectors: Annotated[bool, Query(description="Include embedding vectors.")] = False,
 ) -> StreamingResponse:
-    """Return everything that is stored, as it is now, as JSON lines that `load` and `aforesaid import` take in.
+    """Return a consistent export of everything as JSON lines, for `load` and `aforesaid import`.
 
-    Needs an admin's key for all spaces. It is sent as it is read, however much there is. A stream that breaks off lacks
-    its last line with the sum, which is noticed when it is taken in.
+    Needs an admin key for all spaces. The export is streamed. Its last line has a checksum, so an import detects a
+    truncated file.
     """
     require_all_spaces(who)
     await memory.record_access("export", "everything", actor=who.actor)
@@ -91,13 +91,13 @@ async def load(
     who: Admin,
     memory: MemoryDep,
     format: Annotated[str, Query(max_length=100, description="`auto`, or the name of a format.")] = "auto",  # noqa: A002
-    user: Annotated[Identifier | None, Query(description="Makes all of it the memory of one user.")] = None,
-    dry_run: Annotated[bool, Query(description="Only read it.")] = False,
+    user: Annotated[Identifier | None, Query(description="Imports everything as the memory of this user.")] = None,
+    dry_run: Annotated[bool, Query(description="Check the file without storing anything.")] = False,
     space: SpaceQuery = None,
 ) -> LoadedShape:
-    """Take in an export, or what another application wrote; the file is the body of the request.
+    """Import an export of Aforesaid or of another application. The file is the body of the request.
 
-    What is here already is recognised. Needs an admin's key for all spaces: an export knows by itself where it belongs.
+    Existing entries are recognised. Needs an admin key for all spaces, because an export contains its own spaces.
     """
     require_all_spaces(who)
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
@@ -126,10 +126,10 @@ async def purge(
     who: Admin,
     memory: MemoryDep,
     user: Annotated[Identifier, Path(examples=["ann"])],
-    confirm: Annotated[str, Query(description="The user's id once more: there is no way back.", examples=["ann"])],
+    confirm: Annotated[str, Query(description="The user's id again, as a confirmation.", examples=["ann"])],
     space: SpaceQuery = None,
 ) -> PurgedShape:
-    """Erase a user for good: messages, summaries, memories, facts, settings, from every byte. There is no way back."""
+    """Delete all data of a user permanently: messages, summaries, memories, facts, settings. This cannot be undone."""
     whose, where = named(who, user), who.space_of(space)
     if confirm != whose:
         raise InvalidInput("to erase somebody for good, repeat their id in `confirm`", "confirm")

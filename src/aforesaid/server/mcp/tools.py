@@ -25,10 +25,8 @@ _PAGE: Final = 20
 P = ParamSpec("P")
 T = TypeVar("T")
 
-User = Annotated[
-    str | None, Field(description="Whose memory. Leave it out where the connection is for one user already.")
-]
-Importance = Annotated[int, Field(ge=1, le=10, description="1 to 10: 9 and 10 are critical, 5 is usual.")]
+User = Annotated[str | None, Field(description="The user. Not needed if the connection is for one user.")]
+Importance = Annotated[int, Field(ge=1, le=10, description="1 to 10; 5 is the default, 9 and 10 are critical.")]
 Number = Annotated[int, Field(ge=1, description="The id of the memory, as get_memories returned it.")]
 
 
@@ -132,7 +130,7 @@ class Tools(AgentAccess):
         self,
         ctx: Context[Any, Any],
         text: Annotated[str, Field(description="The message that you are about to answer.")],
-        budget: Annotated[int, Field(ge=256, le=200_000, description="Tokens at most.")] = 4_000,
+        budget: Annotated[int, Field(ge=256, le=200_000, description="Maximum tokens.")] = 4_000,
         user: User = None,
     ) -> ContextText:
         """Get everything that should be known to answer a message.
@@ -151,7 +149,7 @@ class Tools(AgentAccess):
         limit: Annotated[int, Field(ge=1, le=100)] = 10,
         min_score: Annotated[
             float | None,
-            Field(ge=0, le=1, description="Lowest score of a hit. Default: 0.25; 0 returns all."),
+            Field(ge=0, le=1, description="Minimum score of a hit. Default: 0.25; 0 returns all."),
         ] = None,
         user: User = None,
     ) -> SearchResult:
@@ -174,7 +172,7 @@ class Tools(AgentAccess):
         ctx: Context[Any, Any],
         category: Annotated[Category | None, Field(description="Only memories of this kind.")] = None,
         state: Annotated[
-            MemoryState | None, Field(description="Only those in this state; 'quarantined' waits for approval.")
+            MemoryState | None, Field(description="Only memories in this state; 'quarantined' ones wait for approval.")
         ] = None,
         limit: Annotated[int, Field(ge=1, le=200, description="Memories per page.")] = _PAGE,
         before: Annotated[int | None, Field(ge=1, description="`next` of the page before.")] = None,
@@ -221,8 +219,8 @@ class Tools(AgentAccess):
     async def add_memory(
         self,
         ctx: Context[Any, Any],
-        content: Annotated[str, Field(min_length=1, description="What to write down: Dentist on Monday at 9am.")],
-        category: Annotated[Category, Field(description="What kind of thing it is.")] = "fact",
+        content: Annotated[str, Field(min_length=1, description="The text, such as: Dentist on Monday at 9am.")],
+        category: Annotated[Category, Field(description="The category.")] = "fact",
         importance: Importance = 5,
         tags: Annotated[list[str], Field(max_length=20, description="Topics.")] = [],  # noqa: B006 - never changed
         user: User = None,
