@@ -369,7 +369,6 @@ async def test_in_a_channel_the_questions_of_others_are_read_and_are_nobodys_sou
         assert await bob.memories() == []
 
 
-@pytest.mark.defect("F3")
 async def test_what_only_the_assistant_or_somebody_else_said_is_not_learned() -> None:
     cycling = {"content": "Ann loves cycling in the mountains.", "sources": [1]}
     unnumbered = {"content": "Ann has a brother in Oslo.", "sources": []}

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.memory import Tombstone
 from aforesaid.domain.message import Message
 from aforesaid.facts.candidate import RULES, Candidate
-from aforesaid.facts.grounding import NEAR, SUPPORTED, is_about_somebody_else, own_words, shared_words
+from aforesaid.facts.grounding import FAR, NEAR, SUPPORTED, is_about_somebody_else, own_words, shared_words
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
 from aforesaid.facts.suspicion import sensitive, suspicion, tampered
@@ -97,10 +97,10 @@ def _grounded(candidate: Candidate, batch: Sequence[Message], names: Collection[
         return Screened()
     if echoed >= _ECHO:
         return Screened(dropped="echo")
-    likely = supported > 0 if near is None else near >= NEAR or (near > 0 and supported > 0)
+    likely = supported > 0 if near is None else near >= NEAR or (near > FAR and supported > 0)
     if likely:
         return Screened()
-    if near is not None and near <= 0 and not supported:
+    if near is not None and near < FAR and not supported:
         return Screened(dropped="unsupported")
     return Screened(quarantine="its sources do not say it in these words")
 

@@ -52,11 +52,14 @@ OTHER_SENTENCES: Final = (
 """Sentences about anything else, among them what models write when they fail."""
 
 
-async def nearness(texts: Sequence[str], sources: Sequence[str], embedder: Embedder) -> list[float]:
+async def nearness(
+    texts: Sequence[str], sources: Sequence[str], embedder: Embedder, *, most_elsewhere: float = 0.0
+) -> list[float]:
     """Return how near in meaning each text is to the nearest of its sources, in standard deviations.
 
-    Zero means no nearer than to a sentence about anything else, and so does a text that is nearer to one of those. Of
-    very many texts, evenly spaced ones are compared. Raises ModelError when the embedder does not answer.
+    Zero means no nearer than to a sentence about anything else. A text that is nearer to one of those sentences than to
+    its sources gets at most `most_elsewhere`. Of very many texts, evenly spaced ones are compared. Raises ModelError
+    when the embedder does not answer.
     """
     mine, theirs = _passages(texts), _passages(sources)
     if not mine or not theirs:
@@ -67,7 +70,9 @@ async def nearness(texts: Sequence[str], sources: Sequence[str], embedder: Embed
     near, far = own @ rest[: len(theirs)].T, own @ rest[len(theirs) :].T
     best = near.max(axis=1)
     deviations = (best - far.mean(axis=1)) / (far.std(axis=1) + 1e-6)
-    return [float(number) for number in deviations * (best > far.max(axis=1))]
+    elsewhere = best <= far.max(axis=1)
+    deviations[elsewhere] = deviations[elsewhere].clip(0.0, most_elsewhere)
+    return [float(number) for number in deviations]
 
 
 def _passages(texts: Sequence[str]) -> list[str]:
