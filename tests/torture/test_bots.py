@@ -16,6 +16,7 @@ from typing import Any
 import aforesaid
 from aforesaid.bots.pending_replies import PendingReply
 from aforesaid.domain.scope import direct_thread
+from aforesaid.store import open_store
 from aforesaid.testing import Request, ScriptedModel, faults
 from aforesaid.testing.telegram import FakeTelegram, Person
 from torture import soak
@@ -129,12 +130,10 @@ class Soak:
         """Wait until everything is answered."""
         self.model.heal()
         await self.telegram.confirmed()
-        while True:
-            async with aforesaid.connect(self.store, embedder="none") as memory:
-                marks = await memory.store.marks()
-                if not any(name.startswith("bot ") and "done" not in value for name, value in marks.items()):
-                    return
-            await asyncio.sleep(0.2)
+        store = await open_store(self.store)
+        while any(name.startswith("bot ") and "done" not in value for name, value in (await store.marks()).items()):
+            await asyncio.sleep(0.05)
+        await store.close()
 
     def rss(self) -> int:
         """Return how much memory the bot takes."""
@@ -187,7 +186,7 @@ def _answer(request: Request) -> str:
 
 async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, size: Size) -> None:
     chance = random.Random(815)
-    messages = size.of(small=150, full=8_000)
+    messages = size.of(small=100, full=8_000)
     ends = sorted(chance.sample(range(20, messages - 20), size.of(small=3, full=40)))
     with Zygote("torture.soak") as zygote, ScriptedModel(_answer) as model:
         async with FakeTelegram() as telegram:
@@ -211,15 +210,14 @@ async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, siz
 
 
 async def _all_reminded(world: Soak) -> None:
-    while True:
-        async with aforesaid.connect(world.store, embedder="none") as memory:
-            if not await memory.memories("reminder", space="telegram"):
-                return
-        await asyncio.sleep(0.5)
+    store = await open_store(world.store)
+    while await store.memories_in("telegram", category="reminder", active=True):
+        await asyncio.sleep(0.1)
+    await store.close()
 
 
 async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size) -> None:
-    messages = size.of(small=200, full=20_000)
+    messages, parts = size.of(small=100, full=20_000), size.of(small=5, full=10)
     with Zygote("torture.soak") as zygote, ScriptedModel(_answer) as model:
         async with FakeTelegram() as telegram:
             world = Soak(telegram, model, zygote, arena / "memory.db", size.of(small=20, full=200))
@@ -230,7 +228,7 @@ async def test_a_bot_that_runs_for_long_does_not_grow(arena: Path, size: Size) -
                 await world.say()
                 if number % 100 == 50:
                     world.trouble()
-                if number % (messages // 10) == messages // 10 - 1:
+                if (number + 1) % (messages // parts) == 0:
                     await world.settle()
                     taken.append(world.rss())
             await _all_reminded(world)
