@@ -5,46 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
-from openai import OpenAI
 
 from aforesaid.testing import Request
-from server.talking import Talk, ask, log_of, talking
-
-
-class Chat:
-    """A chat as an app keeps it: everything so far is sent with each question."""
-
-    def __init__(self, client: OpenAI, system: str | None = None) -> None:
-        self.client = client
-        self.system = system
-        self.messages: list[dict[str, Any]] = []
-
-    def say(self, text: str) -> str:
-        self.messages.append({"role": "user", "content": text})
-        return self.answer()
-
-    def answer(self, last: int | None = None) -> str:
-        """Ask for an answer to what was said, with the last so many messages alone if that is said."""
-        sent = self.messages if last is None else self.messages[-last:]
-        first = [] if self.system is None else [{"role": "system", "content": self.system}]
-        heard = ask(self.client, *first, *sent)
-        self.messages.append({"role": "assistant", "content": heard})
-        return heard
-
-    def regenerate(self) -> str:
-        del self.messages[-1]
-        return self.answer()
-
-    def edit(self, text: str) -> str:
-        del self.messages[-2:]
-        return self.say(text)
-
-    @property
-    def lines(self) -> list[str]:
-        return [f"{each['role']}: {each['content']}" for each in self.messages]
+from server.talking import Chat, Talk, ask, log_of, talking
 
 
 def chat_turn(chat: Chat, name: str, number: int) -> None:

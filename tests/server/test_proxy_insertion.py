@@ -9,7 +9,7 @@ import pytest
 from aforesaid.context.context import Context
 from aforesaid.context.items import Item
 from aforesaid.models.tokens import counter_for
-from aforesaid.server.proxy.insertion import ClientHas, MemoryText, insert, insert_in_front, write
+from aforesaid.server.proxy.insertion import ClientHas, MemoryText, insert, insert_in_question, write
 
 BEGIN = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 COUNTER = counter_for(None)
@@ -114,7 +114,14 @@ def test_what_is_stable_goes_first_and_what_is_for_the_question_before_it() -> N
         {"role": "system", "content": "Q"},
         user,
     ]
-    assert insert_in_front([system, user], memory) == [{"role": "system", "content": "P\n\nS\n\nQ"}, user]
+    question = {"role": "user", "content": "Q\n\nhi"}
+    assert insert_in_question([system, user, reply, user], memory) == [
+        {"role": "system", "content": "P\n\nS"},
+        user,
+        reply,
+        question,
+    ]
+    assert insert_in_question([user], memory) == [{"role": "user", "content": "S\n\nQ\n\nhi"}]
     parts = [{"type": "text", "text": "P"}]
     made = insert([{"role": "developer", "content": parts}, user], memory)
     assert made[0] == {"role": "developer", "content": [*parts, {"type": "text", "text": "S"}]}

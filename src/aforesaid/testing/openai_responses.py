@@ -10,6 +10,7 @@ import struct
 import wave
 from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import zip_longest
 from math import sqrt
 from typing import Any, Final
 
@@ -38,19 +39,29 @@ def chat(request: Request, writes: Writes) -> HttpResponse:
     message: dict[str, Any] = {"role": "assistant", "content": writes.text}
     if writes.tools:
         message |= {"content": writes.text or None, "tool_calls": _calls(writes)}
-    choice = {"index": 0, "message": message, "finish_reason": _finish(writes), "logprobs": None}
-    made = {**_frame(request, "chat.completion"), "choices": [choice]}
+    spoken = [message, *({"role": "assistant", "content": text} for text in writes.more)]
+    choices = [
+        {"index": at, "message": each, "finish_reason": _finish(writes), "logprobs": None}
+        for at, each in enumerate(spoken)
+    ]
+    made = {**_frame(request, "chat.completion"), "choices": choices}
     return answer_json({**made, "usage": usage} if writes.usage else made)
 
 
 def _streamed(request: Request, writes: Writes, usage: Mapping[str, int]) -> HttpResponse:
     frame = _frame(request, "chat.completion.chunk")
-    deltas: list[tuple[dict[str, Any], str | None]] = [({"role": "assistant", "content": ""}, None)]
-    deltas += [({"content": word}, None) for word in re.findall(r"\s*\S+|\s+$", writes.text)]
-    deltas += [({"tool_calls": [call | {"index": at}]}, None) for at, call in enumerate(_calls(writes))]
+    deltas: list[tuple[int, dict[str, Any], str | None]] = [(0, {"role": "assistant", "content": ""}, None)]
+    words = [re.findall(r"\s*\S+|\s+$", text) for text in (writes.text, *writes.more)]
+    # The choices come in turns, as from a provider.
+    for spoken in zip_longest(*words):
+        deltas += [(choice, {"content": word}, None) for choice, word in enumerate(spoken) if word is not None]
+    deltas += [(0, {"tool_calls": [call | {"index": at}]}, None) for at, call in enumerate(_calls(writes))]
     if writes.finish is not None:
-        deltas.append(({}, _finish(writes)))
-    events = [{**frame, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} for delta, finish in deltas]
+        deltas += [(choice, {}, _finish(writes)) for choice in range(len(words))]
+    events = [
+        {**frame, "choices": [{"index": choice, "delta": delta, "finish_reason": finish}]}
+        for choice, delta, finish in deltas
+    ]
     if writes.usage and request.body.get("stream_options", {}).get("include_usage"):
         events.append({**frame, "choices": [], "usage": dict(usage)})
     parts = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]

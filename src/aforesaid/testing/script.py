@@ -59,6 +59,8 @@ class Writes:
     """Whether the reply includes token usage."""
     tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Tool calls: names and arguments."""
+    more: tuple[str, ...] = ()
+    """Texts of further choices, for requests with `n`."""
 
 
 Said: TypeAlias = "str | Mapping[str, Any] | Writes | Fault"

@@ -122,7 +122,8 @@ class Conversations:
                 found = None
         if found is not None:
             tail = await self._tail(scope, found.thread, len(turns))
-            return _continued(links, _last_stored(links, place, tail), tail, found.thread, asks=asks)
+            continued = _continued(links, _last_stored(links, place, tail), tail, found.thread, asks=asks)
+            return _chosen_again(continued, found, tail)
         if len(turns) > 1 and (aligned := await self._aligned(scope, turns, caller.thread, asks=asks)) is not None:
             return aligned
         if caller.thread is not None:
@@ -259,6 +260,17 @@ def _continued(links: Sequence[Link], place: int, tail: Sequence[Message], threa
     seqs = frozenset(message.seq for message in tail)
     node = links[-1].node if links else ""
     return Conversation(thread, node, tuple(new), seqs, seqs, answered_by or replaced)
+
+
+def _chosen_again(there: Conversation, found: Message, tail: Sequence[Message]) -> Conversation:
+    """Let an older version of an answer count again, if the client goes on with it instead of the newest one."""
+    if not found.replaced or found.role != "assistant":
+        return there
+    turn, (_, node, words, *_) = Turn("assistant", found.text), found.id.split(":")
+    answers = _answers(tail, node)
+    if not answers or not there.new or answers[-1].id.startswith(f"reply:{node}:{words}"):
+        return there
+    return replace(there, new=(NewTurn(turn, f"reply:{node}:{words}", answers[-1].id), *there.new))
 
 
 def _last_stored(links: Sequence[Link], place: int, tail: Sequence[Message]) -> int:

@@ -109,9 +109,21 @@ def insert(messages: Sequence[object], memory: MemoryText) -> list[object]:
     return [*changed[:place], {"role": role, "content": memory.for_question}, *changed[place:]]
 
 
-def insert_in_front(messages: Sequence[object], memory: MemoryText) -> list[object]:
-    """Return the same with everything in the system prompt, for models that take instructions nowhere else."""
-    return _with_system(messages, "\n\n".join(text for text in (memory.stable, memory.for_question) if text))
+def insert_in_question(messages: Sequence[object], memory: MemoryText) -> list[object]:
+    """Return the same without a further system message, for models that accept one at the beginning alone, or none.
+
+    What was chosen for the question goes into the question's own message, above the question. Without a system prompt
+    of the client, all of it does.
+    """
+    prompted = any(_role(each) in _SYSTEM_ROLES for each in messages)
+    changed = _with_system(messages, memory.stable) if memory.stable and prompted else list(messages)
+    above = "\n\n".join(text for text in ("" if prompted else memory.stable, memory.for_question) if text)
+    for place in reversed(range(len(changed))):
+        message = changed[place]
+        if above and isinstance(message, Mapping) and message.get("role") == "user":
+            changed[place] = _with(message, above, before=True)
+            break
+    return changed
 
 
 def _repeats(item: Item, client: ClientHas) -> bool:
@@ -153,8 +165,12 @@ def _with_system(messages: Sequence[object], added: str) -> list[object]:
     return [{"role": "system", "content": added}, *messages]
 
 
-def _with(message: Mapping[str, Any], added: str) -> dict[str, Any]:
+def _with(message: Mapping[str, Any], added: str, *, before: bool = False) -> dict[str, Any]:
+    """Return a message with a text after its content, or before it."""
     content = message.get("content")
-    if isinstance(content, str) or content is None:
-        return {**message, "content": f"{content}\n\n{added}" if content else added}
-    return {**message, "content": [*content, {"type": "text", "text": added}]}
+    if not content:
+        return {**message, "content": added}
+    if isinstance(content, str):
+        return {**message, "content": f"{added}\n\n{content}" if before else f"{content}\n\n{added}"}
+    part = {"type": "text", "text": added}
+    return {**message, "content": [part, *content] if before else [*content, part]}

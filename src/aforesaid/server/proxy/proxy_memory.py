@@ -18,8 +18,10 @@ from weakref import WeakValueDictionary
 from cachetools import LRUCache
 
 from aforesaid.context import Context
+from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.memory_change import AuditAccess
+from aforesaid.domain.message import draft
 from aforesaid.memory import Memory
 from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
@@ -39,6 +41,8 @@ STORE_SECONDS: Final = 10.0
 """Maximum time that a reply waits for the question to be stored. Storing itself goes on after it."""
 _REPLY_TOKENS: Final = 1_024
 """Tokens left free for the reply if the client does not limit it."""
+_AT_ONCE: Final = 500
+"""Turns of a client's history that are stored in one transaction."""
 _FRONTS: Final = 10_000
 """Conversations of which the stable text of the last request is remembered."""
 _FRONT_SECONDS: Final = 600.0
@@ -127,18 +131,24 @@ class ProxyMemory:
         except TimeoutError:
             outcome.failures[PROXY_STORE] = f"not stored within {STORE_SECONDS:g} s"
 
-    async def after(self, outcome: MemoryOutcome, reply: str) -> None:
-        """Store what the assistant said; and before it what was asked, if that failed. Raises nothing."""
-        said = turns_of([{"role": "assistant", "content": reply}], MESSAGE_BYTES)
+    async def after(self, outcome: MemoryOutcome, replies: Sequence[str]) -> None:
+        """Store what the assistant said; and before it what was asked, if that failed. Raises nothing.
+
+        Several replies are choices for one turn: they are versions of it, and the first one counts.
+        """
+        said = turns_of([{"role": "assistant", "content": reply} for reply in replies], MESSAGE_BYTES)
         await outcome.stored.wait()
         began = time.perf_counter()
         try:
             async with self._lock(outcome.caller):
                 if outcome.conversation is None:
                     await self._store_turns(outcome, looks=False)
-                if said and (there := outcome.conversation) is not None:
-                    name = reply_id(there.node, said[0])
-                    await self._add(outcome.caller, there.thread, NewTurn(said[0], name, there.answered_by))
+                if (there := outcome.conversation) is not None:
+                    replaced = there.answered_by
+                    for turn in reversed(list(dict.fromkeys(said))):
+                        name = reply_id(there.node, turn)
+                        await self._add(outcome.caller, there.thread, NewTurn(turn, name, replaced))
+                        replaced = name
         except Exception as error:
             self._note(PROXY_STORE, outcome, began, error)
         else:
@@ -170,8 +180,25 @@ class ProxyMemory:
                 raise result
 
     async def _add_all(self, caller: Caller, there: Conversation) -> None:
-        for turn in there.new:
+        """Store all that is new. A history, which may have a thousand turns, is stored in few transactions."""
+        last_version = max((place for place, turn in enumerate(there.new) if turn.replaces is not None), default=0)
+        history = there.new[last_version + 1 : -1]
+        for turn in there.new[: last_version + 1]:
             await self._add(caller, there.thread, turn)
+        for first in range(0, len(history), _AT_ONCE):
+            await self._add_history(caller, there.thread, history[first : first + _AT_ONCE])
+        # The last one alone: that wakes the work in the background.
+        for turn in there.new[last_version + 1 :][-1:]:
+            await self._add(caller, there.thread, turn)
+
+    async def _add_history(self, caller: Caller, thread: str, turns: Sequence[NewTurn]) -> None:
+        """Store turns that replace nothing, in one transaction. They belong to the session of the turn before them."""
+        scope = caller.person(thread).scope
+        drafts = [
+            draft(scope, role, text, id=new.id, name=caller.name if role == "user" else None)
+            for new, (role, text) in ((new, new.turn) for new in turns)
+        ]
+        await self._memory.store.apply([AddMessage(each) for each in drafts])
 
     async def _add(self, caller: Caller, thread: str, new: NewTurn) -> None:
         """Store a turn, or a new version of one. A turn that is stored already is not stored again."""

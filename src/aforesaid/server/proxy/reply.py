@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Final
 
 _MOST: Final = 8 * 1024 * 1024
 """What is longer is passed on and not read along in."""
@@ -16,7 +16,8 @@ class Reply:
         self.streams = content_type.startswith("text/event-stream")
         """Whether it comes word by word."""
         self._rest = b""
-        self._pieces: list[str] = []
+        self._pieces: dict[int, list[str]] = {}
+        """The pieces of each choice."""
         self._read = 0
         self.ended = False
         """Whether a stream has said that it is complete."""
@@ -36,23 +37,27 @@ class Reply:
             if name == b"data":
                 self._event(value.strip())
 
-    def text(self) -> str:
-        """Return what was said so far."""
+    def texts(self) -> list[str]:
+        """Return what was said so far: one text, or several if the client asked for several choices (`n`)."""
         if not self.streams and self._rest:
-            choice = _first_choice(_loaded(self._rest))
-            message = choice.get("message")
-            content = message.get("content") if isinstance(message, dict) else None
-            return content if isinstance(content, str) else ""
-        return "".join(self._pieces)
+            self._add(_loaded(self._rest), "message")
+            self._rest = b""
+        return ["".join(pieces) for _, pieces in sorted(self._pieces.items())]
 
     def _event(self, value: bytes) -> None:
         if value == b"[DONE]":
             self.ended = True
             return
-        delta = _first_choice(_loaded(value)).get("delta")
-        piece = delta.get("content") if isinstance(delta, dict) else None
-        if isinstance(piece, str):
-            self._pieces.append(piece)
+        self._add(_loaded(value), "delta")
+
+    def _add(self, answer: object, name: str) -> None:
+        choices = answer.get("choices") if isinstance(answer, dict) else None
+        for choice in choices if isinstance(choices, list) else ():
+            said = choice.get(name) if isinstance(choice, dict) else None
+            piece = said.get("content") if isinstance(said, dict) else None
+            index = choice.get("index", 0) if isinstance(choice, dict) else 0
+            if isinstance(piece, str) and isinstance(index, int):
+                self._pieces.setdefault(index, []).append(piece)
 
 
 def _loaded(data: bytes) -> object:
@@ -60,11 +65,3 @@ def _loaded(data: bytes) -> object:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
-
-
-def _first_choice(answer: object) -> dict[str, Any]:
-    choices = answer.get("choices") if isinstance(answer, dict) else None
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, dict) and choice.get("index", 0) == 0:
-            return choice
-    return {}

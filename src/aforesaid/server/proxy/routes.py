@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,7 +20,7 @@ from aforesaid.server.auth import Credential
 from aforesaid.server.dependencies import App, Reader, StateDep, admitted, state_of
 from aforesaid.server.proxy.app_prompts import is_task
 from aforesaid.server.proxy.caller import Caller, NoMemory, caller_of
-from aforesaid.server.proxy.insertion import insert, insert_in_front
+from aforesaid.server.proxy.insertion import insert, insert_in_question
 from aforesaid.server.proxy.proxy_memory import MemoryOutcome
 from aforesaid.server.proxy.reply import Reply
 from aforesaid.server.proxy.turns import text_of
@@ -31,9 +32,10 @@ router = APIRouter(prefix="/v1", tags=["proxy"], include_in_schema=False)
 
 MEMORY: Final = "x-aforesaid-memory"
 _TOO_LONG: Final = b"context_length_exceeded"
-_ABOUT_ROLES: Final = (b"role", b"system message", b"System message")
-"""What chat templates complain about that take a system prompt at the beginning alone."""
-_REFUSED: Final = 400
+_ABOUT_ROLES: Final = re.compile(rb"\brole|system message|system prompt|alternat", re.IGNORECASE)
+"""What the errors of chat templates say that accept a system message at the beginning alone, or none at all."""
+_REFUSED: Final = frozenset({400, 422, 500})
+"""Statuses of such errors, and of requests that are too long. llama.cpp answers 500 where a template fails."""
 _AT_ONCE: Final = 1024 * 1024
 """Answers below this many bytes that are no streams are read as a whole before they are passed back."""
 _NOT_WANTED: Final = NoMemory("the request asks for none")
@@ -83,14 +85,21 @@ async def _answered(exchange: Exchange, body: dict[str, Any], plain: bytes) -> C
     text = None if exchange.outcome is None else exchange.outcome.text
     if text is None or not (text.stable or text.for_question):
         return await _sent(exchange, plain)
-    answer = await _sent(exchange, _dumped({**body, "messages": insert(body["messages"], text)}))
-    if answer.status != _REFUSED:
+    model = exchange.provider.name, str(body.get("model"))
+    strict = exchange.here.upstream.strict_models
+    folded = model in strict
+    write = insert_in_question if folded else insert
+    answer = await _sent(exchange, _dumped({**body, "messages": write(body["messages"], text)}))
+    if answer.status not in _REFUSED:
         return answer
     content = await _read(exchange, answer)
     if _TOO_LONG in content:
         return await _sent(exchange, plain)
-    if text.for_question and any(word in content for word in _ABOUT_ROLES):
-        return await _sent(exchange, _dumped({**body, "messages": insert_in_front(body["messages"], text)}))
+    if not folded and _ABOUT_ROLES.search(content):
+        again = await _sent(exchange, _dumped({**body, "messages": insert_in_question(body["messages"], text)}))
+        if again.ok:
+            strict[model] = True
+        return again
     return Response(content, answer.status, returned(answer.headers))
 
 
@@ -193,7 +202,7 @@ async def _relayed(exchange: Exchange, answer: ClientResponse | Response) -> Res
     content = await _read(exchange, answer)
     if exchange.outcome is not None and answer.ok:
         reply.feed(content)
-        exchange.here.finish(exchange.here.proxy_memory.after(exchange.outcome, reply.text()))
+        exchange.here.finish(exchange.here.proxy_memory.after(exchange.outcome, reply.texts()))
     return Response(content, answer.status, headers)
 
 
@@ -218,7 +227,7 @@ async def _relay(exchange: Exchange, answer: ClientResponse, reply: Reply) -> As
     def store() -> None:
         # The client's next request, which holds this reply, waits for its turn until this is done.
         if outcome is not None and not stored:
-            exchange.here.finish(exchange.here.proxy_memory.after(outcome, reply.text()))
+            exchange.here.finish(exchange.here.proxy_memory.after(outcome, reply.texts()))
 
     try:
         async for data in answer.content.iter_any():

@@ -95,12 +95,13 @@ def align(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Al
     there, or with the answer to it: then the request is sent again. Otherwise somebody says the same once more.
     """
     kept = [Turn(message.role, message.text) for message in stored]
+    runs = _runs(sent, kept)
     unknown_before: Alignment | None = None
     for end in range(len(sent), 0, -1):
         for place in range(len(kept), 0, -1):
             if end == len(sent) and not _sent_again(kept[place:], end):
                 break
-            run = _run(sent[:end], kept[:place])
+            run = runs[end][place]
             if run and (run == end or (run == place and not whole)):
                 return Alignment(tuple(stored[place - run : place]), 0, end)
             if run >= _LEAST_RUN and unknown_before is None:
@@ -108,27 +109,31 @@ def align(sent: Sequence[Turn], stored: Sequence[Message], *, whole: bool) -> Al
     return unknown_before or NOTHING_KNOWN
 
 
-def same(one: Turn, other: Turn) -> bool:
-    """Return whether two turns are the same. Of an answer that was broken off, either side may have more."""
-    said, kept = one.words, other.words
-    if one.role != other.role or said == kept:
-        return one.role == other.role
-    return one.role == "assistant" and (kept.startswith(said) or said.startswith(kept))
-
-
 def _sent_again(after: Sequence[Turn], end: int) -> bool:
     """Return whether a request of `end` turns may be a repetition, if these messages follow it in the log."""
     return not after or (end >= _LEAST_RUN and all(turn.role == "assistant" for turn in after))
 
 
-def _run(sent: Sequence[Turn], kept: Sequence[Turn]) -> int:
-    """Return how many turns are the same, counted from the end."""
-    count = 0
-    for one, other in zip(reversed(sent), reversed(kept), strict=False):
-        if not same(one, other):
-            break
-        count += 1
-    return count
+def _runs(sent: Sequence[Turn], kept: Sequence[Turn]) -> list[list[int]]:
+    """Return how many turns are the same, counted back from each place in the request and each place in the log.
+
+    Each pair of turns is compared once, so that a request of a thousand turns does not stop the server.
+    """
+    theirs = [(turn.role, turn.words) for turn in kept]
+    runs = [[0] * (len(kept) + 1)]
+    for turn in sent:
+        role, said = turn.role, turn.words
+        before, row = runs[-1], [0]
+        for place, (other_role, words) in enumerate(theirs):
+            same = role == other_role and (said == words or (role == "assistant" and _broken_off(said, words)))
+            row.append(before[place] + 1 if same else 0)
+        runs.append(row)
+    return runs
+
+
+def _broken_off(one: str, other: str) -> bool:
+    """Return whether one answer is the beginning of the other: either side may have more of one that was broken off."""
+    return one.startswith(other) or other.startswith(one)
 
 
 def _storable(text: str, limit: int) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from cachetools import LRUCache
 from multidict import CIMultiDictProxy
 from starlette.requests import Request
 from yarl import URL
@@ -18,6 +19,7 @@ from aforesaid.settings import Provider, Settings
 
 _TIMEOUT: Final = ClientTimeout(total=None, sock_connect=10.0, sock_read=600.0)
 _CONNECTIONS: Final = 1_000
+_STRICT_MODELS: Final = 1_000
 _LARGE: Final = 1024 * 1024
 """What has more bytes is sent piece by piece."""
 _KEPT_BACK: Final = frozenset(
@@ -42,6 +44,8 @@ class Upstream:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._client: ClientSession | None = None
+        self.strict_models: LRUCache[tuple[str, str], bool] = LRUCache(_STRICT_MODELS)
+        """Providers and models that refused a system message in the middle of a conversation."""
         for provider in settings.providers.values():
             hide(provider.api_key)
             hide_address(provider.base_url)
