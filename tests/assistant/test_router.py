@@ -395,3 +395,46 @@ async def test_a_search_for_something_never_said_shows_nothing(tmp_path: Path) -
         # A question that nothing answers is not answered with what happens to be stored.
         said = "".join([piece async for piece in Assistant(memory).reply(ann, "What is the capital of France?")])
         assert said.startswith("I remember nothing about that.")
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.req("G8")
+@pytest.mark.parametrize(("word", "meant"), [("wedding", "gets married"), ("job", "a nurse"), ("theft", "stolen")])
+async def test_a_search_for_one_word_finds_what_is_meant(tmp_path: Path, word: str, meant: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann = memory.user("ann")
+        for text in ("My sister gets married on 12 June.", "I work as a nurse.", "My bike was stolen at night."):
+            await ann.add("user", text)
+        await memory.upkeep()
+        for command in ("/search", "/explain"):
+            lines = (await ask(ann, f"{command} {word}")).text.splitlines()
+            found = [line for line in lines if "ann:" in line]
+            assert meant in found[0]
+            assert len(found) == 1
+
+
+@pytest.mark.defect("B12")
+@pytest.mark.req("G8")
+async def test_a_question_is_answered_once_however_often_it_is_known(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="companion", embedder="local") as memory:
+        ann = memory.user("ann")
+        await ann.add("user", "My cat is called Minka.")
+        await ann.add("user", "My cat is called Minka.")
+        await ann.add("user", "I bought a new bicycle.")
+        await memory.upkeep()
+        assert any("Minka" in each.text for each in await ann.memories())
+        said = "".join([piece async for piece in Assistant(memory).reply(ann, "What is my cat called?")])
+        assert said.count("Minka") == 1
+
+
+@pytest.mark.defect("B12")
+async def test_an_analysis_quotes_no_questions_that_nobody_answered(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", profile="account", embedder="deterministic") as memory:
+        ann, assistant = memory.user("ann"), Assistant(memory)
+        for text in ("My cat is called Minka.", "What is my cat called?", "I moved to Berlin. Where do I live now?"):
+            [piece async for piece in assistant.reply(ann, text)]
+        analysis = (await ask(ann, "/analyze")).text
+        assert "My cat is called Minka." in analysis
+        assert "I moved to Berlin" in analysis
+        assert "What is my cat called" not in analysis
+        assert "Where do I live" not in analysis

@@ -64,6 +64,21 @@ def test_sentences_of_one_speaker_share_a_line_and_do_not_run_together() -> None
     assert summarise(turns, 500) == "Ann: I bought a red bicycle. The shop on Main Street gave me a discount"
 
 
+@pytest.mark.defect("B12")
+def test_questions_that_nobody_answered_are_left_out() -> None:
+    alone = [
+        Spoken("Ann", "Where did I park the car?", MAY),
+        Spoken("Ann", "The meeting with the bank was moved to Friday. What should I bring?", MAY),
+    ]
+    assert summarise(alone, 1_000) == "Ann (2026-05-08): The meeting with the bank was moved to Friday."
+    assert summarise(alone[:1], 1_000) == "Ann (2026-05-08): Where did I park the car?", "nothing else was said"
+    answered = [*alone, Spoken("Ann", "Which papers?", MAY), Spoken("Bob", "Your passport and two payslips.", MAY)]
+    assert summarise(answered, 1_000) == (
+        "Ann (2026-05-08): The meeting with the bank was moved to Friday. What should I bring?\n"
+        "Bob: Your passport and two payslips."
+    )
+
+
 def test_a_short_answer_stays_with_its_question() -> None:
     turns = [Spoken("Bob", "Did you pass the chemistry exam in Hamburg?"), Spoken("Ann", "Yes!"), Spoken("Bob", "Wow!")]
     assert summarise(turns, 500) == "Bob: Did you pass the chemistry exam in Hamburg?\nAnn: Yes!"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -92,10 +93,23 @@ async def _remembered(turn: Turn) -> str:
     close = [hit for hit in answers if hit.terms or (hit.similarity or 0.0) >= _LEAST_SIMILARITY]
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
-    told = list(dict.fromkeys(answers[hit] for hit in sorted(fitting, key=_strength, reverse=True)))
+    told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
     if not told:
         return "I remember nothing about that."
     return "\n".join(told[:_ANSWERS])
+
+
+def _each_once(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """Return hits without those that say the same again: a memory and its source, or the same words on another day."""
+    messages: set[str] = set()
+    texts: set[str] = set()
+    for hit in hits:
+        sources = set(hit.sources) if hit.message is None else {hit.message.id}
+        text = " ".join(fold(hit.text).split())
+        if messages.isdisjoint(sources) and text not in texts:
+            yield hit
+        messages |= sources
+        texts.add(text)
 
 
 def _repeats(hit: Hit, remembered: set[str]) -> bool:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from unicodedata import combining
 
 from aforesaid.errors import InvalidInput
+from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import NOTHING, may_ask, recognise_request
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.choose import best, choose
@@ -43,9 +44,9 @@ def summarise(turns: Sequence[Spoken], limit: int, measure: Measure = len) -> st
     """Return a summary of turns.
 
     `limit` is in characters, or in the unit of `measure`, such as words or tokens; it is never exceeded. The sentences
-    are quoted in order, without requests to the assistant and leading interjections. Each line has its speaker, and
-    the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give the same text. It is
-    empty only if the turns contain no words.
+    are quoted in order, without requests to the assistant, unanswered questions and leading interjections. Each line
+    has its speaker, and the first line of a day its date: `Ann (2026-05-08): I moved to Berlin.` The same turns give
+    the same text. It is empty only if the turns contain no words.
     """
     return _summarise(_of_turns(turns), _checked(limit), measure, render)
 
@@ -93,7 +94,7 @@ def _summarise(said: list[Sentence], limit: int, measure: Measure, write: Callab
 def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
     return [
         Sentence((number, place), _name(turn.speaker), _day(turn.at), text, turn.role == "assistant")
-        for number, turn in enumerate(_without_requests(turns) or turns)
+        for number, turn in enumerate(_without_unanswered(_without_requests(turns)) or turns)
         for place, text in enumerate(sentences(turn.text))
     ]
 
@@ -115,6 +116,28 @@ def _without_requests(turns: Sequence[Spoken]) -> list[Spoken]:
         elif request.action == "remember" and request.content:
             kept.append(turn._replace(text=request.content))
     return kept
+
+
+def _without_unanswered(turns: Sequence[Spoken]) -> list[Spoken]:
+    """Skip questions that nobody answered: they say nothing about the person who asked.
+
+    A question is answered if somebody else speaks next, perhaps after more questions of the same person.
+    """
+    kept: list[Spoken] = []
+    next_speaker: str | None = None  # who speaks next, apart from questions
+    for turn in reversed(turns):
+        said = sentences(turn.text)
+        questions = 0
+        while turn.role == "user" and questions < len(said) and asks(said[-1 - questions]):
+            questions += 1
+        statements = said[: len(said) - questions]
+        if questions == 0 or next_speaker not in (None, turn.speaker):
+            kept.append(turn)
+        elif statements:
+            kept.append(turn._replace(text=" ".join(statements)))
+        if statements:
+            next_speaker = turn.speaker
+    return kept[::-1]
 
 
 def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
