@@ -119,10 +119,13 @@ def _without_requests(turns: Sequence[Spoken]) -> list[Spoken]:
 
 
 def _without_unanswered(turns: Sequence[Spoken]) -> list[Spoken]:
-    """Skip questions that nobody answered: they say nothing about the person who asked.
+    """In a chat of one person with an assistant, skip questions without an answer: they say nothing about the person.
 
-    A question is answered if somebody else speaks next, perhaps after more questions of the same person.
+    A question is answered if the assistant speaks next, perhaps after more questions. Among people, a question often
+    says what the chat is about, and its answer may come later.
     """
+    if len({turn.speaker for turn in turns if turn.role == "user"}) > 1:
+        return list(turns)
     kept: list[Spoken] = []
     next_speaker: str | None = None  # who speaks next, apart from questions
     for turn in reversed(turns):
