@@ -1,4 +1,4 @@
-"""Short ways to test what summarises."""
+"""Helpers for tests of summaries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class MovingClock:
-    """A clock that stands still until somebody moves it."""
+    """A clock that moves only on request."""
 
     def __init__(self, start: datetime = datetime(2026, 3, 1, 9, tzinfo=UTC)) -> None:
         self.time = start
@@ -33,21 +33,21 @@ class MovingClock:
         return microseconds(self.time, "the time")
 
     def forward(self, **by: float) -> datetime:
-        """Move on, as `hours=1`."""
+        """Advance, for example by `hours=1`."""
         self.time += timedelta(**by)
         return self.time
 
 
 class Scribe:
-    """A model that writes numbered summaries, remembers what it was shown, and can be down."""
+    """A model that writes numbered summaries, records its input, and can be down."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[Operation, str]] = []
         self.down = False
         self.says = ""
-        """What every summary says after its number."""
+        """The text of every summary after its number."""
         self.answers: list[Mapping[str, Any]] = []
-        """What to answer with where JSON is wanted."""
+        """The reply to requests for JSON."""
 
     async def text(self, operation: Operation, messages: Sequence[Said], *, scope: Scope | None = None) -> Reply:
         del scope
@@ -91,14 +91,14 @@ async def remembering(
     embedder: Embedder | None = None,
     settings: Settings | None = None,
 ) -> AsyncIterator[Memory]:
-    """Open a memory with a model and a clock of one's own."""
+    """Open a memory with a given model and clock."""
     store = await open_store(location)
     async with Memory(store, load_profile(profile), embedder, chat, settings, clock or MovingClock()) as memory:
         yield memory
 
 
 async def talk(user: UserMemory, turns: int, first: int = 1, at: datetime | None = None) -> None:
-    """Let a user say things, each of which is answered."""
+    """Add messages of a user, each with a reply."""
     for number in range(first, first + turns):
         await user.add("user", f"I bought {number} apples in Berlin.", at=at)
         await user.add("assistant", f"So you have {number} apples.", at=at)

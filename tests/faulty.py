@@ -1,4 +1,4 @@
-"""Disks under files: one that counts, one that fails at a call, one that kills the process at a call."""
+"""Fault-injecting disks for file stores: one counts, one fails at a call, one kills the process at a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aforesaid.store.journalled.disk import Disk
 
 
 class CountingDisk(Disk):
-    """Asks before every call of the system what is to happen to it."""
+    """Decides before every system call what happens to it."""
 
     def __init__(self) -> None:
         self.calls = 0

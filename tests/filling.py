@@ -1,4 +1,4 @@
-"""A store with some of everything in it, and all that can be asked about it."""
+"""Fills a store with every kind of data, and reads all of it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EMBEDDER = "test"
 
 
 async def fill_with_everything(store: Store) -> None:
-    """Put some of everything into a store."""
+    """Store every kind of data."""
     await store.apply([adding(ANN, "I live in Berlin", at=minutes(0), id="m1", name="Ann")])
     await store.apply([adding(ANN, "How nice", "assistant", at=minutes(1))])
     await store.apply([adding(ANN_AWAY, "same words elsewhere", at=minutes(0), id="m1")])
@@ -70,7 +70,7 @@ async def fill_with_everything(store: Store) -> None:
 
 
 async def know(store: Store, seqs: list[int], mine: list[Message]) -> None:
-    """Put memories, facts and the like into a store."""
+    """Store memories, facts and similar data."""
     old = MemoryDraft(ANN, "fact", "lives in Bonn", sources=(mine[0].seq,), tags=("home",), remind_at=minutes(5))
     known = (await store.apply([AddMemory(old)])).memory
     new = MemoryDraft(ANN, "fact", "lives in Berlin", sources=(mine[0].seq,), subject="home")
@@ -92,7 +92,7 @@ async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
 
 
 async def shown(store: Store, scope: Scope) -> list[Any]:
-    """Return all that can be asked about a user, without what only a running store has."""
+    """Return everything that can be read about a user, without run-time state."""
     return [
         await store.messages(scope, limit=100),
         await store.sessions(scope),

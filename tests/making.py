@@ -1,4 +1,4 @@
-"""Short ways to make what tests are about."""
+"""Helpers that create messages, times and archives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def minutes(count: float) -> datetime:
-    """A moment so many minutes after noon."""
+    """Return the time `count` minutes after noon."""
     return NOON + timedelta(minutes=count)
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: a real one, on a socket in a folder of its own."""
+"""A real PostgreSQL server for tests, on a socket in its own folder."""
 
 from __future__ import annotations
 

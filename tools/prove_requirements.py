@@ -67,7 +67,7 @@ BREAKS = (
         "context/sections.py",
         "key=lambda summary: (-summary.level, summary.id)",
         "key=lambda summary: (summary.level, summary.id)",
-        "the lowest summaries stand first",
+        "summaries of the lowest level come first",
     ),
     Break(
         "A11",
@@ -81,7 +81,7 @@ BREAKS = (
         "models/tokens.py",
         "_BYTES_PER_TOKEN: Final = 4",
         "_BYTES_PER_TOKEN: Final = 5",
-        "a token is taken for five characters",
+        "a token counts as five characters",
     ),
     Break(
         "A17",
@@ -90,13 +90,15 @@ BREAKS = (
         'return "(log.owner = ? OR 1)", (owner,)',
         "everybody's messages are read",
     ),
-    Break("B2", "facts/telling.py", "return self.found", "return True", "forget always says that it found something"),
+    Break(
+        "B2", "facts/telling.py", "return self.found", "return True", "forget always reports that it found something"
+    ),
     Break(
         "B6",
         "digest/calendar.py",
         "ledger.now >= ledger.done_at + rules.refresh",
         "ledger.now >= ledger.done_at",
-        "today is summarised again at once",
+        "today is summarised again immediately",
     ),
     Break(
         "B10",
@@ -110,7 +112,7 @@ BREAKS = (
         "digest/writing.py",
         "prompt.operation, said, DaySummaries",
         '"merge", said, DaySummaries',
-        "days ask the model of merges",
+        "day summaries use the model for merges",
     ),
     Break(
         "C10",
@@ -119,13 +121,13 @@ BREAKS = (
         "        False\n        and (new.id is None",
         "repeated messages are stored again",
     ),
-    Break("C11", "profiles/account.toml", "similarity = 0.7", "similarity = 0.0", "what is not relevant comes too"),
+    Break("C11", "profiles/account.toml", "similarity = 0.7", "similarity = 0.0", "irrelevant hits are included"),
     Break(
         "C16",
         "domain/memory.py",
         "return self.expires_at is not None and self.expires_at <= moment",
         "return False",
-        "what has expired is used on",
+        "expired memories are used",
     ),
     Break("D1", "profiles/companion.toml", "similarity = 0.7", "similarity = 0.0", "unlike conversations come too"),
     Break(
@@ -140,7 +142,7 @@ BREAKS = (
         "models/prompts/texts/chat.md",
         "BACKGROUND CONTEXT (understanding only):",
         "BACKGROUND CONTEXT:",
-        "what was found is not marked as background",
+        "hits are not marked as background",
     ),
     Break(
         "D11",
@@ -154,7 +156,7 @@ BREAKS = (
         "knowledge.py",
         "        if self._actor is not None:\n            await",
         "        if self._actor is None:\n            await",
-        "the audit log does not say who looked",
+        "the audit log does not record who viewed data",
     ),
     Break(
         "E4",
@@ -169,7 +171,7 @@ BREAKS = (
         "digest/rolling.py",
         "beyond = ledger.total - ledger.covered - rules.keep",
         "beyond = ledger.total - ledger.covered - rules.keep - 1",
-        "a message too few is covered",
+        "one message too few is summarised",
     ),
 )
 LEFT_OUT = (

@@ -1,4 +1,4 @@
-"""What several tests of bots start from."""
+"""Fixtures for tests of bots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One conversation for every platform, and what it leaves behind.
+"""One conversation for every platform, and the memory that it leaves.
 
 While it goes on, nothing is learned in the background: that would depend on how fast people write. It is done
 at the end.
@@ -38,17 +38,17 @@ QUIET: Final = {"extract": False}
 
 
 def answer(request: Request) -> str:
-    """Answer in a way that depends on what was said, and on nothing else."""
+    """Return a reply that depends only on the message."""
     return "In Hamburg." if "Where do I live" in request.asked else "I see."
 
 
 def settings(model: ScriptedModel) -> dict[str, object]:
-    """Have a model answer, and nothing else: what is learned and summarised is the same each time."""
+    """Return settings with a model for chat only, so that extraction and summaries are deterministic."""
     return {"providers.scripted.base_url": model.base_url, "models.chat.chain": "scripted:scripted"}
 
 
 async def in_the_terminal(folder: Path, model: ScriptedModel) -> dict[str, Any]:
-    """Have the conversation with `aforesaid chat`, and return what it leaves behind."""
+    """Hold the conversation with `aforesaid chat`, and return the resulting memory."""
     keys = {f"AFORESAID_{key.upper().replace('.', '__')}": str(value) for key, value in settings(model).items()}
     (folder / "quiet.toml").write_text("extract = false\n", encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
@@ -66,7 +66,7 @@ async def in_the_terminal(folder: Path, model: ScriptedModel) -> dict[str, Any]:
 
 
 async def left_behind(store: Path, user: str, space: str) -> dict[str, Any]:
-    """Learn from a conversation, and return everything that it left in a memory, but for times and numbers."""
+    """Run upkeep, and return the contents of a memory without times and ids."""
     async with aforesaid.connect(store, embedder="none") as memory:
         await memory.upkeep()
         person = memory.user(user, space=space)

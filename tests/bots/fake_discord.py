@@ -1,4 +1,4 @@
-"""As much of Discord as a bot needs, on loopback: REST and gateway, spoken to by discord.py itself."""
+"""A fake Discord on loopback: the parts of REST and gateway that a bot needs, used through discord.py."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class FakeDiscord:
         self.messages: dict[int, list[dict[str, Any]]] = {CHANNEL: []}
         self.commands: list[dict[str, Any]] = []
         self.people: dict[int, tuple[str, str | None]] = {}
-        """What everybody is called, and what they are called in the guild."""
+        """Names of the users, and their nicknames in the guild."""
         self.identified = 0
         self.close_with: int | None = None
-        """Instead of letting the bot in."""
+        """An error to return instead of a login."""
         self._numbers = count()
         self._sockets: set[web.WebSocketResponse] = set()
         self._sequence = count(1)
         self.base = ""
 
     def number(self) -> int:
-        """Return the next id, in which the time of making it is."""
+        """Return the next id, which contains its time."""
         return ((int(time() * 1000) - _EPOCH) << 22) + next(self._numbers)
 
     @property
@@ -66,7 +66,7 @@ class FakeDiscord:
     async def say(
         self, user: int, name: str, text: str, *, channel: int = CHANNEL, nick: str | None = None
     ) -> dict[str, Any]:
-        """Let somebody write: into the guild's channel, where they may be called otherwise, or to the bot alone."""
+        """Send a message of a user to the guild's channel, with an optional nickname, or to the bot directly."""
         self.people[user] = (name, nick)
         message = self._message(channel, _user(user, name), text)
         if channel == CHANNEL:
@@ -84,7 +84,7 @@ class FakeDiscord:
         return message
 
     async def dispatch(self, event: str, data: dict[str, Any]) -> None:
-        """Tell the bot that something happened, if it listens."""
+        """Send an event to the bot, if it is connected."""
         for socket in self._sockets:
             await socket.send_json({"op": 0, "t": event, "s": next(self._sequence), "d": data})
 

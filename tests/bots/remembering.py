@@ -1,4 +1,4 @@
-"""Memories for bots, what is in them, and a model that takes its time."""
+"""Memories for bot tests, their contents, and a model that waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def texts(memory: aforesaid.Memory, user: str = "ann") -> list[tuple[str, 
 
 @dataclass(frozen=True, slots=True)
 class Waits(faults.Fault):
-    """Answers when it is let."""
+    """A model that answers when the test allows it."""
 
     gate: threading.Event
 

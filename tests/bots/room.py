@@ -1,4 +1,4 @@
-"""A platform inside of the test: what is sent lies in a list, and sending fails on demand."""
+"""A platform for tests: records sent messages, and fails on demand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOON = datetime(2026, 3, 5, 12, 0, tzinfo=UTC)
 
 
 class Room:
-    """A platform that keeps what it is asked to send."""
+    """A platform that records what is sent."""
 
     name = "room"
     longest = 2000
@@ -25,7 +25,7 @@ class Room:
         self.buttons: list[Sequence[Button]] = []
         self.files: list[tuple[Address, File]] = []
         self.failures: list[Exception] = []
-        """Raised by the next sends, one after the other."""
+        """Errors that the next sends raise, in order."""
         self.typing_now: set[Address] = set()
         self.closed = False
         self.something_sent = asyncio.Event()
@@ -88,7 +88,7 @@ def incoming(
     attachments: tuple[str, ...] = (),
     at: datetime = NOON,
 ) -> IncomingMessage:
-    """Make a message of somebody in a direct chat, or in a channel of the space `room:1`."""
+    """Return an incoming message in a direct chat, or in a channel of the space `room:1`."""
     return IncomingMessage(
         Address("room" if thread is None else "room:1", user, thread),
         id or f"m{next(_numbers)}",

@@ -1,4 +1,4 @@
-"""A bot that is killed (SIGKILL, by itself) right after a certain step, for tests of what is left then."""
+"""A bot that kills itself (SIGKILL) right after a given step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bots.remembering import QUIET
 
 
 def die_after(owner: type, name: str, when: str | None = None) -> None:
-    """Have the process killed when a method has done its work; with `when`, only if that is its first argument."""
+    """Kill the process after a method; with `when`, only if that is its first argument."""
     original = getattr(owner, name)
 
     async def dying(self: object, *given: Any, **more: Any) -> Any:  # noqa: ANN401

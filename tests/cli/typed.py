@@ -1,4 +1,4 @@
-"""What commands say, as tests look at it."""
+"""Output of commands, for tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Run: TypeAlias = Callable[..., Result]
 
 
 def ok(result: Result) -> str:
-    """Return what a command printed that did what it should."""
+    """Return the output of a command that succeeded."""
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
 def as_json(result: Result) -> Any:  # noqa: ANN401
-    """Return what a command printed for scripts."""
+    """Return the JSON output of a command."""
     return json.loads(ok(result))

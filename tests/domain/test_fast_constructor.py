@@ -1,4 +1,4 @@
-"""Values that are made by the hundred, and what is kept of what was used lately."""
+"""The fast constructor of values, and the cache of recently used ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_it_is_frozen_and_takes_all_fields(kind: type) -> None:
         fast_constructor(kind)(*names[:-1])
 
 
-def test_what_was_asked_for_lately_is_kept_and_the_rest_goes() -> None:
+def test_recently_used_entries_are_kept_and_others_are_dropped() -> None:
     kept: TwoGenerationCache[int, str] = TwoGenerationCache(10)
     for number in range(100):
         kept.put(number, str(number))

@@ -1,4 +1,4 @@
-"""Short ways to talk with a memory in tests of what is known."""
+"""Helpers for tests of facts and memories."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def connect(
 
 
 async def say(user: UserMemory, *texts: str, at: datetime = THURSDAY, reply: str | None = None, **more: Any) -> None:  # noqa: ANN401
-    """Say something, and let the assistant reply."""
+    """Add a message and a reply of the assistant."""
     for text in texts:
         await user.add("user", text, at=at, **more)
         if reply is not None:
@@ -50,13 +50,13 @@ async def texts(user: UserMemory, **which: Any) -> list[str]:  # noqa: ANN401
 
 
 def extraction(*memories: dict[str, Any]) -> dict[str, Any]:
-    """What a model answers when it is asked to extract."""
+    """The reply of a model to an extraction."""
     usual = {"category": "fact", "importance": 5, "sources": [1], "replaces": None, "when": None}
     return {"memories": [{**usual, **memory} for memory in memories]}
 
 
 def asked_for(request: Request) -> str:
-    """Say what a model is asked to do, by what its prompt says."""
+    """Return the operation of a prompt."""
     system = str(request.messages[0]["content"])
     for words, name in (
         ("Analyse a conversation exchange", "extract"),
@@ -99,7 +99,7 @@ def numbered(request: Request) -> list[tuple[str | None, str]]:
 
 
 class paused:  # noqa: N801 - reads as a word
-    """Keep the background from working meanwhile."""
+    """Disable background work during the block."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

@@ -1,4 +1,4 @@
-"""What happens when a model fails: each fault, asked in each way, as it is documented.
+"""Observes model failures: each fault with each kind of call, for the documentation.
 
 `tools/failure_table.py` writes what is observed here into the documentation; test_chat_failures.py compares.
 """
@@ -42,7 +42,7 @@ class Person(BaseModel):
 
 
 Strike = Callable[[ScriptedModel, int | None], None]
-"""Makes a model fail so many times, or every time."""
+"""Makes a model fail a given number of times, or always."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,12 @@ class Row(NamedTuple):
 
 
 def wire(fault: Fault) -> Strike:
-    """Strike on the wire."""
+    """Inject a fault on the connection."""
     return lambda model, times: model.fail(fault, times=times)
 
 
 def reply(writes: Writes | str) -> Strike:
-    """Strike in what the model writes."""
+    """Inject a fault into the model's reply."""
 
     def strike(model: ScriptedModel, times: int | None) -> None:
         left = [10**6 if times is None else times]
@@ -87,13 +87,13 @@ def reply(writes: Writes | str) -> Strike:
 
 
 def good(request: Request) -> str:
-    """Write what fits."""
+    """Return a valid reply."""
     wanted = "JSON schema" in str(request.messages) or request.schema is not None
     return '{"name": "Ann", "age": null}' if wanted else "A friend."
 
 
 def gone(model: ScriptedModel, _: int | None) -> None:
-    """Stop to listen."""
+    """Stop the server."""
     model.stop()
 
 
@@ -128,7 +128,7 @@ CASES: Final = (
 
 
 async def ask(way: Way, chat: RoutedChat, settings: Settings) -> None:
-    """Ask in a way; raises where it fails."""
+    """Make one kind of call; raises if it fails."""
     if way == "text":
         assert (await chat.text("chat", QUESTION)).text
     elif way == "stream":
@@ -145,7 +145,7 @@ async def ask(way: Way, chat: RoutedChat, settings: Settings) -> None:
 
 
 async def observe(case: Case) -> dict[Way, Row]:
-    """Let a fault strike once, every time, and every time beside a second model; in all ways at the same time."""
+    """Inject a fault once, always, and always next to a second model, with all kinds of calls."""
     # Pauses are left out; how long they are is tested elsewhere.
     with stamina.set_testing(True, attempts=RESILIENCE.attempts):
         return dict(zip(case.ways, await asyncio.gather(*(_row(case, way) for way in case.ways)), strict=True))
@@ -179,7 +179,7 @@ async def _one(case: Case, way: Way, times: int | None, *, second: bool = False)
 
 
 def lines(case: Case, rows: dict[Way, Row]) -> list[str]:
-    """Write the rows of a case, one for all ways that end alike. Vectors have no second model to differ in."""
+    """Return the rows of a case, one per distinct outcome. Embeddings have no second model."""
     alike: dict[Row, list[Way]] = {}
     for way, row in rows.items():
         same = next((each for each in alike if way == "embed" and each[:2] == row[:2]), row)

@@ -1,4 +1,4 @@
-"""A service for the tests of wrappers: it does what it is told, and remembers how it was asked."""
+"""A scripted service for tests of wrappers, which records its calls."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from aforesaid.models.chat import Reply
 from aforesaid.models.resilience import Ask, Service
 
 HANG = "…hang…"
-"""A piece that never comes."""
+"""A piece that never arrives."""
 
 Told: TypeAlias = "Sequence[str | Exception] | Exception"
-"""Pieces, among which an error or HANG may be; or an error at once."""
+"""Pieces of a reply, which may include an error or HANG; or an immediate error."""
 
 
 @dataclass
 class Stub:
-    """Answers one after the other as told; the last one again and again."""
+    """Returns scripted replies in order; repeats the last one."""
 
     told: Sequence[Told] = (("yes",),)
     tokens: int = 0
-    """What the last piece says it cost."""
+    """The token count in the last piece."""
     calls: list[float] = field(default_factory=list)
-    """When it was asked."""
+    """Times of the calls."""
     running: int = 0
     most: int = 0
-    """At the same time."""
+    """Maximum concurrent calls."""
     gate: asyncio.Event | None = None
-    """Waited for before each answer."""
+    """An event that each reply waits for."""
 
     async def call(self, ask: Ask[str]) -> AsyncGenerator[Reply, None]:
         told = self.told[min(len(self.calls), len(self.told) - 1)]
@@ -53,13 +53,13 @@ class Stub:
 
 
 def asking(seconds: float = 30.0, *, total: float | None = None, scope: Scope | None = None) -> Ask[str]:
-    """Ask for a first piece within so many seconds, and for the rest within as many or more."""
+    """Return a request with timeouts in seconds for the first piece and for the whole reply."""
     now = asyncio.get_running_loop().time()
     return Ask("chat", "stub", answer_by=now + seconds, over_by=now + (total or seconds), scope=scope)
 
 
 async def heard(service: Service[str, Reply], ask: Ask[str] | None = None, *, pause: float = 0.0) -> list[str]:
-    """Listen to the end, with a pause after each piece."""
+    """Read the whole reply, with a pause after each piece."""
     texts = []
     async with aclosing(service.call(ask or asking())) as pieces:
         async for piece in pieces:

@@ -36,58 +36,58 @@ class Watched:
 
 async def test_a_text_is_embedded_once_alone_or_among_others() -> None:
     inner = Watched()
-    lately = CachingEmbedder(inner)
-    alone = await lately.embed(["tea"])
-    again = await lately.embed(["tea"])
-    among = await lately.embed(["milk", "tea", "milk"])
+    caching = CachingEmbedder(inner)
+    alone = await caching.embed(["tea"])
+    again = await caching.embed(["tea"])
+    among = await caching.embed(["milk", "tea", "milk"])
     assert inner.asked == [["tea"], ["milk"]]
     expected = await DeterministicEmbedder().embed(["milk", "tea", "milk"])
     assert np.array_equal(among, expected)
     assert np.array_equal(alone, expected[1:2])
     assert np.array_equal(again, alone)
-    assert (await lately.embed([])).shape[0] == 0
-    await lately.close()
+    assert (await caching.embed([])).shape[0] == 0
+    await caching.close()
     assert inner.closed
-    assert lately.name == "watched"
+    assert caching.name == "watched"
 
 
 async def test_whoever_asks_for_what_is_coming_waits_for_it() -> None:
     inner = Watched()
-    lately = CachingEmbedder(inner)
-    lately.expect("tea")
-    first = asyncio.ensure_future(lately.embed(["tea"]))
+    caching = CachingEmbedder(inner)
+    caching.expect("tea")
+    first = asyncio.ensure_future(caching.embed(["tea"]))
     await asyncio.sleep(0)
     first.cancel()
-    await lately.embed(["tea"])
-    lately.expect("tea")
+    await caching.embed(["tea"])
+    caching.expect("tea")
     assert inner.asked == [["tea"]]
 
 
 async def test_a_failure_is_not_kept() -> None:
     inner = Watched()
-    lately = CachingEmbedder(inner)
+    caching = CachingEmbedder(inner)
     inner.fails = True
-    lately.expect("milk")  # nobody asks for it, and nobody hears of it
+    caching.expect("milk")  # nobody asks for it, and nobody hears of it
     with pytest.raises(ModelError):
-        await lately.embed(["tea"])
+        await caching.embed(["tea"])
     inner.fails = False
-    assert len(await lately.embed(["tea"])) == 1
+    assert len(await caching.embed(["tea"])) == 1
     assert inner.asked == [["milk"], ["tea"], ["tea"]]
 
 
 async def test_the_oldest_texts_make_room() -> None:
     inner = Watched()
-    lately = CachingEmbedder(inner)
-    await lately.embed(["first"])
-    await asyncio.gather(*(lately.embed([f"text {number}"]) for number in range(300)))
+    caching = CachingEmbedder(inner)
+    await caching.embed(["first"])
+    await asyncio.gather(*(caching.embed([f"text {number}"]) for number in range(300)))
     asked = len(inner.asked)
-    await lately.embed(["text 299"])
+    await caching.embed(["text 299"])
     assert len(inner.asked) == asked
-    await lately.embed(["first"])
+    await caching.embed(["first"])
     assert inner.asked[-1] == ["first"]
 
 
 def test_each_event_loop_waits_for_its_own() -> None:
-    lately = CachingEmbedder(Watched())
+    caching = CachingEmbedder(Watched())
     for _ in range(2):
-        assert len(asyncio.run(lately.embed(["tea"]))) == 1
+        assert len(asyncio.run(caching.embed(["tea"]))) == 1

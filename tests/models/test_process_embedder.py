@@ -139,11 +139,11 @@ async def test_a_question_begins_before_anything_else_is_done(
         return original(texts)
 
     monkeypatch.setattr(embedder, "_encode", encode)
-    lately = CachingEmbedder(MeteredEmbedder(embedder, metrics))
-    lately.expect("tea")
+    caching = CachingEmbedder(MeteredEmbedder(embedder, metrics))
+    caching.expect("tea")
     assert begun.wait(60), "no task had a turn since"
-    assert np.array_equal(await lately.embed(["tea"]), await embedder.embed(["tea"]))
-    await lately.close()
+    assert np.array_equal(await caching.embed(["tea"]), await embedder.embed(["tea"]))
+    await caching.close()
 
 
 def test_a_server_has_it_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def remembering(path: Path, model: ScriptedModel | None = None, **profile: objec
 
 
 def speech(ears: SpeechServices, voice: SpeechServices, *, probe_seconds: float = 0.2) -> RoutedSpeech:
-    """Use two services that are left alone after their first failure, and soon tried again."""
+    """Return two speech services with a breaker that opens at the first failure and probes soon."""
     return open_speech(
         Settings(
             providers={
@@ -83,7 +83,7 @@ async def bot(
 
 
 def session_of(person: Someone, name: str) -> int | None:
-    """Return the session of somebody else, as a person sees it."""
+    """Return the session number of another user, as a person sees it."""
     return next((each.session for each in person.link.people.persons.values() if each.name == name), None)
 
 

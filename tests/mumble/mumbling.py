@@ -66,7 +66,7 @@ class MumbleServer:
         self._process: subprocess.Popen[bytes] | None = None
 
     def allow_superuser(self) -> None:
-        """Let somebody in who may do everything."""
+        """Connect as the administrator."""
         told = [str(SERVER), "-ini", str(self._ini), "-supw", PASSWORD]
         subprocess.run(told, check=True, capture_output=True, timeout=_PATIENCE)
 
@@ -98,7 +98,7 @@ class MumbleServer:
 
 
 class Someone:
-    """A person on a server: keeps everything that happens."""
+    """A connected person, who records all events."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
@@ -167,7 +167,7 @@ async def someone(address: Address, name: str, password: str | None = None) -> A
 
 
 async def until(true: Callable[[], object]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(_PATIENCE):
         while not true():
             await asyncio.sleep(0.01)

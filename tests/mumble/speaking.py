@@ -1,4 +1,4 @@
-"""Services for speech on this machine: pocketsphinx hears, flite speaks, both behind the APIs that people use."""
+"""Local speech services: pocketsphinx transcribes and flite speaks, both behind common APIs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _decoder() -> Any:  # noqa: ANN401 - pocketsphinx has no types
 
 
 def words_of(wav: bytes) -> str:
-    """Return what pocketsphinx hears in a sound of 16,000 samples a second."""
+    """Return pocketsphinx's transcription of 16 kHz audio."""
     with wave.open(io.BytesIO(wav)) as sound:
         assert (sound.getframerate(), sound.getnchannels(), sound.getsampwidth()) == (16_000, 1, 2)
         pcm = sound.readframes(sound.getnframes())
@@ -47,7 +47,7 @@ def words_of(wav: bytes) -> str:
 
 
 def sound_of(text: str, voice: str = "slt") -> bytes:
-    """Return a text as flite speaks it, as a WAV file of 16,000 samples a second."""
+    """Return flite's speech for a text as a 16 kHz WAV file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "spoken.wav"
         subprocess.run([str(FLITE), "-voice", voice, "-t", text, "-o", str(path)], check=True, capture_output=True)
@@ -95,7 +95,7 @@ def _file(kind: str, body: bytes) -> bytes:
 
 
 class SpeechServices:
-    """Ears and a voice. `down` lets all of it fail; `speaks_at` says which of the APIs for speaking there are."""
+    """Speech to text and text to speech. `down` makes both fail; `speaks_at` selects the speech API."""
 
     def __init__(self, *speaks_at: str) -> None:
         self.speaks_at = speaks_at or ("/v1/audio/speech",)

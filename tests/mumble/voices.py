@@ -1,4 +1,4 @@
-"""Made-up voices, as packets of a client."""
+"""Synthetic voices as client packets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wav(samples: Samples, rate: int = RATE, channels: int = 1) -> bytes:
 
 
 def tone(seconds: float, loudness: float = 8000, rate: int = RATE) -> Samples:
-    """Something as loud as a voice, with gaps as between words: an even tone would be taken for noise."""
+    """A tone with gaps like those between words; a steady tone would count as noise."""
     times = np.arange(round(seconds * rate)) / rate
     swelling = np.clip(np.abs(np.sin(2 * np.pi * 1.3 * times + 0.3)) - 0.1, 0, 1)
     return np.asarray(loudness * swelling * np.sin(2 * np.pi * 220 * times), dtype=np.int16)

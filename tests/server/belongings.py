@@ -1,4 +1,4 @@
-"""What belongs to somebody, for tests of walls: one of everything, and what can be seen of it afterwards."""
+"""Data of a user for isolation tests: one of each kind, and how to read it back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aforesaid.memory import UserMemory
 
 
 async def fill_with_everything(person: UserMemory, word: str) -> dict[str, int]:
-    """Give somebody one of everything, with the word in it. Return the numbers of a memory and a summary."""
+    """Store one of each kind of data, containing the word. Return the ids of a memory and a summary."""
     await person.add("user", f"I was in {word} with Tom.", name=f"Bob {word}")
     await person.add("assistant", f"How was {word}?")
     await person.remember(f"visited {word}")
@@ -17,7 +17,7 @@ async def fill_with_everything(person: UserMemory, word: str) -> dict[str, int]:
 
 
 async def state_of(person: UserMemory) -> object:
-    """Return all that somebody has."""
+    """Return all data of a user."""
     return (
         await person.history(),
         await person.memories(active=None),

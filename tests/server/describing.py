@@ -1,4 +1,4 @@
-"""What the API says of itself, and what every answer of it is held against."""
+"""The OpenAPI description, and checks of responses against it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHECKS: Final = [
 ]
 SCHEMA: Final = create_app(cast("Memory", None)).openapi()
 ENDLESS: Final = "/api/events"
-"""They have a test of their own."""
+"""Routes with separate tests."""
 OPERATIONS: Final = {
     f"{method.upper()} {path}": (path, method)
     for path, methods in SCHEMA["paths"].items()

@@ -1,4 +1,4 @@
-"""A server for tests, asked through a client that speaks to it as any program does."""
+"""A server for tests, called through an HTTP client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass
 class Running:
-    """An application, and what it serves."""
+    """An application and its state."""
 
     app: FastAPI
     memory: Memory
@@ -93,7 +93,7 @@ class Live:
         return str.__str__(self.served.link)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something with the memory, on the loop that it lives on."""
+        """Run a coroutine on the server's event loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
 
 

@@ -77,7 +77,7 @@ def log_of(talk: Talk, request: pytest.FixtureRequest, user: str = "ann", thread
 
 
 def eventually(look: Callable[[], bool]) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     until = time.monotonic() + 60
     while not look():
         assert time.monotonic() < until, "it never became so"

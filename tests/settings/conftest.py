@@ -1,4 +1,4 @@
-"""What tests of configuration start from."""
+"""Fixtures for tests of configuration."""
 
 from __future__ import annotations
 

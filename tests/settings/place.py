@@ -1,4 +1,4 @@
-"""A place with nothing but the configuration that a test puts there."""
+"""An empty folder for configuration tests."""
 
 from __future__ import annotations
 

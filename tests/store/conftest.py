@@ -1,4 +1,4 @@
-"""What several tests of files start from."""
+"""Fixtures for tests of file stores."""
 
 from __future__ import annotations
 

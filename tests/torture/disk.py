@@ -121,7 +121,7 @@ class RecordingDisk(Disk):
                 self.record.append(SyncFolder())
 
     def tell_callers(self) -> None:
-        """Note the running loop: whoever is owed an acknowledgement will hear it before the disk moves on."""
+        """Record the running loop, so that pending acknowledgements are delivered before the disk continues."""
         self._news = asyncio.get_running_loop(), threading.Event()
         self._news[1].set()
 
@@ -210,7 +210,7 @@ class _FailingFile(apsw.VFSFile):
 
 
 class SmallDisk(Disk):
-    """Has room for so many bytes."""
+    """A disk with a limited number of bytes."""
 
     def __init__(self, name: str) -> None:
         """Start empty, and without any room."""

@@ -1,4 +1,4 @@
-"""Somebody who uses files while the disk fails, or until it kills the process."""
+"""A process that writes to a file store while the disk fails or kills it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody who erases a user, and is killed at it."""
+"""A process that purges a user and is killed during the purge."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def clock(options: dict[str, Any]) -> Callable[[], float]:
 
 
 def live(tell: Tell, options: dict[str, Any]) -> None:
-    """Run the bot until it is told to end, or is killed."""
+    """Run the bot until it is stopped or killed."""
     asyncio.run(_live(tell, options))
 
 

@@ -1,4 +1,4 @@
-"""What every scenario needs: its size, an open store, and one line that says what came out of it."""
+"""Helpers for torture scenarios: their size, an open store, and a line with the results."""
 
 from __future__ import annotations
 
