@@ -102,7 +102,7 @@ async def test_a_wrong_token_and_a_missing_right_are_told(server: FakeDiscord, t
         with pytest.raises(PlatformRefused, match="MESSAGE CONTENT INTENT"):
             await run(memory, bot)
         await bot.close()
-    with pytest.raises(InvalidInput, match=r"there is no token.*AFORESAID_BOTS__DISCORD__TOKEN"):
+    with pytest.raises(InvalidInput, match=r"no Discord token is configured.*AFORESAID_BOTS__DISCORD__TOKEN"):
         Discord(DiscordSettings())
 
 

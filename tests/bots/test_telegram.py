@@ -218,7 +218,7 @@ async def test_a_wrong_token_is_told_at_once(telegram: FakeTelegram, tmp_path: P
         await wrong.close()
     with pytest.raises(PlatformRefused, match="it looks like 123456789"):
         Telegram(TelegramSettings(Secret("nonsense")))
-    with pytest.raises(InvalidInput, match=r"there is no token.*AFORESAID_BOTS__TELEGRAM__TOKEN"):
+    with pytest.raises(InvalidInput, match=r"no Telegram token is configured.*AFORESAID_BOTS__TELEGRAM__TOKEN"):
         Telegram(TelegramSettings())
 
 

@@ -48,7 +48,7 @@ _HOME = {"ServerOptions": "options", "create_app": "app"}
 
 
 def __getattr__(name: str) -> object:
-    # Loaded when they are used: what serves agents over standard input needs no web server.
+    # Loaded on first use: MCP over standard input needs no web server.
     if name not in _HOME:
         raise AttributeError(f"module 'aforesaid.server' has no attribute {name!r}")
     return getattr(import_module(f"aforesaid.server.{_HOME[name]}"), name)

@@ -1,4 +1,4 @@
-"""Putting the server together."""
+"""Creates the ASGI application."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log: Final = logging.getLogger("aforesaid.server")
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     agents = app.state.agents
     here: AppState = app.state.served
-    # Embedder and token counter take seconds to load. A server that stops does not wait for them.
+    # The embedder and the token counter take seconds to load. A stopping server does not wait for them.
     async with (
         beside(_warm_up(here.memory), "warm-up"),
         agents.session_manager.run() if agents is not None else nullcontext(),
@@ -51,7 +51,7 @@ async def _warm_up(memory: Memory) -> None:
 
 
 def _serve_agents(app: FastAPI, memory: Memory) -> None:
-    """Serve agents too, where the extra `mcp` is installed."""
+    """Add MCP if the extra `mcp` is installed."""
     app.state.agents = None
     try:
         from aforesaid.server.mcp.http import McpEndpoint, over_http  # noqa: PLC0415
@@ -63,7 +63,7 @@ def _serve_agents(app: FastAPI, memory: Memory) -> None:
 
 
 def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
-    """Make an ASGI application over an open memory. Closing the memory stays with the caller."""
+    """Return an ASGI application for an open memory. The caller closes the memory."""
     chosen = options or ServerOptions()
     keys = Keys(chosen.keys)
     http = HttpMetrics()
@@ -87,7 +87,7 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     _serve_agents(app, memory)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     describe(app)
-    # The last one added is the first to see a request.
+    # The middleware added last sees a request first.
     app.add_middleware(Bodies, most_bytes=chosen.serving.body_bytes, seconds=chosen.serving.body_seconds)
     app.add_middleware(Authentication, state=app.state.served)
     app.add_middleware(Hosts, names=chosen.names)

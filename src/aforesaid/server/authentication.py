@@ -1,4 +1,4 @@
-"""Who sends a request, found out from its headers alone, before anything of its body is read."""
+"""Authenticates requests by their headers, before the body is read."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from aforesaid.server.problems import refusal
 from aforesaid.server.state import AppState
 
 CREDENTIAL: Final = "aforesaid.credential"
-"""Where the scope of a request keeps its credential."""
+"""The key of the credential in the ASGI scope."""
 _OPEN: Final = ("/healthz", "/readyz", "/login", "/openapi.json")
 _OPEN_BELOW: Final = "/static/"
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 _LOCAL: Final = Credential("local", "everybody on this machine", "admin", default_user="local")
 _DRAINED_BYTES: Final = 64 * 1024
-"""A refused request with a longer body loses its connection: reading the body to the end would be free work for it."""
+"""Maximum bytes of a refused request's body that are read; a longer one closes the connection."""
 
 
 class Authentication:
@@ -95,7 +95,7 @@ def count_failure(request: Request, state: AppState, token: str) -> None:
 
 
 async def check_csrf(request: Request, who: Credential) -> None:
-    """Refuse a change that a page of another site made a signed-in browser send."""
+    """Refuse cross-site request forgery."""
     if request.method in _SAFE_METHODS or who.csrf is None:
         return
     sent = request.headers.get("x-csrf-token")
@@ -118,6 +118,6 @@ def _unauthorized(words: str) -> HTTPException:
 
 
 def _is_short(request: Request) -> bool:
-    """Return whether the body of a request is so short that it may arrive and be thrown away."""
+    """Return whether the body of a request is short enough to be read and discarded."""
     length = request.headers.get("content-length", "0")
     return "transfer-encoding" not in request.headers and length.isdecimal() and int(length) <= _DRAINED_BYTES

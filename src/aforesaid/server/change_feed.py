@@ -1,4 +1,4 @@
-"""Waking streams of events when there is something new for them, and ending them with their key.
+"""Wakes event streams when there are changes for them, and ends them with their key.
 
 Changes of this process are announced as they are made. For those of other processes, one look per second at the state
 of the store serves all streams, and only while there are some.
@@ -20,7 +20,7 @@ from aforesaid.store.announcing import Owner
 
 _log: Final = logging.getLogger("aforesaid.server")
 _LOOK_SECONDS: Final = 1.0
-"""How often changes of other processes and of keys are looked for."""
+"""Seconds between checks for changes of other processes and of keys."""
 
 
 @dataclass(eq=False, slots=True)
@@ -29,7 +29,7 @@ class Subscription:
 
     owner: Owner
     is_valid: Callable[[], bool]
-    """Tells whether the credential of the stream is still good."""
+    """Returns whether the credential of the stream is still valid."""
     ended: bool = False
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,11 +44,11 @@ class Subscription:
         return True
 
     def wake(self) -> None:
-        """Let the stream look."""
+        """Wake the stream."""
         self._news.set()
 
     def end(self) -> None:
-        """Let the stream end."""
+        """End the stream."""
         self.ended = True
         self._news.set()
 
@@ -94,7 +94,7 @@ class ChangeFeed:
                 stream.wake()
 
     async def _look(self) -> None:
-        """Look for changes of other processes and of keys, until nobody follows any more."""
+        """Check for changes of other processes and of keys, until there are no streams."""
         seen = await self._token()
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
@@ -108,7 +108,7 @@ class ChangeFeed:
         try:
             return await self._memory.store.change_token()
         except StoreError as error:
-            # Health says so too; streams go on once the store works again.
+            # Health reports it; streams continue once the store works again.
             _log.debug("changes of other processes cannot be followed: %s", error)
             return f"failing: {error}"
 

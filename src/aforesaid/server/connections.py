@@ -13,7 +13,7 @@ from aforesaid.settings import Serving
 
 
 def uvicorn_config(app: FastAPI, serving: Serving, **more: Any) -> uvicorn.Config:  # noqa: ANN401 - uvicorn's options
-    """Return how uvicorn serves an application: every server of ours, also those of tests, is made with it."""
+    """Return the uvicorn configuration of every server, including those of tests."""
     return uvicorn.Config(
         app,
         http=type("Bounded", (_Bounded,), {"serving": serving}),

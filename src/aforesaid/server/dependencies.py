@@ -1,4 +1,4 @@
-"""What routes declare and FastAPI passes to them: the memory, the state of the application, and who is asking."""
+"""FastAPI dependencies of the routes: the memory, the application state and the credential."""
 
 from __future__ import annotations
 

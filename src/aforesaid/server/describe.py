@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI), complete and no more."""
+"""Completes the OpenAPI description of the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aforesaid.server.problems import Problem, Wrong
 
 
 def describe(app: FastAPI) -> None:
-    """Let an application describe its problems as well."""
+    """Add the problem responses to the description of an application."""
     plain = app.openapi
 
     def whole() -> dict[str, Any]:
@@ -20,7 +20,7 @@ def describe(app: FastAPI) -> None:
             for model in (Problem, Wrong):
                 shapes[model.__name__] = model.model_json_schema(ref_template="#/components/schemas/{model}")
                 shapes[model.__name__].pop("$defs", None)
-            # Declared by the framework for what is declared here as a problem.
+            # The framework's own schema, which the problem schema replaces.
             for unused in ("HTTPValidationError", "ValidationError"):
                 shapes.pop(unused, None)
             app.openapi_schema = made

@@ -1,4 +1,4 @@
-"""What a memory counts and how it is doing, for Prometheus."""
+"""Metrics of a memory for Prometheus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def registry_of(memory: Memory) -> CollectorRegistry:
 
 
 class _Now(Collector):
-    """One look at a memory."""
+    """A snapshot of a memory's metrics."""
 
     def __init__(self, stats: Stats, health: Health, counts: Mapping[Key, OperationMetrics]) -> None:
         self._stats = stats
@@ -36,7 +36,7 @@ class _Now(Collector):
         self._counts = counts
 
     def collect(self) -> Iterator[Metric]:
-        """Give out every number."""
+        """Yield all metrics."""
         for name in _TOTALS:
             value = getattr(self._stats, name)
             yield GaugeMetricFamily(f"aforesaid_store_{name}", f"The store's {name}.", value)

@@ -1,4 +1,4 @@
-"""Errors as every client can read them: problem details (RFC 9457)."""
+"""Translates errors to problem details (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ _UNROUTED: Final = {
 
 
 class Wrong(BaseModel):
-    """One thing that is wrong with a request."""
+    """One error in a request."""
 
     where: str = Field(examples=["body.importance"], description="The field: where it was sent, and its name.")
     what: str = Field(examples=["Input should be less than or equal to 10"])
 
 
 class Problem(BaseModel):
-    """What went wrong, and what to do."""
+    """Problem details (RFC 9457)."""
 
     type: str = Field(examples=["urn:aforesaid:problem:not-found"])
     title: str = Field(examples=["Not Found"])
@@ -74,7 +74,7 @@ def problem(
     wrong: Sequence[Wrong] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Answer with a problem."""
+    """Return a problem response."""
     body = Problem(
         type=_NAMESPACE + kind, title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(wrong)
     )
@@ -90,7 +90,7 @@ def _answer(
     wrong: Sequence[Wrong] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Answer with a problem, in the form that the caller knows."""
+    """Return a problem as a page, as OpenAI's error format, or as problem details."""
     if _wants_page(request):
         title = HTTPStatus(status).phrase
         shown = page(request, "problem.html", status=status, title=title, detail=detail)
@@ -98,7 +98,7 @@ def _answer(
         return shown
     if not request.url.path.startswith("/v1/"):
         return problem(status, kind, detail, wrong=wrong, headers=headers)
-    # As OpenAI's API tells errors: its clients show the message.
+    # OpenAI's error format, whose message its clients show.
     error = {"message": detail, "type": kind.replace("-", "_"), "param": None, "code": kind.replace("-", "_")}
     return JSONResponse({"error": error}, status, headers=headers)
 
@@ -121,7 +121,7 @@ async def _refused(
 
 
 async def _problem_of(request: Request, error: errors.AforesaidError) -> Response:
-    """Answer with what an error of ours says."""
+    """Return the problem response of an Aforesaid error."""
     status, kind = next((status, kind) for cls, status, kind in _STATUS if isinstance(error, cls))
     headers = {}
     if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
@@ -168,7 +168,7 @@ def declared(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def install(app: FastAPI) -> None:
-    """Let every failure of an application be a problem."""
+    """Answer every failure of an application with a problem."""
 
     async def ours(request: Request, error: Exception) -> Response:
         assert isinstance(error, errors.AforesaidError)  # noqa: S101 - registered for these alone

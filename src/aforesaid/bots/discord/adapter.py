@@ -45,7 +45,7 @@ class Discord:
     def __init__(self, settings: DiscordSettings, *, called: tuple[str, ...] = ()) -> None:
         if settings.token is None:
             raise InvalidInput(
-                "there is no token for Discord; make a bot in the developer portal, and set bots.discord.token or "
+                "no Discord token is configured: create a bot in the developer portal, and set bots.discord.token or "
                 "AFORESAID_BOTS__DISCORD__TOKEN"
             )
         hide(settings.token)

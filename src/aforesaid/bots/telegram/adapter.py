@@ -77,7 +77,7 @@ class Telegram:
     ) -> None:
         if settings.token is None:
             raise InvalidInput(
-                "there is no token for Telegram; @BotFather hands one out: set bots.telegram.token or "
+                "no Telegram token is configured: get one from @BotFather, and set bots.telegram.token or "
                 "AFORESAID_BOTS__TELEGRAM__TOKEN"
             )
         hide(settings.token, settings.webhook_secret)

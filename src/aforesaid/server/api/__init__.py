@@ -1,4 +1,4 @@
-"""The REST API: everything that the library does, for any program. One module for each resource."""
+"""The REST API, one module per resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who saw and who changed what is known about a user, and who changed the settings of a space."""
+"""Routes for the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["audit"])
 
 
 class Entry(Shape):
-    """One thing that somebody did. It names what was seen or changed, and never repeats it."""
+    """An entry of the audit log. It names what was viewed or changed, without its content."""
 
     id: int
     at: datetime

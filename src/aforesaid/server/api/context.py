@@ -1,4 +1,4 @@
-"""What goes to a model."""
+"""Routes for contexts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["context"])
 
 
 class ContextWanted(OfUser):
-    """What a context is asked for."""
+    """A request for a context."""
 
     text: Text = Field(min_length=1, description="The message to answer.", examples=["Where do I live?"])
     budget: int | None = Field(

@@ -1,4 +1,4 @@
-"""Changes that notice what others changed: ETag and If-Match."""
+"""Optimistic concurrency with ETag and If-Match."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def expected(match: str | None) -> int | None:
 
 @contextmanager
 def unchanged(match: str | None) -> Iterator[None]:
-    """Answer 412 where a change that expects something finds something else."""
+    """Return 412 if the current revision is not the expected one."""
     try:
         yield
     except SourcesChanged as error:

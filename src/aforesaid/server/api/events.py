@@ -1,4 +1,4 @@
-"""What changes, as it changes: server-sent events."""
+"""Routes for server-sent events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _KEEP_ALIVE_SECONDS: Final = 15.0
 """Seconds without an event before a comment is sent, so that proxies keep the connection open."""
 _PAGE: Final = 200
 _LOOKS: Final = (".read", ".search")
-"""How actions of the audit log end that changed nothing."""
+"""Suffixes of audit actions that change nothing."""
 
 
 @router.get(
@@ -62,7 +62,7 @@ async def events(
 
 
 class _Follower:
-    """One stream: where it is in the log and in the audit log, and what it may show."""
+    """A stream: its positions in the log and the audit log, and its permissions."""
 
     def __init__(self, state: AppState, person: UserMemory, seq: int, entry: int, *, admin: bool) -> None:
         self._state = state
@@ -72,7 +72,7 @@ class _Follower:
         self._admin = admin
 
     async def events(self, request: Request) -> AsyncIterator[bytes]:
-        """Return events until the server stops or the credential ends."""
+        """Yield events until the server stops or the credential ends."""
         scope = self._person.scope
         with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
             yield b": following\n\n"
@@ -119,7 +119,7 @@ class _Follower:
 
 
 async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
-    """Return where the log and the audit log end now."""
+    """Return the current ends of the log and the audit log."""
     newest = await store.audit(person.scope, limit=1)
     return (await store.ledger(person.scope)).last_seq, newest[-1].id if newest else 0
 

@@ -17,7 +17,7 @@ router = APIRouter(tags=["facts"])
 
 
 class Portrait(BaseModel):
-    """What should be known about a user."""
+    """The portrait of a user."""
 
     user: str
     portrait: str | None = Field(examples=["Ann lives in Berlin. She prefers tea."])

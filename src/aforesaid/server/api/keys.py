@@ -1,4 +1,4 @@
-"""Keys: who may use this server."""
+"""Routes for keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ router = APIRouter(tags=["keys"])
 
 
 class NewKey(Body):
-    """A key to make."""
+    """A key to create."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -37,7 +37,7 @@ class NewKey(Body):
 
 
 class KeyShape(BaseModel):
-    """What is known of a key."""
+    """A key without its secret."""
 
     id: str
     name: str
@@ -49,7 +49,7 @@ class KeyShape(BaseModel):
 
 
 class MadeKey(KeyShape):
-    """A key that was just made."""
+    """A new key with its token."""
 
     token: str = Field(description="The key itself. It is shown this once.")
 
@@ -66,7 +66,7 @@ async def list_keys(who: Admin, here: StateDep) -> list[KeyShape]:
 async def make_key(who: Admin, here: StateDep, new: NewKey) -> MadeKey:
     """Create a key. Needs an admin key for all spaces."""
     require_all_spaces(who)
-    # In a thread: another process may hold the lock on the file, and the disk may be slow.
+    # In a thread, because another process may hold the file lock and the disk may be slow.
     key, token = await asyncio.to_thread(
         here.keys.add, new.name, new.role, space=new.space, user=new.user, expires_at=new.expires_at
     )

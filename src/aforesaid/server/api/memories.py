@@ -1,4 +1,4 @@
-"""Single memories: listed, written down, corrected, deactivated and restored."""
+"""Routes for single memories: list, add, edit, deactivate and restore."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Content = Annotated[Text, Field(min_length=1, examples=["Dentist on Monday at 9a
 
 
 class NewMemory(Body):
-    """A memory to write down."""
+    """A memory to store."""
 
     user_name: Identifier | None = Field(
         default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
@@ -63,7 +63,7 @@ class NewMemory(Body):
 
 
 class MemoryEdit(Body):
-    """What to change about a memory. What is not sent stays as it is."""
+    """Changes of a memory. Omitted fields stay unchanged."""
 
     category: Category | None = None
     content: Content | None = None

@@ -1,4 +1,4 @@
-"""The log: what was said."""
+"""Routes for messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that may be sent twice and are carried out once, also when the server dies in between.
+"""Idempotency keys: a repeated request is processed once, also across a crash of the server.
 
 What a request with a key led to is kept with the user whom it is about, in one of a fixed number of places: a client
 that tries again finds it, on any server of the same store, and nothing grows. A newer request with another key can take
@@ -42,7 +42,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Once:
-    """One request with a key, of one credential, about one user."""
+    """A request with an idempotency key, of one credential and one user."""
 
     def __init__(self, store: Store, who: Credential, scope: Scope, key: str | None, body: BaseModel) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class Once:
         self._kind = f"once/{0 if self._key is None else int(self._key[:8], 16) % _PLACES}"
 
     async def carry_out(self, shape: type[M], act: Callable[[], Awaitable[M]], response: Response) -> M:
-        """Do it, or return what it led to when it was done before."""
+        """Process the request, or return the stored response of an earlier one."""
         if self._key is None:
             return await act()
         answer = await self._begin()
@@ -62,14 +62,14 @@ class Once:
         try:
             made = await act()
         except BaseException:
-            # What failed may be tried again with the same key.
+            # A failed request may be retried with the same key.
             await self._keep("", "", instead_of=self._key)
             raise
         await self._keep(self._key, self._record(made.model_dump_json()), instead_of=self._key)
         return made
 
     async def _begin(self) -> str | None:
-        """Say that it is being done. Return the answer, if it has been done already."""
+        """Mark the key as in progress. Return the response if it was processed already."""
         assert self._key is not None  # noqa: S101 - asked for only with a key
         for _ in range(_TRIES):
             kept = await self._store.derived(self._scope, self._kind)

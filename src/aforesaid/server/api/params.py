@@ -1,4 +1,4 @@
-"""What requests name: whose memory, which part of it, which page."""
+"""Shared request parameters: user, scope and page."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ MOST_ON_A_PAGE: Final = 500
 Identifier = Annotated[
     str,
     StringConstraints(min_length=1, max_length=IDENTIFIER_CHARACTERS),
-    # Described only: `checks.identifier` refuses control characters, and names the one that it found.
+    # For the description only: `checks.identifier` refuses control characters and names them.
     Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"}),
 ]
 Text = Annotated[
     str,
-    # Described only: `checks.storable` refuses NUL characters, and says where they are.
+    # For the description only: `checks.storable` refuses NUL characters and says where they are.
     Field(json_schema_extra={"pattern": r"^[^\u0000]*$"}),
 ]
 Moment = AwareDatetime
@@ -55,13 +55,13 @@ Number = Annotated[int, Path(ge=1, le=LARGEST, description="The id.", examples=[
 
 
 class Body(BaseModel):
-    """What is sent. A name that nobody knows is an error, not a wish that is passed over."""
+    """A request body. Unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class OfUser(Body):
-    """What is sent about one user. The space is the credential's."""
+    """A request body about one user. The space is the credential's."""
 
     user: Identifier | None = Field(
         default=None, description="The user. Not needed with a key for one user.", examples=["ann"]
@@ -71,7 +71,7 @@ class OfUser(Body):
     )
 
     def person(self, who: Credential, memory: Memory, space: str | None, session: str | None = None) -> UserMemory:
-        """Return the user's memory, as far as the credential reaches."""
+        """Return the user's memory, if the credential allows it."""
         return who.person(memory, named(who, self.user), space=space, thread=self.thread, session=session)
 
 
@@ -95,16 +95,16 @@ def _person(
 
 
 Person = Annotated[UserMemory, Depends(_person)]
-"""The user whom a request names in its address, for reading."""
+"""The user named in the query string, for reading."""
 
 
 def cursor_of(value: str | int) -> str:
-    """Make a cursor: nothing that a client should take apart."""
+    """Encode an opaque cursor."""
     return base64.urlsafe_b64encode(str(value).encode()).decode().rstrip("=")
 
 
 def text_of(cursor: str | None) -> str | None:
-    """Read a cursor."""
+    """Decode a cursor."""
     if cursor is None:
         return None
     try:
@@ -114,7 +114,7 @@ def text_of(cursor: str | None) -> str | None:
 
 
 def number_of(cursor: str | None) -> int | None:
-    """Read a cursor that is a number."""
+    """Decode a cursor that is a number."""
     text = text_of(cursor)
     if text is None:
         return None

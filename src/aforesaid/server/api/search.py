@@ -1,4 +1,4 @@
-"""Finding things again."""
+"""Routes for search."""
 
 from __future__ import annotations
 

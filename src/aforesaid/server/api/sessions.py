@@ -1,4 +1,4 @@
-"""Sessions: stretches of talk."""
+"""Routes for sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings that live in the store and act at once: of a user, or of a whole space."""
+"""Routes for runtime settings of a user or a space."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SettingsShape(BaseModel):
 
 
 class SettingsEdit(Body):
-    """What to set. Null takes a setting back to its default."""
+    """Settings to change. Null resets one to its default."""
 
     settings: dict[Identifier, Value] = Field(min_length=1, max_length=100, examples=[{"summary_every_n": 20}])
 

@@ -1,4 +1,4 @@
-"""How much is remembered, and how each part is doing."""
+"""Routes for totals and health."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Totals(Shape):
 
 
 class SpaceStats(BaseModel):
-    """How much a space holds."""
+    """The totals of a space."""
 
     space: str
     users: int
@@ -40,7 +40,7 @@ class SpaceStats(BaseModel):
 
 
 class ComponentShape(BaseModel):
-    """How one part is doing."""
+    """The health of a component."""
 
     name: str
     status: ComponentStatus
@@ -53,7 +53,7 @@ class ComponentShape(BaseModel):
 
 
 class AlertShape(Shape):
-    """Something that an operator should look at."""
+    """An active alert."""
 
     kind: AlertKind
     about: str
@@ -62,7 +62,7 @@ class AlertShape(Shape):
 
 
 class StorageShape(Shape):
-    """How much is stored, and how fast it grows."""
+    """The size of the store and its growth."""
 
     bytes: int
     messages: int
@@ -73,7 +73,7 @@ class StorageShape(Shape):
 
 
 class OperationShape(Shape):
-    """What an operation took in the last minutes."""
+    """Latency and errors of an operation in the last minutes."""
 
     name: str
     model: str
@@ -87,7 +87,7 @@ class OperationShape(Shape):
 
 
 class HealthShape(BaseModel):
-    """How everything is doing."""
+    """The health of all components."""
 
     status: ComponentStatus
     components: list[ComponentShape]

@@ -1,4 +1,4 @@
-"""Summaries: read, made now, corrected, taken back."""
+"""Routes for summaries: list, make, edit, roll back."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Summaries(BaseModel):
 
 
 class SummaryWanted(OfUser):
-    """Whose talk to summarise."""
+    """The user whose messages to summarise."""
 
 
 class SummaryEdit(Body):
-    """The text that a summary should have."""
+    """The new text of a summary."""
 
     text: Text = Field(min_length=1, examples=["Ann moved to Berlin and likes it."])
 

@@ -1,4 +1,4 @@
-"""Everything out, everything in, and somebody erased."""
+"""Routes for export, import and deletion."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _LINES: Final = "application/x-ndjson"
 
 
 class ProblemShape(BaseModel):
-    """Something in a file that could not be taken in."""
+    """An entry of a file that could not be imported."""
 
     where: str
     why: str
 
 
 class LoadedShape(BaseModel):
-    """What was found in a file, and what became of it."""
+    """The result of an import."""
 
     format: str
     found: dict[str, int] = Field(description="How many things of each kind there are in it.")
@@ -45,7 +45,7 @@ class LoadedShape(BaseModel):
 
 
 class PurgedShape(Shape):
-    """How much was erased."""
+    """The number of deleted rows."""
 
     messages: int
     summaries: int
@@ -149,7 +149,7 @@ async def _exported(memory: Memory, *, vectors: bool) -> AsyncIterator[bytes]:
 
 
 class _Pages:
-    """What was written and not sent yet."""
+    """A buffer of written data that was not sent yet."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []

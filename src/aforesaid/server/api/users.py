@@ -1,4 +1,4 @@
-"""Who is remembered."""
+"""Routes for users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: keys, sessions of browsers, and what a request is allowed because of them."""
+"""Authorisation: keys, browser sessions and credentials."""
 
 from aforesaid.server.auth.credential import ROLES, Credential, Role
 from aforesaid.server.auth.keys import Key, Keys, keys_path

@@ -1,4 +1,4 @@
-"""Who is asking, and what they may see."""
+"""The credential of a request, and what it may access."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from aforesaid.errors import NotFound, quoted
 from aforesaid.memory import Memory, UserMemory
 
 Role: TypeAlias = Literal["reader", "app", "admin"]
-"""Reads; reads and writes; also settings, keys, audit, export and erasure. Each may do what those before it may."""
+"""Reads; reads and writes; also settings, keys, audit, export and deletion. Each includes the ones before it."""
 
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Who is asking. What they may reach is decided here and nowhere else."""
+    """The credential of a request. All access decisions are made here."""
 
     id: str
-    """`key:…` or `link`: what the audit log and the limits know it by."""
+    """`key:…` or `link`: its id in the audit log and in rate limits."""
     name: str
     role: Role
     space: str | None = None
-    """The one space it is for; None for all of them."""
+    """The space it is limited to; None for all."""
     user: str | None = None
-    """The one user it is for; None for everybody in the space."""
+    """The user it is limited to; None for all users of the space."""
     default_user: str | None = None
-    """Whose memory the proxy uses for a request that names nobody; None: no memory, as many people may use the key."""
+    """The user of proxy requests that name nobody; None: they get no memory, because many people may use the key."""
     csrf: str | None = None
-    """What a browser has to send along when it changes something; None where there is no cookie."""
+    """The CSRF token that a browser must send with changes; None without a cookie."""
 
     def may(self, role: Role) -> bool:
-        """Return whether it is allowed what a role is."""
+        """Return whether it has the permissions of a role."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     def space_of(self, wanted: str | None) -> str:
@@ -69,7 +69,7 @@ class Credential:
         If it is not, whoever asks for it writes down what is seen.
         """
         whose = self.user_of(user) or user
-        # In a thread others can be read along with. Whoever has a key for one user has threads of their own.
+        # A shared thread contains messages of others, so a key for one user can only use its own threads.
         if self.user is not None and thread is not None and not is_direct(thread):
             thread = f"{whose}/{thread}"
         actor = self.actor if audited else None
@@ -77,7 +77,7 @@ class Credential:
 
     @property
     def actor(self) -> str:
-        """What the audit log calls it."""
+        """Its name in the audit log."""
         return f"{self.id} {self.name}"[: checks.IDENTIFIER_CHARACTERS]
 
     @property

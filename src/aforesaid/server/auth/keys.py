@@ -1,4 +1,4 @@
-"""Keys: made once, shown once, kept as hashes in a file beside the store.
+"""Keys: created and shown once, stored as hashes in a file next to the store.
 
 They are no part of the store: a backup or an export of memories hands nobody access, and a key can be added or taken
 away while a server runs, also where the store lets only one process in.
@@ -49,12 +49,12 @@ class Key:
     expires_at: str | None = None
 
     def expired(self, now: datetime) -> bool:
-        """Return whether its time is over."""
+        """Return whether it has expired."""
         return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
 
     @property
     def credential(self) -> Credential:
-        """What a request with this key is allowed."""
+        """The credential of requests with this key."""
         return Credential(f"key:{self.id}", self.name, self.role, self.space, self.user)
 
 
@@ -73,7 +73,7 @@ class Keys:
 
     def find(self, token: str) -> Key | None:
         """Return the key of a token, if there is one and its time is not over."""
-        # Tokens are random and long: a plain hash cannot be turned back, and comparing hashes tells nothing.
+        # Tokens are long and random, so a plain hash cannot be reversed, and comparing hashes reveals nothing.
         hashed = hash_of(token)
         return self._valid(key for key in self.all() if key.hash == hashed)
 
@@ -90,7 +90,7 @@ class Keys:
         user: str | None = None,
         expires_at: datetime | None = None,
     ) -> tuple[Key, Secret]:
-        """Make a key. Return it with its token, which nobody can show again."""
+        """Create a key. Return it with its token, which is not stored."""
         if role not in ROLES:
             raise InvalidInput(f"unknown role {quoted(role)}; use one of {', '.join(ROLES)}", "role")
         if user is not None and space is None:
@@ -113,7 +113,7 @@ class Keys:
         return key, token
 
     def remove(self, key_id: str) -> Key:
-        """Take a key away. It is refused from now on, in every process."""
+        """Revoke a key. Every process refuses it from now on."""
         with self._changing():
             found = next((key for key in self._keys if key.id == key_id), None)
             if found is None:
@@ -140,7 +140,7 @@ class Keys:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Let one process change the file at a time."""
+        """Lock the file against changes by other processes."""
         if self._path is None:
             yield
             return
@@ -187,7 +187,7 @@ def _read(path: Path) -> tuple[Key, ...]:
         keys = tuple(Key(**key) for key in content["keys"])
         unknown = [key.id for key in keys if key.role not in ROLES or (key.space is None and key.user is not None)]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        # Nobody is let in by a file that cannot be read.
+        # An unreadable file grants no access.
         raise StoreDamaged(f"the keys in {path} cannot be read ({error}); mend the file, or move it away") from error
     if unknown:
         raise StoreDamaged(f"the keys {', '.join(unknown)} in {path} are for nobody; mend the file, or move it away")
@@ -195,7 +195,7 @@ def _read(path: Path) -> tuple[Key, ...]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Put a text in the place of a file, as a whole, readable by nobody else."""
+    """Replace a file atomically, readable by its owner only."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""Browsers that are signed in. They are forgotten when the server stops."""
+"""Browser sessions. They end when the server stops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Session:
 
 
 class Sessions:
-    """The sessions of browsers, by the hash of what their cookie holds."""
+    """Browser sessions by the hash of their cookie."""
 
     def __init__(self, keys: Keys, clock: Callable[[], float] = time.monotonic) -> None:
         self._keys = keys
@@ -32,7 +32,7 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
 
     def open(self, credential: Credential) -> Secret:
-        """Sign a browser in. Return what its cookie is to hold."""
+        """Sign a browser in. Return the value of its cookie."""
         self._tidy()
         cookie = Secret(secrets.token_urlsafe(32))
         signed_in = replace(credential, csrf=secrets.token_urlsafe(24))
@@ -40,7 +40,7 @@ class Sessions:
         return cookie
 
     def find(self, cookie: str) -> Credential | None:
-        """Return who a cookie belongs to. A key that was taken away signs its browsers out."""
+        """Return the credential of a cookie; None if its key was revoked."""
         session = self._sessions.get(hash_of(cookie))
         if session is None or session.until <= self._clock():
             return None
