@@ -10,6 +10,7 @@ from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.hit import Hit
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SettingValue, Within
 from aforesaid.domain.memory import Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.message import Message
@@ -93,6 +94,10 @@ class SyncMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the memory."""
+
+    @property
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
 
     def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
