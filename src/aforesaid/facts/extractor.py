@@ -24,6 +24,7 @@ from aforesaid.facts.statement import statement
 from aforesaid.facts.surroundings import just_before, surroundings
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.embed import Embedder
+from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import merge_fact
 from aforesaid.models.prompts import enclose, fence, lines_of, load_prompt
 from aforesaid.profiles import Profile
@@ -41,8 +42,6 @@ _MESSAGES_PER_EXCHANGE: Final = 2
 """Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
 _SHOWN: Final = 40
 """Maximum number of known memories shown to a model."""
-_NEAR: Final = 0.92
-"""Minimum cosine similarity of two texts that mean the same."""
 
 
 class Learned(NamedTuple):
@@ -94,6 +93,7 @@ class Extractor:
         self._profile = profile
         self._chat = chat
         self._embedder = embedder
+        self._same_meaning = None if embedder is None else SameMeaning(embedder)
         self._garbles = False
         """Whether the model could not deal with anything the last time."""
 
@@ -228,19 +228,20 @@ class Extractor:
     async def _near(self, scope: Scope, candidates: Sequence[Candidate]) -> dict[str, frozenset[int]]:
         """Return which memories mean nearly the same as each candidate, where an embedder can tell."""
         texts = list(dict.fromkeys(candidate.text for candidate in candidates))
-        if self._embedder is None or not texts:
+        if self._embedder is None or self._same_meaning is None or not texts:
             return {}
         try:
             vectors = await self._embedder.embed(texts)
+            thresholds = await self._same_meaning.thresholds(vectors)
         except ModelError as error:
             # Equal words are still recognised; health says that the embedder is down.
             _log.warning("comparing by words alone: %s", error)
             return {}
         found = {}
-        for text, vector in zip(texts, vectors, strict=True):
+        for text, vector, threshold in zip(texts, vectors, thresholds, strict=True):
             notes = await self._store.search_notes(scope, text, self._embedder.name, vector, limit=5)
             found[text] = frozenset(
-                note.key.id for note in notes if note.key.kind == "memory" and (note.similarity or 0.0) >= _NEAR
+                note.key.id for note in notes if note.key.kind == "memory" and (note.similarity or 0.0) >= threshold
             )
         return found
 

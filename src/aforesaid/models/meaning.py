@@ -50,6 +50,27 @@ OTHER_SENTENCES: Final = (
     "hello hello hello test test test",
 )
 """Sentences about anything else, among them what models write when they fail."""
+_SAME_MEANING: Final = 0.91
+"""Two texts mean the same from this part of the way on, from the cosine of unrelated texts (0) to 1 (1)."""
+
+
+class SameMeaning:
+    """Decides from which cosine on two texts mean the same, for any embedder."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._unrelated: NDArray[np.float32] | None = None
+
+    async def thresholds(self, vectors: NDArray[np.float32]) -> list[float]:
+        """Return the threshold of the cosine for each vector. Raises ModelError when the embedder does not answer.
+
+        A threshold in standard deviations, as `nearness` has, would not do: with some embedders equal texts are three
+        deviations above unrelated ones, with others twelve.
+        """
+        if self._unrelated is None:
+            self._unrelated = await self._embedder.embed(OTHER_SENTENCES)
+        usual = (vectors @ self._unrelated.T).mean(axis=1)
+        return [float(number) for number in usual + _SAME_MEANING * (1 - usual)]
 
 
 async def nearness(
