@@ -169,6 +169,22 @@ def test_the_best_hit_is_cut_rather_than_left_out_and_no_other() -> None:
     assert made.items[0].cut
 
 
+def test_what_stands_for_messages_that_get_in_later_makes_room() -> None:
+    offered: Offered = {
+        "summaries": [item("summaries", "of both", 60, covers=frozenset({1, 2}))],
+        "snippets": [
+            item("snippets", "found 1", 60, place=1, shows=frozenset({1})),
+            item("snippets", "found 2", 60, place=2, shows=frozenset({2})),
+            item("snippets", "long", 850, place=3, shows=frozenset({3})),
+        ],
+    }
+    # The share of hits is 100 tokens, so that the second one comes after the summary.
+    made = assemble(offered, trim=["summaries", "snippets"])
+    assert kept(made, "summaries") == []
+    assert kept(made, "snippets") == ["found 1", "found 2", "long"]
+    assert reasons(made) == {"of both": "all that it stands for is there word for word"}
+
+
 @pytest.mark.defect("K1")
 def test_a_message_that_is_found_and_then_shown_as_recent_is_there_once() -> None:
     shown = frozenset({7})

@@ -11,7 +11,6 @@ import pytest
 from aforesaid.models.embed import Embedder, LocalEmbedder, Vectors
 from facts.talking import THURSDAY, connect, extraction, model, say
 
-
 ONE = LocalEmbedder()
 
 

@@ -39,6 +39,7 @@ _LEAST_EXCHANGE: Final = 2
 _MOST_EXCHANGE: Final = 4
 """The last exchange: messages back to the person's last one, at least two and at most four."""
 _NAMES: Final[Mapping[SectionName, str]] = {"system": "a system prompt", "recent": "the last exchange"}
+_COVERED: Final = "all that it stands for is there word for word"
 _MUCH_ROOM: Final = 100
 """Tokens. Less is left unused rather than filled with a part of a message."""
 _PLACE: Final = attrgetter("place")
@@ -137,6 +138,8 @@ class Assembler:
         for name in (name for name in filling if name not in _FIRST):
             self._fill(name, recent if name == "recent" else offers.get(name, ()))
         self._lend()
+        if self._drop_covered():
+            self._lend()
         tokens = self._trim()
         # What is sent may be less than what its parts were taken for.
         self._spent = tokens
@@ -258,6 +261,21 @@ class Assembler:
                 self._spent -= freed
                 self._left_out.append(LeftOut(item, "it is there already"))
 
+    def _drop_covered(self) -> bool:
+        """Drop summaries and memories whose messages have all got in since. Tell whether there were any."""
+        sections = self._sections.values()
+        whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
+        dropped = False
+        for section in sections:
+            for place in reversed(range(len(section.kept))):
+                covers = section.kept[place].covers
+                if covers and covers <= whole:
+                    item, freed = section.drop(place)
+                    self._spent -= freed
+                    self._left_out.append(LeftOut(item, _COVERED))
+                    dropped = True
+        return dropped
+
     def _room(self) -> int:
         return self._budget - self._spent
 
@@ -270,7 +288,7 @@ class Assembler:
             elif item.section != "recent" and (item.shows <= self._shown if item.shows else item.key in keys):
                 self._left_out.append(LeftOut(item, "it is there already"))
             elif item.covers and item.covers <= self._shown:
-                self._left_out.append(LeftOut(item, "all that it stands for is there word for word"))
+                self._left_out.append(LeftOut(item, _COVERED))
             else:
                 keys.add(item.key)
                 wanted.append(item)

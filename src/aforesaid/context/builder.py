@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Collection, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache, partial
 from typing import Final, TypedDict
@@ -35,6 +35,10 @@ _SMALL_BUDGET: Final = 16_000
 """Tokens. Contexts up to this budget are assembled on the event loop: cheaper than a thread switch."""
 _SHORT_SNIPPET: Final = 33
 """Tokens of a message of about twenty words with its speaker. Bounds how many hits are read for a budget."""
+_FOLLOWING: Final = 2
+"""Messages after a hit that are offered too: an answer often follows what the question is about."""
+_FOLLOWING_VALUE: Final = 0.3
+"""Value of such a message, as a part of the value of its hit."""
 _RENDERED: Final = 10_000
 """Rendered messages and summaries that are cached, at least."""
 _OVERHEADS: Final = 4_096
@@ -135,7 +139,7 @@ class Builder:
             "portrait": offers.portrait(portrait, {memory.text: memory.id for memory in known}),
             "habits": offers.habits(habits),
             "memories": offers.memories(found),
-            "snippets": offers.snippets(hits),
+            "snippets": offers.snippets(hits, 1.0 if recipe.around else _FOLLOWING_VALUE),
         }
         return await _assembled(offered, request, recipe, counter, person, at)
 
@@ -234,7 +238,8 @@ class Builder:
             within=within(scope),
             at=request.at,
             kinds=("session",) if recipe.whole_sessions else ("message",),
-            around=recipe.around,
+            around=recipe.around or (_FOLLOWING if recipe.followed else 0),
+            around_best=None if recipe.around else recipe.followed,
             similarity=recipe.similarity or None,
             explained=False,
         )
@@ -246,11 +251,12 @@ class Builder:
         conversation = await reading
         if conversation.last is None:
             return []
+        asked = {message.seq for message in conversation.current}
         first, last = None, time_order(conversation.last)
         if recipe.window and (older := await reads.messages(recipe.recent + recipe.window)):
             first = time_order(older[0])
         hits = [
-            hit
+            _until(hit, conversation.last, asked) if hit.around else hit
             for hit in found
             if (message := hit.message) is not None
             and time_order(message) <= last
@@ -295,6 +301,12 @@ async def _assembled(
         left_out=made.left_out,
         counter=counter.name,
     )
+
+
+def _until(hit: Hit, last: Message, asked: Collection[int]) -> Hit:
+    """Leave out messages around a hit that came after the last one, and the message to be answered."""
+    end = time_order(last)
+    return replace(hit, around=tuple(each for each in hit.around if time_order(each) <= end and each.seq not in asked))
 
 
 def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[Hit]:

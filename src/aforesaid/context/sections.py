@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, tzinfo
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from aforesaid.context.items import USUAL_PRIORITY, Item
@@ -171,22 +172,28 @@ class Offers:
             self.cache.summaries.put(key, known)
         return known
 
-    def snippets(self, hits: Sequence[Hit]) -> list[Item]:
-        """Offer what the search found: the best hits, then the most valuable per token. Shown in the order of time."""
+    def snippets(self, hits: Sequence[Hit], value_around: float = 1.0) -> list[Item]:
+        """Offer what the search found: the best hits, then the most valuable per token. Shown in the order of time.
+
+        `value_around` is the value of a message around a hit, as a part of the value of the hit.
+        """
         best = max((hit.score for hit in hits), default=0.0)
-        found: dict[int, tuple[Message, float, float | None]] = {}
-        for hit in hits:
-            relevance = min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
-            for message in () if hit.message is None else (hit.message, *hit.around):
-                if message.seq not in found:
-                    found[message.seq] = message, relevance, hit.score if message is hit.message else None
-        in_order = sorted([(message.at, seq) for seq, (message, _, _) in found.items()])
+        scores = {hit.message.seq: hit.score for hit in hits if hit.message is not None}
+        ranked = [(float(rank), hit, hit.message) for rank, hit in enumerate(hits, _RANK_OFFSET)]
+        ranked += [(rank / value_around, hit, message) for rank, hit, _ in ranked for message in hit.around]
+        ranked.sort(key=itemgetter(0))
+        found: dict[int, tuple[float, Message, float]] = {}
+        for rank, hit, message in ranked:
+            if message is not None and message.seq not in found:
+                found[message.seq] = rank, message, min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
+        in_order = sorted([(message.at, seq) for seq, (_, message, _) in found.items()])
         places = {seq: place for place, (_, seq) in enumerate(in_order)}
         today, names = self._today(), dict[str, str]()
-        offered = [self._snippet(*each, places[seq], today, names) for seq, each in found.items()]
-        ranked = enumerate(offered[_BEST:], _BEST + _RANK_OFFSET)
-        by_value = sorted([(rank * (item.tokens + _TOKEN_OFFSET), rank, item) for rank, item in ranked])
-        return [*offered[:_BEST], *[item for _, _, item in by_value]]
+        offered = []
+        for number, (seq, (rank, message, relevance)) in enumerate(found.items()):
+            item = self._snippet(message, relevance, scores.get(seq), places[seq], today, names)
+            offered.append((rank * (item.tokens + _TOKEN_OFFSET), number, item))
+        return [item for _, _, item in (*offered[:_BEST], *sorted(offered[_BEST:]))]
 
     def _snippet(
         self,

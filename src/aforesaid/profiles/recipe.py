@@ -48,6 +48,7 @@ _COUNTS: Final = {
     "snippets": (0, 1_000),
     "window": (0, 10_000),
     "around": (0, 100),
+    "followed": (0, 100),
     "memories": (0, 1_000),
 }
 
@@ -83,6 +84,8 @@ class Recipe:
     """Whether hits are past conversations instead of single messages."""
     around: int
     """Number of messages shown around each hit."""
+    followed: int
+    """Number of best hits whose next messages may be shown too; not used with `around`."""
     memories: int
     """Maximum number of memories."""
     kinds: tuple[str, ...]

@@ -102,7 +102,7 @@ def message_hits(
                 first,
                 tuple(zip(names, each_added[place], strict=True)) if explained else (),
                 similarities[place],
-                tuple(around[group[0]]) if around else (),
+                tuple(around.get(group[0], ())),
             )
         )
     return hits

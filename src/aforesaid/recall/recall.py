@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -110,27 +110,36 @@ class Recall:
         hits: list[Hit] = []
         if "message" in request.kinds:
             groups = without_repetitions(ranked, candidates.texts, many)
-            around = await self._around(scope, request, candidates, groups)
+            around = await self._around(scope, request, candidates, groups, messages)
             hits += message_hits(candidates, groups, parts, messages, around, scale, explained=request.explained)
         if "session" in request.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
-            around = await self._around(scope, request, candidates, groups)
+            around = await self._around(scope, request, candidates, groups, messages)
             hits += [_as_session(hit) for hit in message_hits(candidates, groups, parts, messages, around, scale)]
         return hits, scale
 
     async def _around(
-        self, scope: Scope, request: SearchRequest, candidates: Candidates, groups: Sequence[Sequence[int]]
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        candidates: Candidates,
+        groups: Sequence[Sequence[int]],
+        messages: Mapping[int, Message],
     ) -> dict[int, list[Message]]:
-        """Return the messages around the first of each group, if the request asks for them."""
+        """Return the messages around the first of each group, if the request asks for them.
+
+        `messages` are those that were read already, by their sequence numbers.
+        """
         if not request.around:
             return {}
         columns = candidates.columns
         beside = {
             group[0]: columns.seq[rows_around(columns, int(candidates.rows[group[0]]), request.around)].tolist()
-            for group in groups
+            for group in groups[: request.around_best]
         }
-        wanted = sorted({seq for seqs in beside.values() for seq in seqs})
-        found = {message.seq: message for message in await self._store.pick(scope, wanted, within=request.within)}
+        wanted = sorted({seq for seqs in beside.values() for seq in seqs}.difference(messages))
+        read = await self._store.pick(scope, wanted, within=request.within) if wanted else []
+        found = {**messages, **{message.seq: message for message in read}}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
     async def _notes(

@@ -31,6 +31,8 @@ class SearchRequest:
     """Whether hits say which words were found in them, and what each feature added."""
     around: int = 0
     """How many messages around each hit come with it."""
+    around_best: int | None = None
+    """Only this many of the best hits come with messages around them. None: all."""
     similarity: float | None = None
     """The least similarity of a hit, 0 to 1, calibrated for the encoder."""
     min_score: float = 0.0
