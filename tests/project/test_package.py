@@ -25,6 +25,7 @@ MIGRATIONS = {
     "0009_display_names.sql": "4709be4245bf33d5",
     "0010_time_order.sql": "245cc963b4d0abc8",
     "0011_versions.sql": "a2df0020e478ef15",
+    "0012_message_types.sql": "80981221fceecb72",
 }
 
 POSTGRES_MIGRATIONS = {
@@ -35,6 +36,7 @@ POSTGRES_MIGRATIONS = {
     "0005_display_names.sql": "4786f21d5b6f343e",
     "0006_time_order.sql": "c8b425974199a70a",
     "0007_versions.sql": "e0cd6601688d6d9a",
+    "0008_message_types.sql": "6e55752b5bb72f61",
 }
 
 
