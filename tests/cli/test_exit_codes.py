@@ -13,7 +13,6 @@ from aforesaid.cli import app
 from aforesaid.domain.counting import counted
 from cli.typed import Run, ok
 
-pytestmark = pytest.mark.defect("N6")
 
 WRONG_USE = {
     "add": ["add", "hello", "--role", "nobody"],
@@ -86,6 +85,7 @@ def test_every_command_is_tested_here() -> None:
     assert set(get_command(app).commands) == set(WRONG_USE)  # type: ignore[attr-defined]
 
 
+@pytest.mark.defect("N6")
 @pytest.mark.parametrize("command", WRONG_USE)
 def test_wrong_use_exits_with_2_and_changes_nothing(run: Run, tmp_path: Path, command: str) -> None:
     result = run(*WRONG_USE[command])
@@ -102,6 +102,7 @@ def test_a_failure_exits_with_1(run: Run, words: list[str]) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.defect("N6")
 @pytest.mark.parametrize("words", READING)
 def test_a_command_that_reads_creates_neither_a_store_nor_its_folder(run: Run, tmp_path: Path, words: str) -> None:
     result = run(*words.split(), "--store", "new-folder/memory.db")
@@ -110,12 +111,14 @@ def test_a_command_that_reads_creates_neither_a_store_nor_its_folder(run: Run, t
     assert not (tmp_path / "new-folder").exists()
 
 
+@pytest.mark.defect("N6")
 def test_a_dry_run_creates_no_store(run: Run, tmp_path: Path) -> None:
     ok(run("export", "all.jsonl"))
     ok(run("import", "all.jsonl", "--dry-run", "--store", "new-folder/memory.db"))
     assert not (tmp_path / "new-folder").exists()
 
 
+@pytest.mark.defect("N6")
 def test_a_command_that_writes_says_which_folder_it_creates(run: Run, tmp_path: Path) -> None:
     result = run("add", "hello", "--store", "new-folder/memory.db")
     assert "creating the folder new-folder for a new store" in result.stderr
@@ -123,6 +126,7 @@ def test_a_command_that_writes_says_which_folder_it_creates(run: Run, tmp_path: 
     assert "creating" not in run("add", "hello again", "--store", "new-folder/memory.db").stderr
 
 
+@pytest.mark.defect("N6")
 def test_the_exit_codes_are_in_the_help(run: Run) -> None:
     assert "Exit codes: 0 done, 1 failed, 2 wrong use" in " ".join(ok(run("--help")).split())
 
@@ -141,6 +145,7 @@ def test_counts_read_right(number: int, noun: str, text: str) -> None:
     assert counted(number, noun) == text
 
 
+@pytest.mark.defect("N6")
 def test_the_progress_of_an_import_counts_messages(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     file = tmp_path / "chat.jsonl"

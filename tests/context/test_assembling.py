@@ -185,7 +185,6 @@ def test_what_stands_for_messages_that_get_in_later_makes_room() -> None:
     assert reasons(made) == {"of both": "all that it stands for is there word for word"}
 
 
-@pytest.mark.defect("K1")
 def test_a_message_that_is_found_and_then_shown_as_recent_is_there_once() -> None:
     shown = frozenset({7})
     recent = [*several("recent", 2), item("recent", "recent 3", shows=shown)]

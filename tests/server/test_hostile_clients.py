@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
+from dataclasses import fields
 
 import httpx2
 import pytest
 
+from aforesaid.server.guard import Rates
 from aforesaid.settings import Serving
 from server.serving import Live, Running, live, running
 
@@ -26,16 +28,18 @@ async def test_a_valid_key_is_not_refused_because_others_at_the_address_fail(ser
 
 @pytest.mark.defect("P4")
 async def test_a_client_with_an_old_key_does_not_use_up_what_its_address_may_get_wrong(server: Running) -> None:
+    seconds = 0.0
+    limits = [getattr(server.here, each.name) for each in fields(server.here) if hasattr(server.here, each.name)]
+    for limit in limits:
+        if isinstance(limit, Rates):
+            limit._clock = lambda: seconds
     async with server.client("rk_old") as stale, server.client("rk_typo") as person:
         for _ in range(100):
+            seconds += 1.0
             await stale.get("/metrics")
-        server.here.failures_by_address._buckets.clear()  # as after twenty quiet seconds
-        for _ in range(10):
-            await stale.get("/metrics")
-        assert (await person.get("/metrics")).status_code == 401
+        assert (await person.get("/metrics")).status_code == 401, "a mistyped key is called wrong, not too frequent"
 
 
-@pytest.mark.defect("P4")
 async def test_somebody_who_tries_many_keys_has_to_wait(server: Running) -> None:
     async with server.client() as stranger:
         guesses = [
@@ -108,17 +112,17 @@ def test_half_open_requests_are_closed_and_hold_nobody_up() -> None:
         assert [_answer(connection) for connection in held] == [b""] * 300, "closed by the server"
 
 
-@pytest.mark.defect("P11")
 def test_headers_that_drip_in_are_not_waited_for() -> None:
     with live(serving=FAST) as server, _connect(server) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200"), "the first request of the connection is answered"
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: ")
         connection.settimeout(0.05)
         until = time.monotonic() + 30
         closed = False
         while not closed and time.monotonic() < until:
             try:
-                connection.sendall(b"G")
+                connection.sendall(b"a")
                 closed = connection.recv(65536) is not None
             except TimeoutError:
                 continue
