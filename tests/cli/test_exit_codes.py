@@ -13,7 +13,6 @@ from aforesaid.cli import app
 from aforesaid.domain.counting import counted
 from cli.typed import Run, ok
 
-
 WRONG_USE = {
     "add": ["add", "hello", "--role", "nobody"],
     "backup": ["backup", "made.db", "--store", "missing/typo.db"],
