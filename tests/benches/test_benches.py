@@ -21,11 +21,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
+def reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     """The writers, which lie beside the benchmarks and not in a package."""
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    yield {name: importlib.import_module(f"written.{name}") for name in ("peers", "growth", "svg", "pages")}
-    for name in [name for name in sys.modules if name.partition(".")[0] == "written"]:
+    yield {name: importlib.import_module(f"reports.{name}") for name in ("peers", "growth", "svg", "pages")}
+    for name in [name for name in sys.modules if name.partition(".")[0] == "reports"]:
         del sys.modules[name]
 
 
@@ -89,11 +89,11 @@ def test_growth_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("page", "writer"), [("comparison", "peers"), ("scaling", "growth")])
 def test_the_docs_show_what_was_measured(
-    page: str, writer: str, written: dict[str, ModuleType], tmp_path: Path
+    page: str, writer: str, reports: dict[str, ModuleType], tmp_path: Path
 ) -> None:
     copy = tmp_path / f"{page}.md"
     copy.write_bytes((DOCS / f"{page}.md").read_bytes())
-    written[writer].write_page(copy, json.loads((DOCS / f"{page}.json").read_text(encoding="utf-8")))
+    reports[writer].write_page(copy, json.loads((DOCS / f"{page}.json").read_text(encoding="utf-8")))
     for made in tmp_path.iterdir():
         assert made.read_text(encoding="utf-8") == (DOCS / made.name).read_text(encoding="utf-8"), made.name
 
@@ -104,13 +104,13 @@ def peer(**changes: Any) -> dict[str, Any]:  # noqa: ANN401 - figures of every k
     return {**plain, **without, "speed": {}, **changes}
 
 
-def test_the_table_says_what_was_not_measured_and_why(written: dict[str, ModuleType]) -> None:
+def test_the_table_says_what_was_not_measured_and_why(reports: dict[str, ModuleType]) -> None:
     slow = peer(name="Slow", speed={"10": {"over": 60, "stored": 7, "fill_seconds": 61}})
     broken = peer(name="Broken", speed={"10": {"failed": "OSError: no"}}, syncs=None)
     absent = peer(name="Absent", no_run="needs a network", no_search="no", no_context="no", no_disk="no")
     forgetful = peer(name="Forgetful", no_disk="not durable", no_search="no search here", syncs=0.0)
     peers = {each["name"]: each for each in (slow, broken, absent, forgetful)}
-    table = written["peers"].table({"sizes": [10, 20], "peers": peers})
+    table = reports["peers"].table({"sizes": [10, 20], "peers": peers})
     rows = {line.split(" | ")[0].strip("| "): line.split(" | ")[1:] for line in table.splitlines()}
     searched = rows["search of 10: p50 / p99 ms"]
     assert searched[0] == "over 60 s: 7 stored by then"
@@ -124,29 +124,29 @@ def test_the_table_says_what_was_not_measured_and_why(written: dict[str, ModuleT
     assert durable[3].startswith("not durable")
 
 
-def test_a_slope_is_how_cost_grows(written: dict[str, ModuleType]) -> None:
-    slope = written["growth"].slope
+def test_a_slope_is_how_cost_grows(reports: dict[str, ModuleType]) -> None:
+    slope = reports["growth"].slope
     assert slope({"10": {"open": 3}, "100": {"open": 3}}, "open") == pytest.approx(0)
     assert slope({"10": {"open": 3}, "100": {"open": 30}, "1000": {"open": 300}}, "open") == pytest.approx(1)
     assert slope({"10": {"add": {"p50": 2}}, "1000": {"add": {"p50": 20}}}, "add") == pytest.approx(0.5)
     assert slope({"10": {"open": 3}}, "open") is None
 
 
-def test_charts_are_drawn_to_scale_and_names_are_escaped(written: dict[str, ModuleType]) -> None:
-    chart = written["svg"].lines("A & B", "n", "ms", {"<one>": [(10, 1), (1_000, 100)], "none": []})
+def test_charts_are_drawn_to_scale_and_names_are_escaped(reports: dict[str, ModuleType]) -> None:
+    chart = reports["svg"].lines("A & B", "n", "ms", {"<one>": [(10, 1), (1_000, 100)], "none": []})
     root = ET.fromstring(chart)  # noqa: S314
     (drawn,) = root.iter(f"{SVG}polyline")
     (x1, y1), (x2, y2) = [tuple(map(float, each.split(","))) for each in drawn.attrib["points"].split()]
-    svg = written["svg"]
+    svg = reports["svg"]
     assert (x1, x2) == (svg.LEFT, svg.WIDTH - svg.RIGHT)
     assert y1 > y2
     assert "<one>" in [each.text for each in root.iter(f"{SVG}text")]
-    bars = ET.fromstring(written["svg"].bars("Share", "%", {"half": 50.0, "all": 100.0, "other": "no search"}))  # noqa: S314
+    bars = ET.fromstring(reports["svg"].bars("Share", "%", {"half": 50.0, "all": 100.0, "other": "no search"}))  # noqa: S314
     widths = [float(each.attrib["width"]) for each in bars.iter(f"{SVG}rect") if "class" not in each.attrib]
     assert widths[0] * 2 == pytest.approx(widths[1], abs=0.2)
     assert "no search" in [each.text for each in bars.iter(f"{SVG}text")]
 
 
-def test_a_page_without_a_place_is_refused(written: dict[str, ModuleType]) -> None:
+def test_a_page_without_a_place_is_refused(reports: dict[str, ModuleType]) -> None:
     with pytest.raises(ValueError, match="no place for 'table'"):
-        written["pages"].fill("# A page\n", "table", "| a |")
+        reports["pages"].fill("# A page\n", "table", "| a |")
