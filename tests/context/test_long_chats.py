@@ -146,7 +146,7 @@ async def test_turns_and_hits_are_dated_where_the_day_changes_in_the_persons_tim
         ):
             await ann.add("user", text, at=datetime(2026, 5, day, hour, 15, tzinfo=zone))
         context = await ann.context("When did I start the job?", at=datetime(2026, 5, 10, 12, 0, tzinfo=zone))
-    _, talk = (message["content"] for message in context.messages)
+    talk = "\n".join(message["content"] for message in context.messages[1:])
     assert talk.startswith(
         "[Fri 8 May 2026]\nGood evening.\nStill awake.\n[Sat 9 May]\nGood morning.\n[Today]\nBack again.\n\n"
     )

@@ -18,8 +18,6 @@ CHANGES: dict[str, Callable[[Store], Awaitable[object]]] = {
     "purging": lambda store: store.purge(ANN),
 }
 
-pytestmark = [pytest.mark.defect("P6")]
-
 
 def is_shared(location: str) -> bool:
     """Tell whether several processes can open the store at once."""
