@@ -13,7 +13,7 @@ from aforesaid.domain.report import Component
 from aforesaid.errors import StoreDamaged
 from aforesaid.memory import Memory, UserMemory
 
-pytestmark = [pytest.mark.req("G10", "C8"), pytest.mark.defect("B9")]
+pytestmark = pytest.mark.req("G10", "C8")
 QUIET = {"background": False}
 
 
@@ -51,6 +51,7 @@ async def the_store(memory: Memory) -> Component:
     return (await memory.health()).component("store")
 
 
+@pytest.mark.defect("B9")
 async def test_a_damaged_memory_is_extracted_again_and_the_others_stay(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     path = damage(tmp_path, "memories.json", "Berlin")
@@ -75,6 +76,7 @@ async def test_a_damaged_memory_is_extracted_again_and_the_others_stay(tmp_path:
         assert any("Berlin" in text for text in await texts(memory.user("ann")))
 
 
+@pytest.mark.defect("B9")
 async def test_it_is_rebuilt_in_the_background_without_waiting_for_a_message(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     damage(tmp_path, "memories.json", "Berlin")
@@ -86,6 +88,7 @@ async def test_it_is_rebuilt_in_the_background_without_waiting_for_a_message(tmp
             changed.clear()
 
 
+@pytest.mark.defect("B9")
 async def test_what_somebody_asked_to_forget_does_not_come_back_with_a_damaged_file(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
@@ -102,6 +105,7 @@ async def test_what_somebody_asked_to_forget_does_not_come_back_with_a_damaged_f
         assert (await memory.verify()).ok
 
 
+@pytest.mark.defect("B9")
 async def test_without_the_audit_log_nothing_is_extracted_again(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
@@ -116,6 +120,7 @@ async def test_without_the_audit_log_nothing_is_extracted_again(tmp_path: Path) 
         assert (await memory.verify()).ok
 
 
+@pytest.mark.defect("B9")
 async def test_a_damaged_account_record_keeps_its_intact_settings_and_loses_no_message(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     path = damage(tmp_path, "account.json", "extracted_up_to")
@@ -132,6 +137,7 @@ async def test_a_damaged_account_record_keeps_its_intact_settings_and_loses_no_m
         assert (await memory.verify()).ok
 
 
+@pytest.mark.defect("B9")
 async def test_a_damaged_audit_log_keeps_its_intact_rows(tmp_path: Path) -> None:
     location = await fill(tmp_path)
     async with aforesaid.connect(location, profile="companion", settings=QUIET) as memory:
