@@ -20,7 +20,7 @@ from server.belongings import fill_with_everything
 from server.serving import Running
 from server.test_walls import example, operations
 
-pytestmark = [pytest.mark.anyio, pytest.mark.defect("P7")]
+pytestmark = [pytest.mark.anyio]
 
 ACTOR: Final = "key:1 auditor"
 EXEMPT: Final = {
@@ -155,6 +155,16 @@ async def test_every_method_of_a_user_leaves_a_row_with_its_actor(tmp_path: Path
         assert silent == []
 
 
+@pytest.mark.defect("P7")
+@pytest.mark.parametrize("method", ["message", "tiers", "day", "history_context", "clear", "summarize"])
+async def test_a_method_that_was_not_audited_leaves_a_row_with_its_actor(tmp_path: Path, method: str) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
+        await memory.user("ann").add("user", "I went to Zanzibar and saw a parrot there.")
+        ann = memory.user("ann", actor=ACTOR)
+        await (ann.message("#1") if method == "message" else getattr(ann, method)())
+        assert ACTOR in {row.actor for row in await rows(memory)}
+
+
 async def test_every_method_of_the_whole_memory_leaves_a_row_with_its_actor(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none") as memory:
         numbers = await prepared(memory)
@@ -169,6 +179,7 @@ async def test_every_method_of_the_whole_memory_leaves_a_row_with_its_actor(tmp_
         assert silent == []
 
 
+@pytest.mark.defect("P7")
 async def test_every_route_leaves_a_row(server: Running) -> None:
     numbers = await prepared(server.memory)
     schema = server.app.openapi()
@@ -212,6 +223,7 @@ async def test_every_route_leaves_a_row(server: Running) -> None:
     assert asked >= 25
 
 
+@pytest.mark.defect("P7")
 async def test_signing_in_and_out_and_looking_at_a_memory_in_the_panel_leave_rows(server: Running) -> None:
     numbers = await prepared(server.memory)
     async with server.client() as browser:
