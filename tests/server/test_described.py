@@ -82,6 +82,37 @@ def test_every_refusal_of_invalid_input_names_a_field_that_is_described(operatio
     ask()
 
 
+NOT_DESCRIBABLE = {
+    "user",  # needed by keys for everybody alone
+    "user_name",
+    "cursor",  # one that the server gave out
+    "confirm",  # the same as the id in the path
+    "when",  # words that name a time
+    "session",  # needed with `within=session`
+    "thread",  # not the direct chat of somebody else
+    "id",  # not of the form of our own ids
+    "If-Match",
+    "Idempotency-Key",
+}
+"""Fields whose rules depend on more than their own value."""
+
+
+@pytest.mark.defect("P11")
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if "/import" not in each])
+def test_no_request_that_fits_the_description_is_refused_for_a_rule_that_could_be_in_it(
+    operation: str, server: Live
+) -> None:
+    @so_many(8)
+    @given(case=requests(operation, GenerationMode.POSITIVE))
+    def ask(case: Any) -> None:  # noqa: ANN401
+        answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
+        if answer.status_code == 422:
+            refused = {each["where"].partition(".")[2] for each in answer.json()["errors"]}
+            assert refused <= NOT_DESCRIBABLE, answer.text
+
+    ask()
+
+
 def fields(operation: dict[str, Any]) -> set[str]:
     """Return the fields of an operation, as problems name them."""
     found = {f"{each['in']}.{each['name']}" for each in operation.get("parameters", ())}

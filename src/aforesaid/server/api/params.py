@@ -18,12 +18,15 @@ from aforesaid.server.dependencies import MemoryDep, Reader
 PAGE: Final = 50
 MOST_ON_A_PAGE: Final = 500
 
+_PRINTABLE: Final = r"^[^\u0000-\u001f\u007f-\u009f]+$"
 Identifier = Annotated[
     str,
     StringConstraints(min_length=1, max_length=IDENTIFIER_CHARACTERS),
     # For the description only: `checks.identifier` refuses control characters and names them.
-    Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"}),
+    Field(json_schema_extra={"pattern": _PRINTABLE}),
 ]
+NAMES: Final = {"minLength": 1, "maxLength": IDENTIFIER_CHARACTERS, "pattern": _PRINTABLE}
+"""The description of names of settings, which are keys of an object."""
 Text = Annotated[
     str,
     # For the description only: `checks.storable` refuses NUL characters and says where they are.

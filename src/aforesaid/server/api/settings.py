@@ -11,7 +11,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles.effective import check_setting
-from aforesaid.server.api.params import Body, Identifier, SpaceQuery, Text, UserQuery
+from aforesaid.server.api.params import NAMES, Body, SpaceQuery, Text, UserQuery
 from aforesaid.server.dependencies import App, MemoryDep, Reader
 
 router = APIRouter(tags=["settings"])
@@ -30,7 +30,12 @@ class SettingsShape(BaseModel):
 class SettingsEdit(Body):
     """Settings to change. Null resets one to its default."""
 
-    settings: dict[Identifier, Value] = Field(min_length=1, max_length=100, examples=[{"summary_every_n": 20}])
+    settings: dict[str, Value] = Field(
+        min_length=1,
+        max_length=100,
+        examples=[{"summary_every_n": 20}],
+        json_schema_extra={"propertyNames": dict(NAMES)},  # Described only: `check_setting` checks them.
+    )
 
 
 @router.get("/settings", summary="Read settings")

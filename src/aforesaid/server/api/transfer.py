@@ -14,6 +14,7 @@ from starlette.responses import StreamingResponse
 
 from aforesaid.errors import InvalidInput
 from aforesaid.memory import Memory
+from aforesaid.portability import READERS
 from aforesaid.portability.exporting import LineWriter
 from aforesaid.server.api.params import Identifier, SpaceQuery, named
 from aforesaid.server.dependencies import Admin, MemoryDep, require_all_spaces
@@ -90,7 +91,9 @@ async def load(
     request: Request,
     who: Admin,
     memory: MemoryDep,
-    format: Annotated[str, Query(max_length=100, description="`auto`, or the name of a format.")] = "auto",  # noqa: A002
+    format: Annotated[  # noqa: A002 - the public name of the file's format
+        str, Query(description="`auto`, or the name of a format.", json_schema_extra={"enum": ["auto", *READERS]})
+    ] = "auto",
     user: Annotated[Identifier | None, Query(description="Imports everything as the memory of this user.")] = None,
     dry_run: Annotated[bool, Query(description="Check the file without storing anything.")] = False,
     space: SpaceQuery = None,
