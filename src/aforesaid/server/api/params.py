@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import Depends, Path, Query
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
 from aforesaid.domain.checks import IDENTIFIER_CHARACTERS, LARGEST
 from aforesaid.errors import InvalidInput
@@ -25,7 +26,7 @@ Identifier = Annotated[
     # For the description only: `checks.identifier` refuses control characters and names them.
     Field(json_schema_extra={"pattern": _PRINTABLE}),
 ]
-NAMES: Final = {"minLength": 1, "maxLength": IDENTIFIER_CHARACTERS, "pattern": _PRINTABLE}
+NAMES: Final[JsonDict] = {"minLength": 1, "maxLength": IDENTIFIER_CHARACTERS, "pattern": _PRINTABLE}
 """The description of names of settings, which are keys of an object."""
 Text = Annotated[
     str,

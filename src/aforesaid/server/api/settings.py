@@ -34,7 +34,7 @@ class SettingsEdit(Body):
         min_length=1,
         max_length=100,
         examples=[{"summary_every_n": 20}],
-        json_schema_extra={"propertyNames": dict(NAMES)},  # Described only: `check_setting` checks them.
+        json_schema_extra={"propertyNames": NAMES},  # Described only: `check_setting` checks them.
     )
 
 
