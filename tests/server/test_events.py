@@ -64,7 +64,7 @@ def test_a_stream_ends_when_its_key_is_revoked(server: Live, tmp_path: Path, *, 
 
 @pytest.mark.defect("P6")
 def test_a_stream_ends_when_its_key_expires(server: Live) -> None:
-    soon = datetime.now(UTC) + timedelta(seconds=2)
+    soon = datetime.now(UTC) + timedelta(seconds=5)  # time enough to connect on a busy machine
     _, token = server.served.keys.add("app", "app", space="default", expires_at=soon)
     with following(server, str.__str__(token)) as events:
         assert next(events) is None
@@ -112,7 +112,6 @@ def _until_change(events: Iterator[dict[str, Any] | None], seen: list[dict[str, 
         yield event
 
 
-@pytest.mark.defect("P6")
 def test_what_another_process_stores_is_followed(server: Live, tmp_path: Path) -> None:
     store = str(tmp_path / "memory.db")
     with following(server, server.key("reader")) as events:
