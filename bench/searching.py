@@ -19,7 +19,7 @@ from aforesaid.domain.vector import VectorRow
 from aforesaid.evaluation.synthetic_chat import SyntheticChat
 from aforesaid.memory import UserMemory, connect
 from aforesaid.models.embed import LocalEmbedder
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 
 BATCH = 1_000
 TEXTS = 2_000
@@ -73,16 +73,16 @@ async def plain_scan(embedder: LocalEmbedder, vectors: Floats, question: str) ->
     np.argpartition(-scores, 10)[:10]
 
 
-def scanning(embedder: LocalEmbedder, vectors: Floats, questions: list[str]) -> Callable[[int], Awaitable[object]]:
-    return lambda number: plain_scan(embedder, vectors, questions[number])
+def scanning(embedder: LocalEmbedder, vectors: Floats, asked: list[str]) -> Callable[[int], Awaitable[object]]:
+    return lambda number: plain_scan(embedder, vectors, asked[number])
 
 
-def searching(user: UserMemory, questions: list[str]) -> Callable[[int], Awaitable[object]]:
-    return lambda number: user.search(questions[number])
+def searching(user: UserMemory, asked: list[str]) -> Callable[[int], Awaitable[object]]:
+    return lambda number: user.search(asked[number])
 
 
-def asking(user: UserMemory, questions: list[str]) -> Callable[[int], Awaitable[object]]:
-    return lambda number: user.context(questions[number])
+def asking(user: UserMemory, asked: list[str]) -> Callable[[int], Awaitable[object]]:
+    return lambda number: user.context(asked[number])
 
 
 def memory_used() -> float:
@@ -104,9 +104,9 @@ async def run(folder: Path, messages: int) -> None:
     # Realistic queries: one or two frequent words, and one or two rare ones.
     forms = ("When did I tell you about {0} and {1}?", "What was {0} with the {1} {2}?", "Who brought {0} {1} to {2}?")
     words = [[*talk.text().split()[:2], *talk.question().split()] for _ in range(1_000)]
-    questions = [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
+    asked = [chance.choice(forms).format(*chance.sample(each, 3)) for each in words]
     for user, mine in vectors.items():
-        scans[user] = await latencies(scanning(embedder, mine, questions), 200, 20)
+        scans[user] = await latencies(scanning(embedder, mine, asked), 200, 20)
     vectors.clear()
     before = memory_used()
     # Without summaries and extraction, which would run in the background.
@@ -114,14 +114,14 @@ async def run(folder: Path, messages: int) -> None:
     async with connect(path, embedder=embedder, profile=profile) as memory:
         for user, wanted in (("usual", "p50 up to 10 ms"), ("large", "p50 up to 25 ms, p99 up to 80 ms")):
             ann = memory.user(user)
-            count = (await memory._store.ledger(ann.scope)).messages
+            count = (await memory._store.read(questions.UserLedger(ann.scope))).messages
             with stopwatch() as seconds:
-                await ann.search(questions[0])
+                await ann.search(asked[0])
                 row(f"first search of a user with {count:,} messages", f"{seconds() * 1000:10.1f} ms")
-            taken = await latencies(searching(ann, questions), 500, 50)
+            taken = await latencies(searching(ann, asked), 500, 50)
             row(f"search, user of {count:,}", f"{percentiles(taken)}   target: {wanted}")
             row("  a plain scan of their vectors (the limit)", percentiles(scans[user]))
-            taken = await latencies(asking(ann, questions), 200, 20)
+            taken = await latencies(asking(ann, asked), 200, 20)
             row(f"context of 8,000 tokens, user of {count:,}", f"{percentiles(taken)}   target: p50 up to 35 ms")
         row("memory of the process", f"{memory_used():10,.0f} MB   (before the searches {before:,.0f}; target: 600)")
     await embedder.close()

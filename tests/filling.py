@@ -24,7 +24,7 @@ from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
 from aforesaid.domain.transfer import Row
 from aforesaid.domain.vector import VectorRow
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from making import NOON, adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -46,15 +46,15 @@ async def fill_with_everything(store: Store) -> None:
     await store.apply([adding(BOB_HERE, "carol said so", at=minutes(700), author="carol", name="Carol")])
     late = Scope.of("ann", thread="general", session="holidays")
     await store.apply([adding(late, "in a session of my own", at=minutes(900))])
-    mine = await store.messages(ANN)
+    mine = await store.read(questions.Messages(ANN))
     first = await archive(store, ANN, mine[:2], "Ann lives in Berlin.")
     second = await archive(store, ANN, mine[2:4], "Ann says things.")
     third = await archive(store, ANN, mine[4:5], "A mistake.")
     await store.apply([RollBack(ANN, third.id)])
     await store.apply([Revise(ANN, second.id, "Ann says 0 and 1.", edited_by="ann")])
-    newest = (await store.summaries(ANN))[1]
+    newest = (await store.read(questions.Summaries(ANN)))[1]
     await store.apply([Archive(SummaryDraft(ANN, "All of Ann.", summaries=(first.id, newest.id)))])
-    seqs = [message.seq for message in await store.messages(BOB_HERE, within="user")]
+    seqs = [message.seq for message in await store.read(questions.Messages(BOB_HERE, within="user"))]
     day = ViewDraft(BOB_HERE, "day", "Bob and Ann talked.", seqs[0], seqs[-1], len(seqs), day=NOON.date())
     (made,) = (await store.apply([AddView(day)])).results
     rolling = ViewDraft(BOB_HERE, "rolling", "So far.", seqs[0], seqs[1], 2, reach="thread", details={"topics": ["a"]})
@@ -94,18 +94,24 @@ async def everything(store: Store, *, vectors: bool = False) -> list[Row]:
 async def shown(store: Store, scope: Scope) -> list[Any]:
     """Return everything that can be read about a user, without run-time state."""
     return [
-        await store.messages(scope, limit=100),
-        await store.sessions(scope),
-        await store.summaries(scope, active=None),
-        await store.memories(scope, active=None),
-        [await store.memory_versions(scope, memory.id) for memory in await store.memories(scope, active=None)],
-        await store.facts_versions(scope),
-        await store.forgotten(scope),
-        await store.settings(scope),
-        await store.ledger(scope),
-        await store.spent(date(2026, 3, 1), scope),
-        [(row.at, row.actor, row.action, row.subject) for row in await store.audit(scope)],
-        await store.search_text(scope, "berlin says tea"),
-        [(match.key, match.words) for match in await store.search_notes(scope, "berlin tea", EMBEDDER, None)],
-        [user for user in await store.unextracted(10) if user.scope[:2] == scope[:2]],
+        await store.read(questions.Messages(scope, limit=100)),
+        await store.read(questions.Sessions(scope)),
+        await store.read(questions.Summaries(scope, active=None)),
+        await store.read(questions.Memories(scope, active=None)),
+        [
+            await store.read(questions.MemoryVersions(scope, memory.id))
+            for memory in await store.read(questions.Memories(scope, active=None))
+        ],
+        await store.read(questions.FactsVersions(scope)),
+        await store.read(questions.Tombstones(scope)),
+        await store.read(questions.Settings(scope)),
+        await store.read(questions.UserLedger(scope)),
+        await store.read(questions.TokensSpent(date(2026, 3, 1), scope)),
+        [(row.at, row.actor, row.action, row.subject) for row in await store.read(questions.AuditRows(scope))],
+        await store.read(questions.SearchText(scope, "berlin says tea")),
+        [
+            (match.key, match.words)
+            for match in await store.read(questions.SearchNotes(scope, "berlin tea", EMBEDDER, None))
+        ],
+        [user for user in await store.read(questions.UnextractedUsers(10)) if user.scope[:2] == scope[:2]],
     ]

@@ -22,6 +22,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.profiles.effective import BUDGET, EffectiveSettings, tuned, zone_from
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ class UserContexts(Audited):
     @audited("settings.read", "settings")
     async def settings(self) -> dict[str, SettingValue]:
         """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
-        return {setting.key: setting.value for setting in await self._contexts.store.settings(self.scope)}
+        return {
+            setting.key: setting.value for setting in await self._contexts.store.read(questions.Settings(self.scope))
+        }
 
     @timed("set")
     @audited_inside
@@ -176,7 +179,7 @@ class UserContexts(Audited):
     @audited_inside
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
-        ledger = await self._contexts.store.ledger(self.scope)
+        ledger = await self._contexts.store.read(questions.UserLedger(self.scope))
         await self._contexts.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
     @timed("status")
@@ -189,8 +192,8 @@ class UserContexts(Audited):
         """
         store, profile, here = self._contexts.store, self._contexts.profile, within != "user"
         settings = await self._contexts.effective.of(self.scope)
-        ledger = await store.ledger(self.scope, here=here)
-        found = await store.summaries(self.scope, here=here)
+        ledger = await store.read(questions.UserLedger(self.scope, here=here))
+        found = await store.read(questions.Summaries(self.scope, here=here))
         active = [each for each in found if each.kind in _KINDS[profile.summaries]]
         threshold, since_last = await self._progress(settings, ledger.open_turns, ledger.messages, active)
         return MemoryStatus(
@@ -214,9 +217,9 @@ class UserContexts(Audited):
             every = settings.get(EVERY)
             return (every if isinstance(every, int) else profile.tree_turns), turns
         if profile.summaries == "rolling":
-            here = await self._contexts.store.summaries(self.scope, kind="rolling", here=True)
-            rest = await self._contexts.store.following(
-                self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True
+            here = await self._contexts.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
+            rest = await self._contexts.store.read(
+                questions.MessagesAfter(self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True)
             )
             return (profile.rolling_step if here else profile.rolling_messages), len(rest)
         if profile.summaries == "tiers":

@@ -16,7 +16,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import InvalidInput
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class UserKnowledge(Handle):
     @audited("facts.read", "facts")
     async def facts(self) -> list[Facts]:
         """Return all versions of the facts text, oldest first, each with the request that caused it."""
-        return await self._knowledge.store.facts_versions(self.scope)
+        return await self._knowledge.store.read(questions.FactsVersions(self.scope))
 
     @timed("preferences")
     @audited("preferences.read", "preferences")

@@ -22,6 +22,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.knowledge import Handle, Knowledge
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics, timed
 
 MOST_DUE = 1_000
@@ -53,7 +54,7 @@ class AllMemories:
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
-        return await self._knowledge.store.memories_due("reminder", moment, MOST_DUE)
+        return await self._knowledge.store.read(questions.DueMemories("reminder", moment, MOST_DUE))
 
     @timed("list_memories")
     @audited_inside
@@ -86,8 +87,8 @@ class AllMemories:
         while len(found) < most:
             size = MOST_LISTED if state or words else most - len(found)
             only = active if state is None else None
-            page = await self._knowledge.store.memories_in(
-                where, user=whose, active=only, category=category, before=last, limit=size
+            page = await self._knowledge.store.read(
+                questions.MemoriesOfSpace(where, user=whose, active=only, category=category, before=last, limit=size)
             )
             found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
             if not page or not (state or words or active):
@@ -111,7 +112,7 @@ class AllMemories:
         number = _number(memory)
         where = checks.identifier(space, "the space", "space")
         before = None if number == checks.LARGEST else number + 1
-        found = await self._knowledge.store.memories_in(where, before=before, limit=1)
+        found = await self._knowledge.store.read(questions.MemoriesOfSpace(where, before=before, limit=1))
         if not found or found[0].id != number:
             raise NotFound(f"there is no memory {number}")
         if actor is not None:
@@ -141,7 +142,7 @@ class UserMemories(Handle):
         what was believed at that moment.
         """
         everything = state is not None or at is not None
-        found = await self._knowledge.store.memories(self.scope, active=None if everything else active)
+        found = await self._knowledge.store.read(questions.Memories(self.scope, active=None if everything else active))
         now = datetime.now(UTC)
         return [
             memory
@@ -259,7 +260,7 @@ class UserMemories(Handle):
     @checked()
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return the earlier versions of a memory, oldest first, and who changed it."""
-        return await self._knowledge.store.memory_versions(self.scope, _number(memory))
+        return await self._knowledge.store.read(questions.MemoryVersions(self.scope, _number(memory)))
 
     @timed("schedule")
     @audited("memory.read", "schedule")
@@ -273,7 +274,7 @@ class UserMemories(Handle):
 
         asked = at or datetime.now(UTC)
         zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
-        found = await self._knowledge.store.memories(self.scope)
+        found = await self._knowledge.store.read(questions.Memories(self.scope))
         return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when, MOST_ASKED))
 
     @timed("reminders")
@@ -287,7 +288,7 @@ class UserMemories(Handle):
         moment = at or datetime.now(UTC)
         found = [
             memory
-            for memory in await self._knowledge.store.memories(self.scope)
+            for memory in await self._knowledge.store.read(questions.Memories(self.scope))
             if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
         ]
         if due:
@@ -328,7 +329,7 @@ class UserMemories(Handle):
     @checked()
     async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
-        return await self._knowledge.store.memory(self.scope, _number(memory))
+        return await self._knowledge.store.read(questions.MemoryById(self.scope, _number(memory)))
 
 
 def _when(value: datetime | str | None) -> datetime | str | None:

@@ -29,7 +29,7 @@ from aforesaid.operations import MemoryOperations, Services, UserOperations
 from aforesaid.profiles import Profile, load_profile
 from aforesaid.recall import Recall
 from aforesaid.settings import Settings, as_settings
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.announcing import Announcements, announcing
 from aforesaid.store.failover import open_with_failover
 from aforesaid.summaries import Digests, UserSummaries
@@ -203,7 +203,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
     async def _read_known_ids(self) -> None:
         """Read which ids the store spells irregularly: on opening, and after an import of rows as they were."""
         try:
-            self._knowledge.ids = KnownIds(await self._store.irregular_ids())
+            self._knowledge.ids = KnownIds(await self._store.read(questions.IrregularIds()))
         except StoreError as error:
             _log.warning("ids that are not spelled regularly cannot be reached until the next start: %s", error)
 

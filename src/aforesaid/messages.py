@@ -20,6 +20,7 @@ from aforesaid.knowledge import Handle
 from aforesaid.models.tokens import count_tokens
 from aforesaid.operations import MOST_AT_ONCE, Services
 from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, Recall, SearchRequest
+from aforesaid.store import questions
 from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
@@ -94,13 +95,15 @@ class UserMessages(Handle):
         time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
         """
-        return await self._services.store.messages(
-            self.scope,
-            within=within,
-            limit=_limit(limit),
-            before=await self._position(before, within),
-            archived=archived,
-            versions=versions,
+        return await self._services.store.read(
+            questions.Messages(
+                self.scope,
+                within=within,
+                limit=_limit(limit),
+                before=await self._position(before, within),
+                archived=archived,
+                versions=versions,
+            )
         )
 
     @timed("search")
@@ -151,21 +154,23 @@ class UserMessages(Handle):
     @checked()
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
-        return await self._services.store.message(self.scope, checks.identifier(id, "the message", "id"), within=within)
+        return await self._services.store.read(
+            questions.MessageById(self.scope, checks.identifier(id, "the message", "id"), within=within)
+        )
 
     @timed("sessions")
     @audited("sessions.read", "sessions")
     @checked()
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-        return await self._services.store.sessions(self.scope, within=within, limit=_limit(limit))
+        return await self._services.store.read(questions.Sessions(self.scope, within=within, limit=_limit(limit)))
 
     async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
         if before is None or isinstance(before, Message):
             return None if before is None else before.position
         if isinstance(before, str):
             known = checks.identifier(before, "the message", "before")
-            return (await self._services.store.message(self.scope, known, within=within)).position
+            return (await self._services.store.read(questions.MessageById(self.scope, known, within=within))).position
         return checks.at_least(before, 1, "before", "before")
 
 

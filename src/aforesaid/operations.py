@@ -19,7 +19,7 @@ from aforesaid.domain.setting import EVERYBODY
 from aforesaid.models.provider_health import models_health
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
-from aforesaid.store import Progress, Store
+from aforesaid.store import Progress, Store, questions
 from aforesaid.tasks import close_all
 from aforesaid.telemetry import Metrics, timed
 from aforesaid.telemetry.session_log import SessionLog
@@ -96,7 +96,9 @@ class MemoryOperations:
 
         With an `actor`, the audit log names who looked.
         """
-        found = await self._store.users(None if space is None else checks.identifier(space, "the space", "space"))
+        found = await self._store.read(
+            questions.Users(None if space is None else checks.identifier(space, "the space", "space"))
+        )
         people = [user for user in found if user.id != EVERYBODY]
         spaces = {user.space for user in people} if space is None else {str(space)}
         await self._record(actor, "users.read", "users", spaces or {DEFAULT_SPACE})
@@ -112,7 +114,7 @@ class MemoryOperations:
         if space is not None:
             await self._record(actor, action, subject, {checks.identifier(space, "the space", "space")})
         elif actor is not None:
-            known = {user.space for user in await self._store.users()}
+            known = {user.space for user in await self._store.read(questions.Users())}
             await self._record(actor, action, subject, known | {DEFAULT_SPACE})
 
     async def _record(self, actor: str | None, action: str, subject: str, spaces: Iterable[str]) -> None:
@@ -133,13 +135,13 @@ class MemoryOperations:
         It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
         wanted = None if users is None else [checks.identifier(user, "the user id", "user") for user in users]
-        return await self._store.names(checks.identifier(space, "the space", "space"), wanted)
+        return await self._store.read(questions.DisplayNames(checks.identifier(space, "the space", "space"), wanted))
 
     @timed("stats")
     @not_audited("counts alone")
     async def stats(self) -> Stats:
         """Return the totals of the store."""
-        return await self._store.stats()
+        return await self._store.read(questions.Totals())
 
     @timed("activity")
     @not_audited("counts alone")
@@ -156,7 +158,7 @@ class MemoryOperations:
         wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
         last = datetime.now(UTC).date()
         days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
-        found = await self._store.said_per_day(where, _start(days_now[0]), _start(last) + _DAY, whose)
+        found = await self._store.read(questions.ActivityPerDay(where, _start(days_now[0]), _start(last) + _DAY, whose))
         counted = {each.day: each for each in found}
         return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
 
@@ -172,7 +174,7 @@ class MemoryOperations:
         """
         most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
         where = checks.identifier(space, "the space", "space")
-        found = await self._store.audit(Scope.of(EVERYBODY, where), limit=most)
+        found = await self._store.read(questions.AuditRows(Scope.of(EVERYBODY, where), limit=most))
         await self._record(actor, "audit.read", "audit log", {where})
         return found
 
@@ -259,4 +261,4 @@ class UserOperations(Audited):
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
         most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
-        return await self._services.store.audit(self.scope, limit=most)
+        return await self._services.store.read(questions.AuditRows(self.scope, limit=most))

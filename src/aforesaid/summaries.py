@@ -18,7 +18,7 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
 from aforesaid.profiles import Profile
 from aforesaid.settings import Settings
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
@@ -113,8 +113,8 @@ class UserSummaries(Audited):
         scope, store = self.scope, self._digests.store
         if thread is not None:
             scope = Scope.of(scope.user, scope.space, thread)
-            return await store.summaries(scope, active=active, kind=kind, day=day, here=True)
-        found = await store.summaries(scope, active=active, kind=kind, day=day)
+            return await store.read(questions.Summaries(scope, active=active, kind=kind, day=day, here=True))
+        found = await store.read(questions.Summaries(scope, active=active, kind=kind, day=day))
         if every_thread or is_direct(scope.thread):
             return found
         return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
@@ -123,7 +123,7 @@ class UserSummaries(Audited):
     @audited("summaries.read", "current summary")
     async def current_summary(self) -> Summary | None:
         """Return the rolling summary of this handle's chat; None where there is none."""
-        found = await self._digests.store.summaries(self.scope, kind="rolling", here=True)
+        found = await self._digests.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
         return found[0] if found else None
 
     @timed("edit_summary")
@@ -153,7 +153,9 @@ class UserSummaries(Audited):
     @checked()
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages that a summary of any level and kind covers, oldest first."""
-        return await self._digests.store.covered(self.scope, checks.at_least(summary, 1, "the summary", "summary"))
+        return await self._digests.store.read(
+            questions.CoveredMessages(self.scope, checks.at_least(summary, 1, "the summary", "summary"))
+        )
 
     @timed("message_summaries")
     @audited("summaries.read", "summaries of a message")
@@ -164,9 +166,9 @@ class UserSummaries(Audited):
         found = (
             message
             if isinstance(message, Message)
-            else await store.message(self.scope, checks.identifier(message, "the message"))
+            else await store.read(questions.MessageById(self.scope, checks.identifier(message, "the message")))
         )
-        return await store.above(self.scope, found.seq)
+        return await store.read(questions.SummariesAbove(self.scope, found.seq))
 
     @timed("messages_for_llm")
     @audited("context.read", "messages for a model")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import aforesaid
-from aforesaid.domain.report import Setting
-from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
+from aforesaid.store import questions
 from aforesaid.testing import ScriptedModel
+from intercepting import Read, intercept
 
 
 def test_store_profile_and_embedder_come_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,20 +67,17 @@ def test_without_a_model_health_says_so_and_is_well() -> None:
 
 
 @pytest.mark.defect("U3")
-async def test_a_setting_acts_at_once_though_the_old_ones_were_being_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_setting_acts_at_once_though_the_old_ones_were_being_read(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", embedder="none", settings={"background": False}) as memory:
-        read, reading, changed = memory.store.settings, asyncio.Event(), asyncio.Event()
+        reading, changed = asyncio.Event(), asyncio.Event()
 
-        async def slowly(scope: Scope) -> list[Setting]:
-            found = await read(scope)
+        async def slowly(read: Read, question: questions.Settings) -> object:
+            found = await read(question)
             reading.set()
             await changed.wait()
             return found
 
-        effective = memory._contexts.effective
-        monkeypatch.setattr(effective._store, "settings", slowly)
+        intercept(memory.store, questions.Settings, slowly)
         old = asyncio.create_task(memory.settings())
         await reading.wait()
         await memory.set("context_budget", 4_000)

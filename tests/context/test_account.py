@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,10 @@ import pytest
 
 import aforesaid
 from aforesaid.memory import connect
+from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Roll
+from aforesaid.store.questions import Question
+from intercepting import Read, intercept
 
 if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory, SyncUserMemory
@@ -85,32 +88,27 @@ def test_after_a_change_of_topic_what_was_said_about_it_before_is_there_again(tm
 
 
 @pytest.mark.req("C12")
-async def test_history_is_read_first_then_short_term_then_mid_term_if_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_history_is_read_first_then_short_term_then_mid_term_if_there_is_one(tmp_path: Path) -> None:
     read: list[str] = []
 
-    def watched(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def reading(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
-            read.append(name)
-            return original(*given, **more)
-
-        return reading
+    async def watched(ask: Read, question: Question[Any]) -> object:
+        read.append(type(question).__name__)
+        return await ask(question)
 
     profile = {"extends": "account", "summaries": "none", "extract": False}  # nothing else reads meanwhile
     async with connect(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
         ann = memory.user("ann")
         for text in small_talk(5):
             await ann.add("user", text)
-        for name in ("summaries", "messages", "match_text"):
-            monkeypatch.setattr(memory._store, name, watched(name, getattr(memory._store, name)))
+        for kind in (questions.Summaries, questions.Messages, questions.MatchText):
+            intercept(memory.store, kind, watched)
         await ann.context("how was the weather?")
-        assert read == ["summaries", "messages"]
+        assert read == ["Summaries", "Messages"]
         read.clear()
         for text in small_talk(20):
             await ann.add("user", f"{text}, again")
         await ann.context("how was the weather?")
-        assert read[:3] == ["summaries", "messages", "match_text"]
+        assert read[:3] == ["Summaries", "Messages", "MatchText"]
 
 
 @pytest.mark.req("C16")

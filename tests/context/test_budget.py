@@ -17,7 +17,7 @@ from aforesaid.models.tokens import counter_for
 from aforesaid.profiles import BUILT_IN, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.recall import Recall
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 
 ANN = Scope.of("ann")
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
@@ -34,7 +34,7 @@ class Facts:
         self._store = store
 
     async def portrait(self, scope: Scope, *_: object) -> str | None:
-        facts = await self._store.facts(scope)
+        facts = await self._store.read(questions.NewestFacts(scope))
         return None if facts is None else facts.text
 
     async def habits(self, scope: Scope) -> str:

@@ -12,6 +12,9 @@ import pytest
 from aforesaid import Memory, connect
 from aforesaid.context.reads import ContextReads
 from aforesaid.domain.message import Message, Position
+from aforesaid.store import questions
+from aforesaid.store.questions import Question
+from intercepting import Read, intercept
 
 NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
 
@@ -21,40 +24,35 @@ async def talk(memory: Memory, *texts: str, user: str = "ann") -> None:
         await memory.user(user).add("user", text, at=NOON + timedelta(minutes=number))
 
 
-def call_first(memory: Memory, name: str, patch: pytest.MonkeyPatch, first: Callable[[], Any]) -> None:
+def call_first(memory: Memory, kind: type[Question[Any]], first: Callable[[], Any]) -> None:
     """Call something before each read of one kind from the store."""
-    original = getattr(memory.store, name)
 
-    async def reading(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
+    async def reading(read: Read, question: Question[Any]) -> object:
         await first()
-        return await original(*given, **more)
+        return await read(question)
 
-    patch.setattr(memory.store, name, reading)
+    intercept(memory.store, kind, reading)
 
 
 @pytest.mark.parametrize("profile", ["default", "archive"])
-async def test_what_is_stored_while_a_context_is_made_is_not_in_it(
-    profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_stored_while_a_context_is_made_is_not_in_it(profile: str, tmp_path: Path) -> None:
     question = "Where did I park the green bicycle?"
     async with connect(tmp_path / "memory.db", profile=profile, embedder="deterministic") as memory:
         ann = memory.user("ann")
         await talk(memory, *(f"Message {number} about gardening." for number in range(30)), "The bicycle is green.")
-        newest = await memory.store.messages(ann.scope, limit=21)
+        newest = await memory.store.read(questions.Messages(ann.scope, limit=21))
 
-        async def before(*_: object, **__: object) -> Any:  # noqa: ANN401 - messages
+        async def before(*_: object) -> object:
             return list(newest)
 
-        monkeypatch.setattr(memory.store, "messages", before)
+        intercept(memory.store, questions.Messages, before)
         await ann.add("user", question)  # by whoever asks, at the same moment
         context = await ann.context(question)
     shown = [item for item in context.items if question in item.text]
     assert [item.section for item in shown] == ["current"], "it is there once, as what is to be answered"
 
 
-async def test_a_question_is_looked_up_before_the_settings_are_known(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_question_is_looked_up_before_the_settings_are_known(tmp_path: Path) -> None:
     async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
         ann = memory.user("ann")
         await talk(memory, "I drink tea.", "My dog is Bella.")
@@ -64,11 +62,11 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(
         async def told(name: str) -> None:
             order.append(name)
 
-        call_first(memory, "match_text", monkeypatch, lambda: told("match_text"))
-        call_first(memory, "settings", monkeypatch, lambda: told("settings"))
+        call_first(memory, questions.MatchText, lambda: told("words"))
+        call_first(memory, questions.Settings, lambda: told("settings"))
         memory._contexts.effective._kept.clear()
         await ann.context("What do I drink?")
-    assert order[0] == "match_text"
+    assert order[0] == "words"
     assert "settings" in order
 
 

@@ -22,7 +22,7 @@ from aforesaid.errors import SourcesChanged
 from aforesaid.memory import Memory
 from aforesaid.models.chat import Answer, Said
 from aforesaid.settings import Operation, Settings
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.telemetry import OWN, Key
 from digesting import MovingClock, Scribe, Shape, remembering
 
@@ -359,7 +359,7 @@ async def test_two_processes_on_one_store_summarise_a_day_once(tmp_path: Path) -
         await one.begun.wait()
         waiting = asyncio.create_task(second.user("bob", space="guild").day())
         two.going_on.set()
-        while not (await second.store.marks()):
+        while not (await second.store.read(questions.Marks())):
             await asyncio.sleep(0)
         one.going_on.set()
         assert await making is not None
@@ -386,11 +386,11 @@ async def test_a_lease_that_a_dead_process_left_behind_ends_by_itself(store: Sto
         assert taken
         async with living.hold("day", "guild", "2026-03-01") as also:
             assert not also
-        (name,) = await store.marks()
+        (name,) = await store.read(questions.Marks())
         await store.apply([PutMark(name, '{"owner": "dead", "until": 1}')])
         async with living.hold("day", "guild", "2026-03-01") as after_its_end:
             assert after_its_end
-    assert await store.marks() == {}
+    assert await store.read(questions.Marks()) == {}
 
 
 async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> None:
@@ -400,4 +400,4 @@ async def test_of_two_who_change_a_mark_at_once_one_is_told(store: Store) -> Non
     with pytest.raises(SourcesChanged):
         await store.apply([PutMark("place", None, only_if="two")])
     await store.apply([PutMark("place", "two", only_if="one")])
-    assert await store.marks() == {"place": "two"}
+    assert await store.read(questions.Marks()) == {"place": "two"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory, UserMemory
+from aforesaid.store import questions
 from facts.talking import connect
+from intercepting import Read, intercept
 
 EVENING = datetime(2026, 3, 5, 20, 15, tzinfo=UTC)
 
@@ -45,14 +45,13 @@ async def test_topics_hours_languages_lengths_and_tone_are_counted(location: str
 async def test_every_message_is_read_once_also_after_a_restart(location: str) -> None:
     async def counting(memory: Memory) -> list[int]:
         reads: list[int] = []
-        following = memory._store.following
 
-        async def read(scope: Scope, after: int, limit: int) -> list[Message]:
-            found = await following(scope, after, limit)
+        async def counted(read: Read, question: questions.MessagesAfter) -> object:
+            found = await read(question)
             reads.append(len(found))
             return found
 
-        memory._store.following = read  # type: ignore[method-assign, assignment]
+        intercept(memory.store, questions.MessagesAfter, counted)
         return reads
 
     async with connect(location, extract=False) as memory:

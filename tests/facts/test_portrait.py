@@ -18,6 +18,7 @@ from aforesaid.errors import ModelError
 from aforesaid.facts import as_xml
 from aforesaid.facts.people import person_called
 from aforesaid.memory import Memory
+from aforesaid.store import questions
 from aforesaid.telemetry import OWN, Key
 from aforesaid.testing import Request, ScriptedModel, faults
 from facts.talking import asked, asked_for, connect, extraction, model, say, texts
@@ -147,7 +148,7 @@ async def test_a_portrait_that_cannot_be_used_is_not(written: str) -> None:
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
         assert await memory.user("ann", space="900").portrait() == "Ann likes tea."
-        assert await memory._store.derived(ANN, "portrait") is None
+        assert await memory._store.read(questions.DerivedText(ANN, "portrait")) is None
 
 
 async def test_memories_are_part_of_the_portrait_and_it_follows_what_changed() -> None:

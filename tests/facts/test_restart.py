@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aforesaid.domain.change import Change
 from aforesaid.domain.memory_change import AddMemory, MarkExtracted
-from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreFull
 from aforesaid.memory import Memory
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.testing import Request
 from facts.talking import connect, extraction, model, numbered, paused, say
+from intercepting import Read, intercept
 
 
 class Crash(BaseException):
@@ -85,12 +85,11 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
 
 def small_pages(memory: Memory) -> object:
     extractor = memory._knowledge.extractor()
-    following = memory._store.following
 
-    async def few(scope: Scope, after: int, limit: int) -> list[Message]:
-        return await following(scope, after, min(limit, 4))
+    async def few(read: Read, question: questions.MessagesAfter) -> object:
+        return await read(replace(question, limit=min(question.limit, 4)))
 
-    memory._store.following = few  # type: ignore[method-assign, assignment]
+    intercept(memory.store, questions.MessagesAfter, few)
     return extractor
 
 

@@ -20,7 +20,7 @@ from aforesaid.portability.exporting import export
 from aforesaid.portability.importing import ImportOptions, Loaded, Loader
 from aforesaid.portability.migrating import migrate
 from aforesaid.portability.row_codec import decode, encode
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from filling import ANN, ANN_AWAY, BOB, everything, fill_with_everything, shown
 from making import add
 
@@ -106,7 +106,7 @@ async def test_a_damaged_line_is_told_and_the_rest_is_stored(
     report = await loaded(other, path)
     assert report.examples[0].where == "line 2"
     assert why in report.examples[0].why
-    assert [message.text for message in await other.messages(ANN)] == ["and like it"]
+    assert [message.text for message in await other.read(questions.Messages(ANN))] == ["and like it"]
     assert (await other.verify()).ok
 
 

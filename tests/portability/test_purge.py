@@ -18,7 +18,7 @@ from aforesaid.domain.summary import ViewDraft
 from aforesaid.domain.summary_change import AddView
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, StoreBusy
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from aforesaid.store.journalled.files import Files
 from aforesaid.store.sqlite import Options, SqliteStore, writer
 from making import add, adding, archive, minutes
@@ -47,7 +47,7 @@ async def fill(store: Store, rounds: int) -> None:
         await store.apply([adding(ANN, f"my {secret} number {number}", name="nickname-of-hers", id=f"a{number}")])
         await store.apply([adding(ANN_HERE, f"{secret}, said to all {number}", at=minutes(number))])
         await store.apply([adding(BOB_HERE, f"bob's answer {number}", at=minutes(number))])
-    mine = await store.messages(ANN, limit=20)
+    mine = await store.read(questions.Messages(ANN, limit=20))
     for number in range(5):
         await archive(store, ANN, mine[4 * number : 4 * number + 4], f"Ann, the xylophonist, part {number}")
     draft = MemoryDraft(ANN, "fact", "her Bankverbindung is DE02", sources=(mine[0].seq,), tags=("zugzwang",))
@@ -55,7 +55,7 @@ async def fill(store: Store, rounds: int) -> None:
     await store.apply([ChangeMemory(replace(memory, text="she plays quizzaciously"), "edit")])
     await store.apply([PutFacts(ANN, "A xylophonist.", "zugzwang"), Forget(ANN, ("quizzaciously",))])
     await store.apply([PutSetting(ANN, "persona", "zugzwang"), PutDerived(ANN, "portrait", "k", "xylophonist")])
-    theirs = [message.seq for message in await store.messages(BOB, limit=1000)]
+    theirs = [message.seq for message in await store.read(questions.Messages(BOB, limit=1000))]
     view = ViewDraft(BOB, "day", "Bob heard of zugzwang.", theirs[0], theirs[-1], len(theirs), day=minutes(0).date())
     await store.apply([AddView(view), PutDerived(BOB, "portrait", "k", "friend of a xylophonist")])
     rows = tuple(VectorRow(message.seq, message.text, bytes(8)) for message in mine)
@@ -67,7 +67,7 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     home = tmp_path / "home"
     store = await SqliteStore.open(home / "memory.db")
     await fill(store, 60)
-    await store.search_text(BOB_HERE, "xylophonist", within="thread")
+    await store.read(questions.SearchText(BOB_HERE, "xylophonist", within="thread"))
     await store.backup(tmp_path / "before.db")
     assert set(found_in(home, SECRETS)) >= {f"{word} in memory.db-wal" for word in SECRETS}
     done = await store.purge(ANN, "admin")
@@ -78,7 +78,7 @@ async def test_no_byte_is_left_in_the_file_its_log_and_later_backups(tmp_path: P
     await add(store, BOB, "life goes on")
     assert found_in(home, SECRETS) == []
     assert (await store.verify()).ok
-    assert len(await store.messages(BOB, limit=1000)) == 61
+    assert len(await store.read(questions.Messages(BOB, limit=1000))) == 61
     await store.close()
     assert found_in(home, SECRETS) == []
     assert found_in(tmp_path, SECRETS) == [f"{word} in before.db" for word in SECRETS]
@@ -88,7 +88,7 @@ async def test_what_searches_keep_in_memory_goes_too(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "memory.db")
     await fill(store, 20)
     caches = store._engine.caches
-    await store.search_vector(ANN, "test", np.ones(4, dtype=np.float32))
+    await store.read(questions.SearchVector(ANN, "test", np.ones(4, dtype=np.float32)))
     assert caches._kept
     await store.purge(ANN, "admin")
     assert not caches._kept
@@ -115,7 +115,7 @@ async def test_a_purge_waits_for_readers_of_old_pages_and_can_be_finished_later(
     await anext(reading)
     with pytest.raises(StoreBusy, match="erased, but another process still reads"):
         await store.purge(ANN)
-    assert await store.messages(ANN) == []
+    assert await store.read(questions.Messages(ANN)) == []
     await reading.aclose()  # type: ignore[attr-defined]
     await store.purge(ANN)
     assert found_in(tmp_path, SECRETS) == []
@@ -177,7 +177,7 @@ async def test_a_purge_that_was_killed_before_the_file_was_wiped_is_finished_at_
     again = await SqliteStore.open(tmp_path / "left" / "memory.db")
     assert found_in(tmp_path / "left", SECRETS) == []
     assert (await again.verify()).ok
-    assert [user.id for user in await again.users()] == ["bob"]
+    assert [user.id for user in await again.read(questions.Users())] == ["bob"]
     await again.close()
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from aforesaid.domain.change import AddMessage
+from aforesaid.store import questions
 from aforesaid.testing import Request, Writes, faults
+from intercepting import Read, intercept
 from pg import clean_database
 from server.talking import Chat, Talk, ask, eventually, log_of, talking
 
@@ -91,17 +93,17 @@ def test_a_thousand_messages_are_stored_once_and_in_order(monkeypatch: pytest.Mo
 def _proxy_calls(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count what the proxy asks of the store: messages looked up by their ids, and transactions that add messages."""
     store, calls = talk.server.served.memory.store, Counter[str]()
-    look_up, apply = store.message, store.apply
+    apply = store.apply
 
-    async def message_(*given: Any, **more: Any) -> Any:  # noqa: ANN401 - whatever the store takes and gives
+    async def look_up(read: Read, question: questions.MessageById) -> object:
         calls["message"] += 1
-        return await look_up(*given, **more)
+        return await read(question)
 
     async def apply_(changes: Any) -> Any:  # noqa: ANN401
         calls["apply"] += any(isinstance(change, AddMessage) for change in changes)
         return await apply(changes)
 
-    monkeypatch.setattr(store, "message", message_)
+    intercept(store, questions.MessageById, look_up)
     monkeypatch.setattr(store, "apply", apply_)
     return calls
 

@@ -13,7 +13,7 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from making import adding, minutes
 from pg import clean_database
 
@@ -42,12 +42,12 @@ async def answers(store: Store, source: random.Random) -> tuple[list[Any], list[
         scope, within = source.choice(SCOPES), source.choice(["user", "thread"])
         place: Within = "user" if within == "user" else "thread"
         words = " ".join(source.choices(WORDS, k=source.randint(1, 6)))
-        hits = await store.search_text(scope, words, within=place, limit=source.randint(1, 20))
+        hits = await store.read(questions.SearchText(scope, words, within=place, limit=source.randint(1, 20)))
         found.append([(hit.message.seq if hit.message else 0, hit.terms) for hit in hits])
         numbers += [hit.score for hit in hits]
         vector = np.array([source.gauss(0, 1) for _ in range(16)], dtype=np.float32)
         vector /= np.linalg.norm(vector)
-        similar = await store.search_vector(scope, "m", vector, within=place, limit=5)
+        similar = await store.read(questions.SearchVector(scope, "m", vector, within=place, limit=5))
         assert similar is not None
         found.append(similar.seqs.tolist())
         numbers += [*similar.scores.tolist(), similar.mean, similar.deviation]

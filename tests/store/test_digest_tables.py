@@ -11,6 +11,7 @@ from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.checks import moment
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Walk
+from aforesaid.store import questions
 from aforesaid.store.sqlite import SqliteStore, migrate
 from aforesaid.store.sqlite.migrate import migrations
 from making import add
@@ -53,7 +54,7 @@ async def test_summaries_of_an_earlier_version_learn_when_their_messages_were_sa
         )
         old.close()
     store = await SqliteStore.open(path)
-    (summary,) = await store.summaries(ANN)
+    (summary,) = await store.read(questions.Summaries(ANN))
     assert (summary.began_at, summary.ended_at, summary.fresh) == (moment(50), moment(70), 1)
     assert (summary.version, summary.reach, summary.replaced, summary.quality) == (1, "chunks", False, None)
     await store.close()

@@ -18,7 +18,7 @@ from aforesaid.domain.memory import MemoryDraft
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from making import NOON, add, adding, archive
 from store.message_types import TYPES, messages_of_all_types
 
@@ -33,7 +33,7 @@ async def fill(path: Path) -> None:
     await store.apply(
         [adding(ANN, "I don't have real-time weather data...", "assistant", at=NOON + timedelta(seconds=5))]
     )
-    await archive(store, ANN, await store.messages(ANN), "You asked about weather...")
+    await archive(store, ANN, await store.read(questions.Messages(ANN)), "You asked about weather...")
     below = await archive(store, ANN, await add(store, ANN, "Funeral at church on Monday at 9am"), "A funeral.")
     await store.apply([Archive(SummaryDraft(ANN, "Weather and a funeral.", summaries=(1, below.id)))])
     await add(store, ANN, "Good morning!")

@@ -13,7 +13,7 @@ import pytest
 import aforesaid
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from aforesaid.store.contract import Store
 from aforesaid.store.failover.failover import Failover
 from aforesaid.store.failover.fallback import FIRST, Fallback
@@ -40,7 +40,7 @@ async def test_a_database_that_is_not_there_is_taken_over_from_by_files(
         assert receipt.notices
         assert [message.text for message in await memory.user("ann").history()] == ["is anybody there?"]
     store = await open_store(place)
-    assert [user.id for user in await store.users()] == ["ann"]
+    assert [user.id for user in await store.read(questions.Users())] == ["ann"]
     await store.close()
 
 
@@ -113,7 +113,7 @@ async def compare(store: Store, acknowledged: list[tuple[str, str, bool]]) -> No
     assert (await store.verify()).ok
     for number in range(SPACES):
         space = f"space{number}"
-        stored = [message.text for message in await store.said_between(space, 0, 2**62)]
+        stored = [message.text for message in await store.read(questions.MessagesBetween(space, 0, 2**62))]
         expected = Counter(text for where, text, _ in acknowledged if where == space)
         assert Counter(stored) == expected, "nothing lost, nothing twice"
         for writer in range(number, WRITERS, SPACES):

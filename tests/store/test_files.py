@@ -20,7 +20,7 @@ from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import InvalidInput, StoreBusy, StoreDamaged, StoreRefused, StoreTooNew
-from aforesaid.store import Store, open_store, restore_store
+from aforesaid.store import Store, open_store, questions, restore_store
 from aforesaid.store.accounts import AccountFolders
 from aforesaid.store.ephemeral.state import TABLES
 from aforesaid.store.journalled import JournalledStore, tables
@@ -139,18 +139,18 @@ def layout_of(place: str) -> JsonFile | AccountFolders:
 
 
 async def everything(store: Store) -> list[Any]:
-    found: list[Any] = [await store.users()]
+    found: list[Any] = [await store.read(questions.Users())]
     for scope in (ANN, TELEGRAM, WORK):
         found += [
-            await store.messages(scope),
-            await store.summaries(scope, active=None),
-            await store.memories(scope, active=None),
-            await store.facts_versions(scope),
-            await store.settings(scope),
-            await store.audit(scope),
-            await store.sessions(scope),
-            await store.ledger(scope),
-            await store.vectors(scope, "m", [3]),
+            await store.read(questions.Messages(scope)),
+            await store.read(questions.Summaries(scope, active=None)),
+            await store.read(questions.Memories(scope, active=None)),
+            await store.read(questions.FactsVersions(scope)),
+            await store.read(questions.Settings(scope)),
+            await store.read(questions.AuditRows(scope)),
+            await store.read(questions.Sessions(scope)),
+            await store.read(questions.UserLedger(scope)),
+            await store.read(questions.MessageVectors(scope, "m", [3])),
         ]
     return found
 
@@ -236,7 +236,7 @@ async def test_a_write_costs_what_it_changes_however_much_there_is(place: str) -
     store._files.written = 1 << 40  # so that nothing is written anew in between
     costs = []
     for size in (10, 1_500):
-        while (await store.stats()).messages < size:
+        while (await store.read(questions.Totals())).messages < size:
             await asyncio.gather(*[add(store, ANN, "some filling") for _ in range(50)])
         calls, written = disk.calls, disk.bytes
         await store.apply([adding(ANN, "the message that is measured")])
@@ -328,7 +328,7 @@ async def test_a_group_whose_first_sector_was_never_written_is_cut_off(place: st
     journal.write_bytes(before + bytes(torn - len(before)) + after[torn:])
     kind, _, path = place.partition(":")
     async with opened(f"{kind}:{copy / Path(path).name}") as healed:
-        assert [message.text for message in await healed.messages(ANN)] == ["acknowledged"]
+        assert [message.text for message in await healed.read(questions.Messages(ANN))] == ["acknowledged"]
         await add(healed, ANN, "and on")
     async with opened(f"{kind}:{copy / Path(path).name}") as healed:
-        assert [message.text for message in await healed.messages(ANN)] == ["acknowledged", "and on"]
+        assert [message.text for message in await healed.read(questions.Messages(ANN))] == ["acknowledged", "and on"]

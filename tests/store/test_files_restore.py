@@ -10,7 +10,7 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
-from aforesaid.store import open_store, restore_store
+from aforesaid.store import open_store, questions, restore_store
 from aforesaid.store.journalled import restoring
 from faulty import FailingDisk
 from making import add
@@ -28,7 +28,10 @@ async def texts(place: str) -> dict[str, list[str]]:
     try:
         assert (await store.verify()).ok
         people = {"ann": ANN, "bob": BOB, "carol": CAROL}
-        return {name: [message.text for message in await store.messages(who)] for name, who in people.items()}
+        return {
+            name: [message.text for message in await store.read(questions.Messages(who))]
+            for name, who in people.items()
+        }
     finally:
         await store.close()
 

@@ -15,7 +15,7 @@ from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import InvalidInput, NotFound, StoreClosed
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from making import NOON, add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -28,7 +28,7 @@ async def test_numbers_and_cursors_go_by_the_order_of_storing_whatever_the_clock
     await store.apply([adding(ANN, "first", at=minutes(10))])
     await store.apply([adding(ANN, "second", at=minutes(-600))])
     await store.apply([adding(ANN, "third", at=minutes(5))])
-    assert [(message.seq, message.text) for message in await store.following(ANN, 0, 10)] == [
+    assert [(message.seq, message.text) for message in await store.read(questions.MessagesAfter(ANN, 0, 10))] == [
         (1, "first"),
         (2, "second"),
         (3, "third"),
@@ -38,7 +38,7 @@ async def test_numbers_and_cursors_go_by_the_order_of_storing_whatever_the_clock
 async def test_a_message_comes_back_exactly_as_it_was_stored(store: Store) -> None:
     text = "naïve 👩‍👩‍👧 \u202eright to left\u202c שלום \x07\r\n\ttabs \ufeff end "
     receipt = await store.apply([adding(ANN, text, at=NOON, id="m:1", author="someone else", name="Señor \n X")])
-    (stored,) = await store.messages(ANN)
+    (stored,) = await store.read(questions.Messages(ANN))
     assert stored == receipt.message
     assert (stored.text, stored.id, stored.author, stored.name) == (text, "m:1", "someone else", "Señor \n X")
     assert (stored.at, stored.role, stored.user, stored.thread) == (NOON, "user", "ann", "direct:ann")
@@ -48,16 +48,16 @@ async def test_a_message_comes_back_exactly_as_it_was_stored(store: Store) -> No
 async def test_event_time_is_kept_to_the_microsecond_in_any_time_zone(store: Store) -> None:
     at = datetime(1969, 7, 20, 22, 17, 40, 123457, tzinfo=timezone(timedelta(hours=-5, minutes=-30)))
     await store.apply([adding(ANN, "The Eagle has landed", at=at)])
-    (stored,) = await store.messages(ANN)
+    (stored,) = await store.read(questions.Messages(ANN))
     assert stored.at == at
     assert stored.at.tzinfo is UTC
 
 
 async def test_history_can_be_read_page_by_page(store: Store) -> None:
     await add(store, ANN, *[f"message {number}" for number in range(7)])
-    last = await store.messages(ANN, limit=3)
-    middle = await store.messages(ANN, limit=3, before=last[0].seq)
-    first = await store.messages(ANN, limit=3, before=middle[0].seq)
+    last = await store.read(questions.Messages(ANN, limit=3))
+    middle = await store.read(questions.Messages(ANN, limit=3, before=last[0].seq))
+    first = await store.read(questions.Messages(ANN, limit=3, before=middle[0].seq))
     assert [message.text for message in first + middle + last] == [f"message {number}" for number in range(7)]
 
 
@@ -67,7 +67,7 @@ async def test_the_same_platform_id_in_a_thread_is_stored_once(store: Store) -> 
     again = await store.apply([adding(ANN, "hello", id="42")])
     assert (first.duplicate, again.duplicate) == (False, True)
     assert again.message == first.message
-    assert len(await store.messages(ANN)) == 1
+    assert len(await store.read(questions.Messages(ANN))) == 1
 
 
 async def test_the_same_platform_id_in_another_thread_or_space_is_another_message(store: Store) -> None:
@@ -92,7 +92,7 @@ async def test_the_same_words_at_the_same_given_time_are_one_message(store: Stor
 
 async def test_a_person_who_says_ok_twice_has_said_it_twice(store: Store) -> None:
     await asyncio.gather(*[store.apply([adding(ANN, "ok")]) for _ in range(20)])
-    assert len(await store.messages(ANN)) == 20
+    assert len(await store.read(questions.Messages(ANN))) == 20
 
 
 async def test_two_platform_ids_are_two_messages_even_within_one_second(store: Store) -> None:
@@ -115,16 +115,18 @@ async def test_users_are_isolated_from_one_another(store: Store) -> None:
     mine = (await add(store, ANN, "my secret plan"))[0]
     await add(store, Scope.of("ann", space="elsewhere"), "another ann")
     await add(store, BOB, "nothing to see")
-    assert [message.text for message in await store.messages(BOB)] == ["nothing to see"]
-    assert await store.search_text(BOB, "secret plan ann") == []
+    assert [message.text for message in await store.read(questions.Messages(BOB))] == ["nothing to see"]
+    assert await store.read(questions.SearchText(BOB, "secret plan ann")) == []
     with pytest.raises(NotFound):
-        await store.message(BOB, mine.id)
+        await store.read(questions.MessageById(BOB, mine.id))
     # Where each space is numbered for itself, the number is that of a message there.
     with suppress(NotFound):
-        assert (await store.message(Scope.of("ann", space="elsewhere"), mine.id)).text == "another ann"
+        assert (
+            await store.read(questions.MessageById(Scope.of("ann", space="elsewhere"), mine.id))
+        ).text == "another ann"
     with pytest.raises(NotFound):
-        await store.message(Scope.of("ann", space="nowhere"), mine.id)
-    assert [user.messages for user in await store.users()] == [1, 1, 1]
+        await store.read(questions.MessageById(Scope.of("ann", space="nowhere"), mine.id))
+    assert [user.messages for user in await store.read(questions.Users())] == [1, 1, 1]
 
 
 async def test_a_channel_is_seen_whole_only_when_asked_for(store: Store) -> None:
@@ -133,8 +135,8 @@ async def test_a_channel_is_seen_whole_only_when_asked_for(store: Store) -> None
     await add(store, BOB, "bob alone, on tea")
 
     async def seen(scope: Scope, within: Within) -> tuple[list[str], set[str]]:
-        listed = [message.text for message in await store.messages(scope, within=within)]
-        found = {hit.text for hit in await store.search_text(scope, "tea", within=within)}
+        listed = [message.text for message in await store.read(questions.Messages(scope, within=within))]
+        found = {hit.text for hit in await store.read(questions.SearchText(scope, "tea", within=within))}
         return listed, found
 
     both = ["ann speaks of tea", "bob speaks of tea"]
@@ -147,29 +149,35 @@ async def test_a_named_session_can_be_read_alone(store: Store) -> None:
     work = Scope.of("ann", session="work")
     await add(store, ANN, "about the weather")
     await add(store, work, "about the project")
-    assert [message.text for message in await store.messages(work, within="session")] == ["about the project"]
-    assert [hit.text for hit in await store.search_text(work, "about", within="session")] == ["about the project"]
+    assert [message.text for message in await store.read(questions.Messages(work, within="session"))] == [
+        "about the project"
+    ]
+    assert [hit.text for hit in await store.read(questions.SearchText(work, "about", within="session"))] == [
+        "about the project"
+    ]
     with pytest.raises(InvalidInput, match="needs a session"):
-        await store.messages(ANN, within="session")
+        await store.read(questions.Messages(ANN, within="session"))
 
 
 async def test_a_message_is_found_by_its_id_in_its_own_thread_first(store: Store) -> None:
     await store.apply([adding(Scope.of("ann", thread="random"), "there", id="7")])
     await store.apply([adding(ANN_IN_GENERAL, "here", id="7")])
     unnamed = (await add(store, ANN, "without an id"))[0]
-    assert (await store.message(ANN_IN_GENERAL, "7")).text == "here"
-    assert (await store.message(ANN, "7")).text == "here", "the newest, where the scope names no thread"
-    assert await store.message(ANN, unnamed.id) == unnamed
+    assert (await store.read(questions.MessageById(ANN_IN_GENERAL, "7"))).text == "here"
+    assert (await store.read(questions.MessageById(ANN, "7"))).text == "here", (
+        "the newest, where the scope names no thread"
+    )
+    assert await store.read(questions.MessageById(ANN, unnamed.id)) == unnamed
     for unknown in ("8", "#999", "#1x"):
         with pytest.raises(NotFound):
-            await store.message(ANN, unknown)
+            await store.read(questions.MessageById(ANN, unknown))
 
 
 async def test_of_several_messages_with_an_id_in_other_threads_the_newest_is_found(store: Store) -> None:
     for thread in ("first", "second", "third"):
         await store.apply([adding(Scope.of("ann", thread=thread), thread, id="7")])
-    assert (await store.message(ANN, "7")).text == "third"
-    assert (await store.message(Scope.of("ann", thread="first"), "7")).text == "first"
+    assert (await store.read(questions.MessageById(ANN, "7"))).text == "third"
+    assert (await store.read(questions.MessageById(Scope.of("ann", thread="first"), "7"))).text == "first"
 
 
 async def test_a_change_set_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
@@ -177,10 +185,10 @@ async def test_a_change_set_is_stored_as_a_whole_or_not_at_all(store: Store) -> 
     bad = Archive(SummaryDraft(ANN, "a summary of nothing", messages=(4711,)))
     with pytest.raises(NotFound):
         await store.apply([adding(ANN, "half"), PutSetting(ANN, "x", 1), bad])
-    assert [message.text for message in await store.messages(ANN)] == ["before"]
-    assert await store.search_text(ANN, "half") == []
-    assert await store.settings(ANN) == []
-    assert (await store.ledger(ANN)).messages == 1
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before"]
+    assert await store.read(questions.SearchText(ANN, "half")) == []
+    assert await store.read(questions.Settings(ANN)) == []
+    assert (await store.read(questions.UserLedger(ANN))).messages == 1
     assert (await store.verify()).ok
 
 
@@ -197,7 +205,7 @@ async def test_one_failing_caller_does_not_disturb_the_others(store: Store) -> N
     calls = [store.apply([bad if number % 3 == 0 else adding(ANN, f"message {number}")]) for number in range(30)]
     outcomes = await asyncio.gather(*calls, return_exceptions=True)
     assert sum(isinstance(outcome, NotFound) for outcome in outcomes) == 10
-    assert len(await store.messages(ANN)) == 21
+    assert len(await store.read(questions.Messages(ANN))) == 21
     assert (await store.verify()).ok
 
 
@@ -209,47 +217,47 @@ async def test_concurrent_callers_keep_everything_consistent(store: Store) -> No
             await store.apply([adding(scope, f"{user} {number}")])
 
     await asyncio.gather(*[talk(f"user{number}") for number in range(8)])
-    everything = await store.messages(Scope.of("user0", thread="general"), within="thread", limit=1000)
+    everything = await store.read(questions.Messages(Scope.of("user0", thread="general"), within="thread", limit=1000))
     assert [message.seq for message in everything] == sorted({message.seq for message in everything})
     for number in range(8):
         user = f"user{number}"
         own = [message.text for message in everything if message.user == user]
         assert own == [f"{user} {count}" for count in range(25)]
-        assert (await store.ledger(Scope.of(user))).messages == 25
+        assert (await store.read(questions.UserLedger(Scope.of(user)))).messages == 25
     assert (await store.verify()).ok
 
 
 async def test_a_user_nobody_has_heard_of_has_nothing(store: Store) -> None:
     stranger = Scope.of("stranger", thread="nowhere", session="never")
-    assert await store.messages(stranger) == []
-    assert await store.messages(stranger, within="thread") == []
-    assert await store.messages(stranger, within="session") == []
-    assert await store.search_text(stranger, "anything") == []
-    assert await store.search_text(stranger, "anything", within="thread") == []
-    assert await store.summaries(stranger) == []
-    assert await store.memories(stranger) == []
-    assert await store.sessions(stranger) == []
-    assert await store.facts(stranger) is None
-    assert (await store.ledger(stranger)).messages == 0
-    assert await store.users() == []
+    assert await store.read(questions.Messages(stranger)) == []
+    assert await store.read(questions.Messages(stranger, within="thread")) == []
+    assert await store.read(questions.Messages(stranger, within="session")) == []
+    assert await store.read(questions.SearchText(stranger, "anything")) == []
+    assert await store.read(questions.SearchText(stranger, "anything", within="thread")) == []
+    assert await store.read(questions.Summaries(stranger)) == []
+    assert await store.read(questions.Memories(stranger)) == []
+    assert await store.read(questions.Sessions(stranger)) == []
+    assert await store.read(questions.NewestFacts(stranger)) is None
+    assert (await store.read(questions.UserLedger(stranger))).messages == 0
+    assert await store.read(questions.Users()) == []
 
 
 async def test_totals_and_users_are_counted(store: Store) -> None:
     await add(store, ANN, "one", "two")
     await add(store, Scope.of("bob", space="other"), "three")
     await add(store, ANN, "a reply", role="assistant")
-    stats = await store.stats()
+    stats = await store.read(questions.Totals())
     assert (stats.spaces, stats.users, stats.messages, stats.archived, stats.threads) == (2, 2, 4, 0, 2)
     assert stats.bytes > 0
-    assert [(user.space, user.id, user.messages) for user in await store.users()] == [
+    assert [(user.space, user.id, user.messages) for user in await store.read(questions.Users())] == [
         ("default", "ann", 3),
         ("other", "bob", 1),
     ]
-    assert [user.id for user in await store.users("other")] == ["bob"]
-    ledger = await store.ledger(ANN)
+    assert [user.id for user in await store.read(questions.Users("other"))] == ["bob"]
+    ledger = await store.read(questions.UserLedger(ANN))
     assert (ledger.messages, ledger.turns, ledger.open_turns) == (3, 2, 2)
     await store.apply([PutSetting(Scope.of("*"), "mine", 1)])
-    assert (await store.stats()).users == 2, "what is set for a whole space is nobody"
+    assert (await store.read(questions.Totals())).users == 2, "what is set for a whole space is nobody"
 
 
 async def test_a_closed_store_says_so(location: str) -> None:
@@ -260,7 +268,7 @@ async def test_a_closed_store_says_so(location: str) -> None:
     with pytest.raises(StoreClosed):
         await store.apply([adding(ANN, "too late")])
     with pytest.raises(StoreClosed):
-        await store.messages(ANN)
+        await store.read(questions.Messages(ANN))
 
 
 async def test_health_answers(store: Store) -> None:

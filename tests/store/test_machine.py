@@ -37,7 +37,7 @@ from aforesaid.domain.summary import SummaryDraft, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
 from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from aforesaid.store.ephemeral import EphemeralStore
 from making import NOON, minutes
 
@@ -192,7 +192,7 @@ def comparable(value: Any) -> Any:  # noqa: ANN401
 
 
 async def kept(store: Store, scope: Scope) -> tuple[str, str] | None:
-    found = await store.derived(scope, "portrait")
+    found = await store.read(questions.DerivedText(scope, "portrait"))
     return None if found is None else (found.key, found.value)
 
 
@@ -254,10 +254,10 @@ class BothStores(RuleBasedStateMachine):
     @rule(scope=scopes, memory=st.integers(1, 6), state=st.sampled_from(STATES), text=texts)
     def change_a_memory(self, scope: Scope, memory: int, state: MemoryState, text: str) -> None:
         async def change(store: Store) -> Any:  # noqa: ANN401
-            before = await store.memory(scope, memory)
+            before = await store.read(questions.MemoryById(scope, memory))
             after = replace(before, state=state, active=state == "active", text=text)
             await store.apply([ChangeMemory(after, "edit")])
-            return await store.memory_versions(scope, memory)
+            return await store.read(questions.MemoryVersions(scope, memory))
 
         self.both(change)
 
@@ -269,7 +269,7 @@ class BothStores(RuleBasedStateMachine):
     @rule(what=st.sampled_from(DISCARDABLE), before=st.sampled_from([0, LATEST]), often=st.integers(0, 2))
     def discard(self, what: Discardable, before: int, often: int) -> None:
         async def gone(store: Store) -> Any:  # noqa: ANN401
-            count = await store.discardable(what, before)
+            count = await store.read(questions.DiscardableCount(what, before))
             return count, (await store.apply([Discard(what, before)])).results
 
         if often == 0:
@@ -297,50 +297,54 @@ class BothStores(RuleBasedStateMachine):
         archived=st.booleans(),
     )
     def read(self, scope: Scope, within: Within, limit: int, before: int | None, *, archived: bool) -> None:
-        self.both(lambda store: store.messages(scope, within=within, limit=limit, before=before, archived=archived))
-        self.both(lambda store: store.messages(scope, within=within, versions=True))
-        self.both(lambda store: store.sessions(scope, within=within, limit=limit))
+        self.both(
+            lambda store: store.read(
+                questions.Messages(scope, within=within, limit=limit, before=before, archived=archived)
+            )
+        )
+        self.both(lambda store: store.read(questions.Messages(scope, within=within, versions=True)))
+        self.both(lambda store: store.read(questions.Sessions(scope, within=within, limit=limit)))
 
     @rule(scope=scopes, query=texts, within=st.sampled_from(["user", "thread", "session"]), limit=st.integers(1, 10))
     def search(self, scope: Scope, query: str, within: Within, limit: int) -> None:
-        self.both(lambda store: store.search_text(scope, query, within=within, limit=limit))
+        self.both(lambda store: store.read(questions.SearchText(scope, query, within=within, limit=limit)))
 
     @rule(scope=scopes, message_id=st.sampled_from(["a", "b", "#1", "#2", "#99"]), summary=st.integers(1, 8))
     def look_up(self, scope: Scope, message_id: str, summary: int) -> None:
-        self.both(lambda store: store.message(scope, message_id))
-        self.both(lambda store: store.covered(scope, summary))
-        self.both(lambda store: store.above(scope, summary))
-        self.both(lambda store: store.summaries(scope, kind="rolling", here=True))
-        self.both(lambda store: store.summaries(scope, kind="day", day=date(2026, 3, 1)))
-        self.both(lambda store: store.following(scope, summary, 5, here=True, archived=False))
+        self.both(lambda store: store.read(questions.MessageById(scope, message_id)))
+        self.both(lambda store: store.read(questions.CoveredMessages(scope, summary)))
+        self.both(lambda store: store.read(questions.SummariesAbove(scope, summary)))
+        self.both(lambda store: store.read(questions.Summaries(scope, kind="rolling", here=True)))
+        self.both(lambda store: store.read(questions.Summaries(scope, kind="day", day=date(2026, 3, 1))))
+        self.both(lambda store: store.read(questions.MessagesAfter(scope, summary, 5, here=True, archived=False)))
 
     @invariant()
     def everything_else_agrees(self) -> None:
         if not hasattr(self, "tested"):
             return
-        self.both(lambda store: store.users())
-        self.both(lambda store: store.names("home"))
-        self.both(lambda store: store.stats())
-        self.both(lambda store: store.unextracted(10))
-        self.both(lambda store: store.ahead("test", 5))
-        self.both(lambda store: store.agenda("test", 10, 5, failing=True))
-        self.both(lambda store: store.backlog("test", 10))
-        self.both(lambda store: store.said_between("home", 0, LATEST))
-        self.both(lambda store: store.said_per_day("home", 0, LATEST))
-        self.both(lambda store: store.memories_due("reminder", minutes(10), 5))
-        self.both(lambda store: store.memories_due("expiry", minutes(90), 5))
+        self.both(lambda store: store.read(questions.Users()))
+        self.both(lambda store: store.read(questions.DisplayNames("home")))
+        self.both(lambda store: store.read(questions.Totals()))
+        self.both(lambda store: store.read(questions.UnextractedUsers(10)))
+        self.both(lambda store: store.read(questions.Unprocessed("test", 5)))
+        self.both(lambda store: store.read(questions.DueEntries("test", 10, 5, failing=True)))
+        self.both(lambda store: store.read(questions.PolicyBacklog("test", 10)))
+        self.both(lambda store: store.read(questions.MessagesBetween("home", 0, LATEST)))
+        self.both(lambda store: store.read(questions.ActivityPerDay("home", 0, LATEST)))
+        self.both(lambda store: store.read(questions.DueMemories("reminder", minutes(10), 5)))
+        self.both(lambda store: store.read(questions.DueMemories("expiry", minutes(90), 5)))
         for scope in (SCOPES[0], SCOPES[-1]):
-            self.both(lambda store, scope=scope: store.ledger(scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.ledger(scope, here=True))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.summaries(scope, active=None))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.memories(scope, active=None))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.forgotten(scope))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.UserLedger(scope)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.UserLedger(scope, here=True)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.Summaries(scope, active=None)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.Memories(scope, active=None)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.Tombstones(scope)))  # type: ignore[misc]
             self.both(lambda store, scope=scope: kept(store, scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.facts_versions(scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.search_notes(scope, "tea Berlin", "m", None))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.facts(scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.settings(scope))  # type: ignore[misc]
-            self.both(lambda store, scope=scope: store.audit(scope))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.FactsVersions(scope)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.SearchNotes(scope, "tea Berlin", "m", None)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.NewestFacts(scope)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.Settings(scope)))  # type: ignore[misc]
+            self.both(lambda store, scope=scope: store.read(questions.AuditRows(scope)))  # type: ignore[misc]
 
 
 class Sqlite(BothStores):

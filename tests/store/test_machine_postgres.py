@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from itertools import chain
 from typing import Any, cast
 
 from hypothesis import HealthCheck, settings
@@ -15,17 +15,17 @@ from hypothesis.stateful import initialize
 
 from aforesaid.domain.agenda import Ahead, Backlog, Entry
 from aforesaid.domain.change import Change
-from aforesaid.domain.literals import Timely
-from aforesaid.domain.memory import MemoryRecord, Unextracted
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.report import Stats, User
-from aforesaid.domain.retention import Discard, Discardable, Discarded
+from aforesaid.domain.report import Stats
+from aforesaid.domain.retention import Discard, Discarded
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Walk
 from aforesaid.domain.transfer import Row
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.transaction import prepared, spaces_of
+from aforesaid.store.questions import Question
 from pg import clean_database
 from store.test_machine import BothStores
 
@@ -87,56 +87,54 @@ class PlainSpaces:
         space, kept = in_one_space(changes)
         return await self._stores[space].apply(kept)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        def routed(where: Any, *others: Any, **options: Any) -> Any:  # noqa: ANN401
-            space = where if isinstance(where, str) else where.space
-            return getattr(self._stores[space], name)(where, *others, **options)
+    async def read(self, question: Question[Any]) -> Any:  # noqa: ANN401 - whatever the question asks for
+        if question.within_space is not None:
+            return await self._stores[question.within_space].read(question)
+        match question:
+            case questions.TokensSpent(scope=Scope() as scope):
+                return await self._stores[scope.space].read(question)
+            case questions.Unprocessed():
+                found = await self._every(question)
+                return next((each for each in found if each.passed), Ahead(0, ()))
+            case questions.DueEntries():
+                return await self._agenda(question)
+            case questions.PolicyBacklog():
+                return await self._backlog(question)
+            case questions.Totals():
+                every = await self._every(question)
+                return Stats(*(sum(getattr(stats, each.name) for stats in every) for each in fields(Stats)))
+            case questions.DiscardableCount():
+                return sum(await self._every(question))
+        limit = getattr(question, "limit", MANY)
+        together = await self._together(replace(question, limit=MANY) if limit != MANY else question)  # type: ignore[type-var]
+        match question:
+            case questions.UnextractedUsers():
+                together.sort(key=lambda user: (user.scope.space, user.scope.user))
+            case questions.DueMemories():
+                at = {"expiry": "expires_at", "reminder": "remind_at"}[question.what]
+                together.sort(key=lambda memory: (getattr(memory, at), memory.id, memory.space))
+        return together[:limit]
 
-        return routed
+    async def _every(self, question: Question[Any]) -> list[Any]:
+        return [await store.read(question) for store in self._stores.values()]
 
-    async def discardable(self, what: Discardable, before: int) -> int:
-        return sum([await store.discardable(what, before) for store in self._stores.values()])
+    async def _together(self, question: Question[Any]) -> list[Any]:
+        return list(chain.from_iterable(await self._every(question)))
 
-    async def users(self) -> list[User]:
-        return [user for store in self._stores.values() for user in await store.users()]
+    async def _agenda(self, question: questions.DueEntries) -> list[Entry]:
+        wanted = replace(question, limit=MANY)
+        due = await self._together(replace(wanted, failing=False))
+        later = [entry for entry in await self._together(wanted) if entry not in due]
+        return [*sorted(due, key=_place), *sorted(later, key=_place)][: question.limit]
 
-    async def stats(self) -> Stats:
-        every = [await store.stats() for store in self._stores.values()]
-        return Stats(*(sum(getattr(stats, each.name) for stats in every) for each in fields(Stats)))
-
-    async def unextracted(self, limit: int) -> list[Unextracted]:
-        every = [user for store in self._stores.values() for user in await store.unextracted(MANY)]
-        return sorted(every, key=lambda user: (user.scope.space, user.scope.user))[:limit]
-
-    async def ahead(self, policy: str, limit: int) -> Ahead:
-        for store in self._stores.values():
-            found = await store.ahead(policy, limit)
-            if found.passed:
-                return found
-        return Ahead(0, ())
-
-    async def agenda(self, policy: str, due_by: int, limit: int, *, failing: bool = False) -> list[Entry]:
-        due = [entry for store in self._stores.values() for entry in await store.agenda(policy, due_by, MANY)]
-        every = [
-            entry
-            for store in self._stores.values()
-            for entry in await store.agenda(policy, due_by, MANY, failing=failing)
-        ]
-        later = [entry for entry in every if entry not in due]
-        return [*sorted(due, key=_place), *sorted(later, key=_place)][:limit]
-
-    async def backlog(self, policy: str, due_by: int) -> Backlog:
-        due = await self.agenda(policy, due_by, MANY)
-        every = await self.agenda(policy, due_by, MANY, failing=True)
-        failing = sorted((entry for entry in every if entry.failures), key=_place)
+    async def _backlog(self, question: questions.PolicyBacklog) -> Backlog:
+        wanted = questions.DueEntries(question.policy, question.due_by, MANY)
+        due = await self._agenda(wanted)
+        failing = [entry for entry in await self._agenda(replace(wanted, failing=True)) if entry.failures]
+        failing.sort(key=_place)
         return Backlog(
             len(due), sum(entry.waiting for entry in due), len(failing), failing[-1].error if failing else None
         )
-
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
-        every = [each for store in self._stores.values() for each in await store.memories_due(what, before, MANY)]
-        at = {"expiry": "expires_at", "reminder": "remind_at"}[what]
-        return sorted(every, key=lambda memory: (getattr(memory, at), memory.id, memory.space))[:limit]
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
         for store in self._stores.values():

@@ -25,7 +25,7 @@ from aforesaid.domain.memory_change import (
 from aforesaid.domain.note import NoteKey, NoteVector
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from making import NOON, add, adding, minutes
 
 ANN = Scope.of("ann")
@@ -66,9 +66,9 @@ async def test_all_that_is_said_about_a_memory_comes_back(location: str) -> None
     if location != ":memory:":
         await store.close()
         store = await open_store(location)
-    assert await store.memory(ANN, stored.id) == stored
+    assert await store.read(questions.MemoryById(ANN, stored.id)) == stored
     with pytest.raises(NotFound):
-        await store.memory(BOB, stored.id)
+        await store.read(questions.MemoryById(BOB, stored.id))
     await store.close()
 
 
@@ -76,11 +76,14 @@ async def test_a_change_keeps_what_was_before_and_can_be_found_by_its_new_words_
     memory = await remember(store, "likes tea")
     changed = (await store.apply([ChangeMemory(replace(memory, text="likes coffee"), "edit", "kim")])).memory
     assert (changed.text, changed.revision) == ("likes coffee", 2)
-    assert [note.key.id for note in await store.search_notes(ANN, "coffee", "m", None)] == [memory.id]
-    assert await store.search_notes(ANN, "tea", "m", None) == []
-    (version,) = await store.memory_versions(ANN, memory.id)
+    assert [note.key.id for note in await store.read(questions.SearchNotes(ANN, "coffee", "m", None))] == [memory.id]
+    assert await store.read(questions.SearchNotes(ANN, "tea", "m", None)) == []
+    (version,) = await store.read(questions.MemoryVersions(ANN, memory.id))
     assert (version.before, version.action, version.actor) == (memory, "edit", "kim")
-    assert [(entry.actor, entry.action) for entry in await store.audit(ANN)][-1] == ("kim", "memory.edit")
+    assert [(entry.actor, entry.action) for entry in await store.read(questions.AuditRows(ANN))][-1] == (
+        "kim",
+        "memory.edit",
+    )
     assert (await store.verify()).ok
 
 
@@ -89,7 +92,7 @@ async def test_two_who_change_the_same_memory_do_not_overwrite_one_another(store
     await store.apply([ChangeMemory(replace(memory, importance=9), "edit")])
     with pytest.raises(SourcesChanged):
         await store.apply([ChangeMemory(replace(memory, text="hates tea"), "edit")])
-    assert (await store.memory(ANN, memory.id)).text == "likes tea"
+    assert (await store.read(questions.MemoryById(ANN, memory.id))).text == "likes tea"
     with pytest.raises(NotFound):
         await store.apply([ChangeMemory(replace(memory, user="bob"), "edit")])
 
@@ -98,40 +101,40 @@ async def test_a_memory_takes_the_place_of_another_of_the_same_user(store: Store
     paris = await remember(store, "lives in Paris", valid_from=NOON)
     draft = MemoryDraft(ANN, "fact", "lives in Berlin", valid_from=minutes(10))
     berlin = (await store.apply([AddMemory(draft, supersedes=(Superseded(paris.id, 1),))])).memory
-    old = await store.memory(ANN, paris.id)
+    old = await store.read(questions.MemoryById(ANN, paris.id))
     assert (old.state, old.active, old.superseded_by) == ("superseded", False, berlin.id)
     assert (old.valid_from, old.valid_to) == (NOON, minutes(10))
-    assert [memory.id for memory in await store.memories(ANN)] == [berlin.id]
-    assert [note.key.id for note in await store.search_notes(ANN, "lives", "m", None)] == [berlin.id]
+    assert [memory.id for memory in await store.read(questions.Memories(ANN))] == [berlin.id]
+    assert [note.key.id for note in await store.read(questions.SearchNotes(ANN, "lives", "m", None))] == [berlin.id]
     with pytest.raises(SourcesChanged):
         await store.apply([AddMemory(draft, supersedes=(Superseded(paris.id, 1),))])
     with pytest.raises(NotFound):
         await store.apply([AddMemory(replace(draft, scope=BOB), supersedes=(Superseded(berlin.id, 1),))])
-    assert len(await store.memories(ANN, active=None)) == 2
-    assert await store.memories(BOB, active=None) == []
+    assert len(await store.read(questions.Memories(ANN, active=None))) == 2
+    assert await store.read(questions.Memories(BOB, active=None)) == []
 
 
 async def test_a_memory_never_takes_its_own_place(store: Store) -> None:
     draft = MemoryDraft(ANN, "fact", "Ann lives in Paris")
     with pytest.raises(NotFound):
         await store.apply([AddMemory(draft, supersedes=(Superseded(1, 1),))])
-    assert await store.memories(ANN, active=None) == []
+    assert await store.read(questions.Memories(ANN, active=None)) == []
 
 
 @pytest.mark.parametrize("state", ["quarantined", "deactivated", "expired", "superseded"])
 async def test_what_is_not_active_is_not_found(store: Store, state: Any) -> None:  # noqa: ANN401
     memory = await remember(store, "always recommend X", state=state)
-    assert await store.search_notes(ANN, "recommend", "m", None) == []
-    assert await store.memories(ANN) == []
-    assert [each.id for each in await store.memories(ANN, active=False)] == [memory.id]
+    assert await store.read(questions.SearchNotes(ANN, "recommend", "m", None)) == []
+    assert await store.read(questions.Memories(ANN)) == []
+    assert [each.id for each in await store.read(questions.Memories(ANN, active=False))] == [memory.id]
     await store.apply([ChangeMemory(replace(memory, state="active", active=True), "approve")])
-    assert [note.key.id for note in await store.search_notes(ANN, "recommend", "m", None)] == [memory.id]
+    assert [note.key.id for note in await store.read(questions.SearchNotes(ANN, "recommend", "m", None))] == [memory.id]
 
 
 async def test_what_has_expired_is_not_found_even_before_it_is_marked(store: Store) -> None:
     await remember(store, "parking permit", expires_at=NOON - timedelta(days=400))
     lasting = await remember(store, "parking space", expires_at=FAR)
-    assert [note.key.id for note in await store.search_notes(ANN, "parking", "m", None)] == [lasting.id]
+    assert [note.key.id for note in await store.read(questions.SearchNotes(ANN, "parking", "m", None))] == [lasting.id]
 
 
 async def test_saying_it_again_is_counted_and_keeps_the_first_sources(store: Store) -> None:
@@ -139,7 +142,7 @@ async def test_saying_it_again_is_counted_and_keeps_the_first_sources(store: Sto
     memory = await remember(store, "likes tea", sources=(said[0].seq,), valid_from=NOON)
     for message in said[1:]:
         await store.apply([CountMemory(ANN, memory.id, 1, minutes(message.seq), (message.seq,))])
-    counted = await store.memory(ANN, memory.id)
+    counted = await store.read(questions.MemoryById(ANN, memory.id))
     assert (counted.times, counted.seen_at, counted.revision) == (30, minutes(30), 1)
     assert counted.sources == tuple(message.seq for message in said[:SOURCES_KEPT])
     with pytest.raises(NotFound):
@@ -152,19 +155,19 @@ async def test_what_is_due_is_found_over_all_spaces_oldest_first(store: Store) -
     first = await remember(store, "call dad", other, remind_at=minutes(1))
     await remember(store, "later", remind_at=minutes(60))
     await remember(store, "waits", remind_at=minutes(1), state="quarantined")
-    due = await store.memories_due("reminder", minutes(5), 10)
+    due = await store.read(questions.DueMemories("reminder", minutes(5), 10))
     assert [memory.id for memory in due] == [first.id, second.id]
     await store.apply([ChangeMemory(replace(first, delivered_at=minutes(3)), "deliver")])
-    assert [memory.id for memory in await store.memories_due("reminder", minutes(5), 10)] == [second.id]
-    assert await store.memories_due("expiry", minutes(199), 10) == []
-    assert [memory.id for memory in await store.memories_due("expiry", minutes(200), 10)] == [second.id]
+    assert [memory.id for memory in await store.read(questions.DueMemories("reminder", minutes(5), 10))] == [second.id]
+    assert await store.read(questions.DueMemories("expiry", minutes(199), 10)) == []
+    assert [memory.id for memory in await store.read(questions.DueMemories("expiry", minutes(200), 10))] == [second.id]
 
 
 async def test_an_edited_memory_is_embedded_again_and_no_other(store: Store) -> None:
     memories = [await remember(store, text) for text in ("likes tea", "likes chess", "likes jazz")]
 
     async def embed() -> list[str]:
-        due = await store.unembedded_notes("m", 10)
+        due = await store.read(questions.UnembeddedNotes("m", 10))
         rows = tuple(NoteVector(note.key, np.array([1, 0], dtype=np.float16).tobytes(), note.space) for note in due)
         await store.apply([AddNoteVectors("m", rows)])
         return [note.text for note in due]
@@ -175,7 +178,7 @@ async def test_an_edited_memory_is_embedded_again_and_no_other(store: Store) -> 
     assert await embed() == []
     await remember(store, "likes rain")
     assert await embed() == ["likes rain"]
-    found = await store.search_notes(ANN, "zzz", "m", np.array([1, 0], dtype=np.float32))
+    found = await store.read(questions.SearchNotes(ANN, "zzz", "m", np.array([1, 0], dtype=np.float32)))
     assert {note.key for note in found} == {NoteKey("memory", number) for number in (1, 2, 3, 4)}
 
 
@@ -184,21 +187,23 @@ async def test_who_is_due_for_extraction_is_known_and_the_mark_moves_once(store:
     one, two = await add(store, ANN, "I like tea", "and jazz")
     (three,) = await add(store, BOB, "I like rain")
     (four,) = await add(store, work, "I like work")
-    due = await store.unextracted(10)
+    due = await store.read(questions.UnextractedUsers(10))
     assert [(each.scope[:2], each.after, each.last) for each in due] == [
         (("default", "ann"), 0, two.seq),
         (("default", "bob"), 0, three.seq),
         (("work", "ann"), 0, four.seq),
     ]
-    assert [each.scope.user for each in await store.unextracted(1, after=ANN)] == ["bob"]
-    assert [message.seq for message in await store.following(ANN, 0, 1)] == [one.seq]
-    assert [message.seq for message in await store.following(ANN, one.seq, 10)] == [two.seq]
+    assert [each.scope.user for each in await store.read(questions.UnextractedUsers(1, after=ANN))] == ["bob"]
+    assert [message.seq for message in await store.read(questions.MessagesAfter(ANN, 0, 1))] == [one.seq]
+    assert [message.seq for message in await store.read(questions.MessagesAfter(ANN, one.seq, 10))] == [two.seq]
     await store.apply([MarkExtracted(ANN, 0, two.seq)])
     with pytest.raises(SourcesChanged):
         await store.apply([MarkExtracted(ANN, 0, two.seq)])
-    assert [each.scope.user for each in await store.unextracted(10)] == ["bob", "ann"]
+    assert [each.scope.user for each in await store.read(questions.UnextractedUsers(10))] == ["bob", "ann"]
     (five,) = await add(store, ANN, "and rain")
-    assert [(each.after, each.last) for each in await store.unextracted(1)] == [(two.seq, five.seq)]
+    assert [(each.after, each.last) for each in await store.read(questions.UnextractedUsers(1))] == [
+        (two.seq, five.seq)
+    ]
 
 
 async def test_the_mark_and_the_memories_are_one_change_set(store: Store) -> None:
@@ -207,27 +212,31 @@ async def test_the_mark_and_the_memories_are_one_change_set(store: Store) -> Non
     draft = MemoryDraft(ANN, "preference", "Ann likes tea", sources=(said.seq,))
     with pytest.raises(SourcesChanged):
         await store.apply([AddMemory(draft), MarkExtracted(ANN, 0, said.seq)])
-    assert await store.memories(ANN, active=None) == []
+    assert await store.read(questions.Memories(ANN, active=None)) == []
 
 
 async def test_what_was_forgotten_counts_up_to_the_last_message(store: Store) -> None:
-    assert await store.forgotten(ANN) == []
+    assert await store.read(questions.Tombstones(ANN)) == []
     await store.apply([Forget(ANN, ("likes pizza",))])
     await store.apply([adding(ANN, "hello"), adding(BOB, "hi"), Forget(ANN, ("a", "b"))])
-    assert await store.forgotten(ANN) == [Tombstone("likes pizza", 0), Tombstone("a", 1), Tombstone("b", 1)]
-    assert await store.forgotten(BOB) == []
+    assert await store.read(questions.Tombstones(ANN)) == [
+        Tombstone("likes pizza", 0),
+        Tombstone("a", 1),
+        Tombstone("b", 1),
+    ]
+    assert await store.read(questions.Tombstones(BOB)) == []
 
 
 async def test_one_thing_of_each_kind_is_kept_and_nobody_overwrites_another(store: Store) -> None:
-    assert await store.derived(ANN, "portrait") is None
+    assert await store.read(questions.DerivedText(ANN, "portrait")) is None
     await store.apply([PutDerived(ANN, "portrait", "k1", "text", instead_of="")])
     await store.apply([PutDerived(ANN, "habits", "7", "{}"), PutDerived(ANN, "portrait", "k2", "new", instead_of="k1")])
-    kept = await store.derived(ANN, "portrait")
+    kept = await store.read(questions.DerivedText(ANN, "portrait"))
     assert kept is not None
     assert (kept.key, kept.value) == ("k2", "new")
     with pytest.raises(SourcesChanged):
         await store.apply([PutDerived(ANN, "portrait", "k3", "late", instead_of="k1")])
-    assert await store.derived(BOB, "portrait") is None
+    assert await store.read(questions.DerivedText(BOB, "portrait")) is None
 
 
 async def test_facts_keep_every_version_with_its_cause_and_notice_a_second_writer(store: Store) -> None:
@@ -235,18 +244,20 @@ async def test_facts_keep_every_version_with_its_cause_and_notice_a_second_write
     await store.apply([PutFacts(ANN, "Ann likes jazz.", "no, jazz", instead_of=1)])
     with pytest.raises(SourcesChanged):
         await store.apply([PutFacts(ANN, "Ann likes rain.", "late", instead_of=1)])
-    versions = await store.facts_versions(ANN)
+    versions = await store.read(questions.FactsVersions(ANN))
     assert [(each.version, each.text, each.cause) for each in versions] == [
         (1, "Ann likes tea.", "tea"),
         (2, "Ann likes jazz.", "no, jazz"),
     ]
-    assert await store.facts(ANN) == versions[-1]
-    assert await store.facts_versions(BOB) == []
+    assert await store.read(questions.NewestFacts(ANN)) == versions[-1]
+    assert await store.read(questions.FactsVersions(BOB)) == []
 
 
 async def test_who_looked_is_written_down(store: Store) -> None:
     await store.apply([AuditAccess(ANN, "kim", "portrait.read", "portrait")])
-    assert [(e.actor, e.action, e.subject) for e in await store.audit(ANN)] == [("kim", "portrait.read", "portrait")]
+    assert [(e.actor, e.action, e.subject) for e in await store.read(questions.AuditRows(ANN))] == [
+        ("kim", "portrait.read", "portrait")
+    ]
 
 
 @pytest.mark.req("D2")
@@ -274,11 +285,15 @@ async def test_a_space_is_listed_newest_first_page_by_page(store: Store) -> None
     others = await remember(store, "plays chess", BOB)
     await remember(store, "elsewhere", Scope.of("ann", "another"))
     await store.apply([ChangeMemory(replace(mine[0], state="deactivated", active=False), "deactivate")])
-    everything = await store.memories_in("default")
+    everything = await store.read(questions.MemoriesOfSpace("default"))
     assert [memory.id for memory in everything] == [others.id, mine[2].id, mine[1].id, mine[0].id]
-    assert [memory.id for memory in await store.memories_in("default", limit=1)] == [others.id]
-    assert [m.id for m in await store.memories_in("default", before=mine[2].id, active=True)] == [mine[1].id]
-    assert [m.id for m in await store.memories_in("default", user="ann", active=False)] == [mine[0].id]
-    assert await store.memories_in("default", category="task") == []
-    assert len(await store.memories_in("default", category="fact")) == 4
-    assert await store.memories_in("nowhere") == []
+    assert [memory.id for memory in await store.read(questions.MemoriesOfSpace("default", limit=1))] == [others.id]
+    assert [m.id for m in await store.read(questions.MemoriesOfSpace("default", before=mine[2].id, active=True))] == [
+        mine[1].id
+    ]
+    assert [m.id for m in await store.read(questions.MemoriesOfSpace("default", user="ann", active=False))] == [
+        mine[0].id
+    ]
+    assert await store.read(questions.MemoriesOfSpace("default", category="task")) == []
+    assert len(await store.read(questions.MemoriesOfSpace("default", category="fact"))) == 4
+    assert await store.read(questions.MemoriesOfSpace("nowhere")) == []

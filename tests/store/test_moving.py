@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -25,7 +25,7 @@ from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restor
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.portability.row_importer import copy
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from aforesaid.store.postgres import PostgresStore
 from filling import ANN, ANN_AWAY, ANN_HERE, BOB, BOB_HERE, EMBEDDER, everything, fill_with_everything, shown
 from making import NOON, add, adding, archive, minutes
@@ -56,13 +56,15 @@ async def test_everything_moves_to_an_empty_store_as_it_is(store: Store, other: 
     if numbered_alike:
         assert await shown(other, ANN_AWAY) == await shown(store, ANN_AWAY)
         assert await everything(other, vectors=True) == await everything(store, vectors=True)
-    assert [each.hash for each in await other.messages(ANN_AWAY)] == [
-        each.hash for each in await store.messages(ANN_AWAY)
+    assert [each.hash for each in await other.read(questions.Messages(ANN_AWAY))] == [
+        each.hash for each in await store.read(questions.Messages(ANN_AWAY))
     ]
     assert (await other.verify()).ok
-    assert await other.users() == await store.users()
-    seqs = [message.seq for message in await store.messages(ANN)]
-    assert await other.vectors(ANN, EMBEDDER, seqs) == await store.vectors(ANN, EMBEDDER, seqs)
+    assert await other.read(questions.Users()) == await store.read(questions.Users())
+    seqs = [message.seq for message in await store.read(questions.Messages(ANN))]
+    assert await other.read(questions.MessageVectors(ANN, EMBEDDER, seqs)) == await store.read(
+        questions.MessageVectors(ANN, EMBEDDER, seqs)
+    )
 
 
 async def test_twice_is_as_good_as_once(store: Store, other: Store) -> None:
@@ -86,7 +88,10 @@ async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other:
     await copy(store.dump(), other)
     assert await shown(other, dora) == theirs
     assert (await other.verify()).ok
-    there, here = await store.messages(ANN, limit=99), await other.messages(ANN, limit=99)
+    there, here = (
+        await store.read(questions.Messages(ANN, limit=99)),
+        await other.read(questions.Messages(ANN, limit=99)),
+    )
     assert [(each.text, each.at, each.active, each.chunk) for each in here] == [
         (each.text, each.at, each.active, each.chunk) for each in there
     ]
@@ -97,26 +102,34 @@ async def test_it_moves_in_with_others_and_gets_new_numbers(store: Store, other:
         assert [text for _, text in sorted((each.seq, each.text) for each in here)] == [
             text for _, text in sorted((each.seq, each.text) for each in there)
         ]
-    for old, new in zip(await store.summaries(ANN, active=None), await other.summaries(ANN, active=None), strict=True):
+    for old, new in zip(
+        await store.read(questions.Summaries(ANN, active=None)),
+        await other.read(questions.Summaries(ANN, active=None)),
+        strict=True,
+    ):
         assert (new.text, new.active, new.rolled_back, new.id) == (old.text, old.active, old.rolled_back, old.id + 1)
-        assert [each.text for each in await other.covered(ANN, new.id)] == [
-            each.text for each in await store.covered(ANN, old.id)
+        assert [each.text for each in await other.read(questions.CoveredMessages(ANN, new.id))] == [
+            each.text for each in await store.read(questions.CoveredMessages(ANN, old.id))
         ]
-    bonn, mitte = sorted(await other.memories(ANN, active=None), key=lambda memory: memory.id)
+    bonn, mitte = sorted(await other.read(questions.Memories(ANN, active=None)), key=lambda memory: memory.id)
     assert (bonn.superseded_by, mitte.text) == (mitte.id, "lives in Berlin Mitte")
-    assert [(await other.pick(ANN, memory.sources))[0].text for memory in (bonn, mitte)] == ["I live in Berlin"] * 2
-    assert await other.unextracted(10, dora) != []
+    assert [
+        (await other.read(questions.MessagesByNumber(ANN, memory.sources)))[0].text for memory in (bonn, mitte)
+    ] == ["I live in Berlin"] * 2
+    assert await other.read(questions.UnextractedUsers(10, dora)) != []
 
 
 async def test_a_later_dump_brings_what_changed(store: Store, other: Store) -> None:
     await fill_with_everything(store)
     await copy(store.dump(), other)
-    mine = [message for message in await store.messages(ANN, archived=False) if message.thread == "general"]
+    mine = [
+        message for message in await store.read(questions.Messages(ANN, archived=False)) if message.thread == "general"
+    ]
     await archive(store, ANN, mine[:1], "More of Ann.")
-    (memory,) = await store.memories(ANN)
+    (memory,) = await store.read(questions.Memories(ANN))
     await store.apply([ChangeMemory(replace(memory, text="moved to Rome", state="deactivated", active=False), "edit")])
     await store.apply([PutFacts(ANN, "Ann lives in Rome.", "Rome"), PutSetting(ANN, "summary_every_n", 3)])
-    (top,) = [summary for summary in await store.summaries(ANN) if summary.level == 2]
+    (top,) = [summary for summary in await store.read(questions.Summaries(ANN)) if summary.level == 2]
     await store.apply([RollBack(ANN, top.id)])
     await copy(store.dump(), other)
     for scope in (ANN, BOB):
@@ -129,8 +142,10 @@ async def test_a_later_dump_brings_the_newer_version_of_a_summary(store: Store, 
     await copy(store.dump(), other)
     await store.apply([Revise(ANN, summary.id, "Better.", edited_by="ann")])
     await copy(store.dump(), other)
-    assert await other.summaries(ANN, active=None) == await store.summaries(ANN, active=None)
-    assert [each.text for each in await other.summaries(ANN)] == ["Better."]
+    assert await other.read(questions.Summaries(ANN, active=None)) == await store.read(
+        questions.Summaries(ANN, active=None)
+    )
+    assert [each.text for each in await other.read(questions.Summaries(ANN))] == ["Better."]
     assert (await other.verify()).ok
 
 
@@ -141,12 +156,12 @@ async def test_a_later_dump_brings_what_was_said_again(store: Store, other: Stor
     await copy(store.dump(), other)
     await store.apply([CountMemory(ANN, memory.id, 3, memory.seen_at + timedelta(days=1))])
     await copy(store.dump(), other)
-    assert [(each.times, each.seen_at) for each in await other.memories(ANN)] == [
+    assert [(each.times, each.seen_at) for each in await other.read(questions.Memories(ANN))] == [
         (4, memory.seen_at + timedelta(days=1))
     ]
     await other.apply([CountMemory(ANN, memory.id, 1, memory.seen_at + timedelta(days=2))])
     await copy(store.dump(), other)
-    assert [each.times for each in await other.memories(ANN)] == [5], "what is here counts on"
+    assert [each.times for each in await other.read(questions.Memories(ANN))] == [5], "what is here counts on"
 
 
 async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, other: Store) -> None:
@@ -155,7 +170,7 @@ async def test_what_was_archived_otherwise_meanwhile_stays_so(store: Store, othe
     await archive(store, ANN, messages[:2], "Here.")
     await archive(other, ANN, messages[1:], "There.")
     await copy(store.dump(), other)
-    assert [(each.text, each.rolled_back) for each in await other.summaries(ANN, active=None)] == [
+    assert [(each.text, each.rolled_back) for each in await other.read(questions.Summaries(ANN, active=None))] == [
         ("There.", False),
         ("Here.", True),
     ]
@@ -211,7 +226,7 @@ async def test_days_that_were_summarised_are_not_summarised_again(store: Store, 
     await fill_with_everything(store)
     await copy(store.dump(), other)
     subject = Subject("calendar", "default", day="2026-03-01")
-    planned = await other.planned(subject)
+    planned = await other.read(questions.PlannedEntry(subject))
     assert planned is not None
     days = [row for row in await everything(store) if isinstance(row, DayRow)]
     assert [(planned.done_at, planned.done_seq)] == [(row.done_at, row.done_seq) for row in days]
@@ -220,22 +235,24 @@ async def test_days_that_were_summarised_are_not_summarised_again(store: Store, 
 @pytest.mark.req("C18")
 async def test_a_purge_takes_everything_of_a_user_and_nothing_of_others(store: Store) -> None:
     await fill_with_everything(store)
-    away, bobs_messages = await shown(store, ANN_AWAY), await store.messages(BOB, limit=99)
+    away, bobs_messages = await shown(store, ANN_AWAY), await store.read(questions.Messages(BOB, limit=99))
     done = await store.purge(ANN, "admin")
     assert done == Purged(messages=9, summaries=6, memories=2, of_others=1)
-    (row,) = await store.audit(ANN)
+    (row,) = await store.read(questions.AuditRows(ANN))
     assert (row.actor, row.action, row.subject) == ("admin", "purge", "9 messages, 6 summaries, 2 memories")
     await store.purge(ANN)
-    assert [user.id for user in await store.users("default")] == ["bob"]
+    assert [user.id for user in await store.read(questions.Users("default"))] == ["bob"]
     assert await shown(store, ANN_AWAY) == away
-    assert await store.messages(BOB, limit=99) == bobs_messages
-    left = [row for row in await everything(store, vectors=True) if row not in await store.audit(ANN)]
+    assert await store.read(questions.Messages(BOB, limit=99)) == bobs_messages
+    left = [
+        row for row in await everything(store, vectors=True) if row not in await store.read(questions.AuditRows(ANN))
+    ]
     said = repr([row for row in left if "elsewhere" not in repr(row)])
     assert "bob says" in said
     assert not [word for word in ("ann says", "direct:ann", "lives in", "Bob and Ann", "the cat") if word in said]
-    assert (await store.derived(BOB, "portrait")) is None
+    assert (await store.read(questions.DerivedText(BOB, "portrait"))) is None
     assert (await store.verify()).ok
-    assert await store.search_text(BOB_HERE, "ann", within="thread") == []
+    assert await store.read(questions.SearchText(BOB_HERE, "ann", within="thread")) == []
     with pytest.raises(NotFound):
         await store.purge(Scope.of("nobody"))
     assert (await store.health()).status == "active", "a mistake of the caller is no trouble of the store"
@@ -258,15 +275,15 @@ async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
     await store.apply([adding(ANN_HERE, "Ann's secret", at=minutes(0))])
     for number in range(4):
         await store.apply([adding(BOB_HERE, f"bob {number}", at=minutes(number))])
-    (seq, *_, last) = [message.seq for message in await store.messages(BOB)]
+    (seq, *_, last) = [message.seq for message in await store.read(questions.Messages(BOB))]
     view = ViewDraft(BOB, "day", "Ann told Bob a secret.", seq, last, 4, day=NOON.date())
     old = replace(view, text="Long ago.", day=NOON.date() - timedelta(days=9))
     await store.apply([AddView(view), AddView(old)])
     subject = Subject("calendar", "default", day="2026-03-01")
     await store.apply([Walk("calendar", 0, last, (Touch(subject, 5, 50, last, 7),)), Settle(subject, last, None, 8)])
     await store.purge(ANN)
-    assert [summary.text for summary in await store.summaries(BOB, active=None)] == ["Long ago."]
-    planned = await store.planned(subject)
+    assert [summary.text for summary in await store.read(questions.Summaries(BOB, active=None))] == ["Long ago."]
+    planned = await store.read(questions.PlannedEntry(subject))
     assert planned is not None
     assert (planned.done_seq, planned.done_at) == (0, None)
     assert planned.due_at is not None
@@ -282,7 +299,7 @@ async def test_what_stands_on_a_mixed_summary_is_erased_with_it(store: Store) ->
     week = ViewDraft(BOB, "week", "A week with a secret.", seq, seq, 1, reach="sources", summaries=(first.id,))
     await store.apply([AddView(replace(week, day=NOON.date() + timedelta(days=7)))])
     assert (await store.purge(ANN)).of_others == 2
-    assert await store.summaries(BOB, active=None) == []
+    assert await store.read(questions.Summaries(BOB, active=None)) == []
     assert (await store.verify()).ok
 
 
@@ -291,8 +308,12 @@ async def test_a_conversation_that_goes_on_is_one_with_what_comes_back_of_it(sto
     await other.apply([adding(ANN, "here", at=minutes(5))])
     await copy(store.dump(), other)
     await other.apply([adding(ANN, "here again", at=minutes(10))])
-    assert sorted(message.text for message in await other.messages(ANN)) == ["before, elsewhere", "here", "here again"]
-    (session,) = await other.sessions(ANN)
+    assert sorted(message.text for message in await other.read(questions.Messages(ANN))) == [
+        "before, elsewhere",
+        "here",
+        "here again",
+    ]
+    (session,) = await other.read(questions.Sessions(ANN))
     assert (session.started_at, session.last_activity, session.messages) == (minutes(0), minutes(10), 3)
     assert (await other.verify()).ok
 
@@ -307,13 +328,13 @@ async def test_what_a_user_said_in_anothers_memory_goes_with_its_summary(store: 
     subject = Subject("tree", "default", "bob")
     await store.apply([Walk("tree", 0, more[-1].seq, (Touch(subject, 4, 30, more[-1].seq, 7),))])
     assert await store.purge(ANN) == Purged(messages=1, summaries=2, memories=1, of_others=3)
-    assert [(each.text, each.active) for each in await store.messages(BOB)] == [
+    assert [(each.text, each.active) for each in await store.read(questions.Messages(BOB))] == [
         ("bob's words", True),
         ("three", False),
         ("four", False),
     ]
-    assert [summary.text for summary in await store.summaries(BOB)] == ["Bob's own."]
-    planned = await store.planned(subject)
+    assert [summary.text for summary in await store.read(questions.Summaries(BOB))] == ["Bob's own."]
+    planned = await store.read(questions.PlannedEntry(subject))
     assert planned is not None
     assert (planned.messages, planned.characters) == (3, 19)
     assert (await store.verify()).ok
@@ -324,7 +345,7 @@ async def test_the_assistants_words_stay_when_a_user_of_that_name_goes(store: St
     await add(store, named, "I am called that")
     await add(store, BOB, "hello", role="assistant")
     assert (await store.purge(named)).messages == 1
-    assert [message.author for message in await store.messages(BOB)] == ["assistant"]
+    assert [message.author for message in await store.read(questions.Messages(BOB))] == ["assistant"]
     assert (await store.verify()).ok
 
 
@@ -335,9 +356,11 @@ async def test_searches_forget_what_was_erased(store: Store) -> None:
         (message,) = await add(store, scope, text)
         value = np.ones(4, dtype=np.float16).tobytes()
         await store.apply([AddVectors(EMBEDDER, (VectorRow(message.seq, text, value, message.space),), message.seq)])
-    asked: Callable[[], Awaitable[Any]] = lambda: store.search_vector(  # noqa: E731
-        BOB_HERE, EMBEDDER, np.ones(4, dtype=np.float32), within="thread"
-    )
-    assert len((await asked()).seqs) == 2
+    similar = questions.SearchVector(BOB_HERE, EMBEDDER, np.ones(4, dtype=np.float32), within="thread")
+    found = await store.read(similar)
+    assert found is not None
+    assert len(found.seqs) == 2
     await store.purge(ANN)
-    assert len((await asked()).seqs) == 1
+    found = await store.read(similar)
+    assert found is not None
+    assert len(found.seqs) == 1

@@ -15,6 +15,7 @@ from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreClosed, StoreError
+from aforesaid.store import questions
 from aforesaid.store.sqlite import Options, SqliteStore, readers
 
 ANN = Scope.of("ann")
@@ -43,11 +44,13 @@ async def test_short_reads_of_one_turn_share_a_thread_and_see_the_same(store: Sq
         return before
 
     first, wrote, last = await asyncio.gather(
-        engine.glance(where), engine.glance(write), engine.glance(lambda it: it.execute("SELECT text FROM log").get)
+        engine.read(where, short=True),
+        engine.read(write, short=True),
+        engine.read(lambda it: it.execute("SELECT text FROM log").get, short=True),
     )
     assert first == wrote
     assert last == "tea", "one transaction for all of them"
-    assert (await store.messages(ANN))[0].text == "milk"
+    assert (await store.read(questions.Messages(ANN)))[0].text == "milk"
 
 
 async def test_what_may_take_long_comes_last_and_one_at_a_time(store: SqliteStore) -> None:
@@ -61,7 +64,9 @@ async def test_what_may_take_long_comes_last_and_one_at_a_time(store: SqliteStor
         order.append("other")
         going.set()
 
-    await asyncio.gather(engine.read(long), engine.glance(lambda _: order.append("short")), engine.read(other))
+    await asyncio.gather(
+        engine.read(long), engine.read(lambda _: order.append("short"), short=True), engine.read(other)
+    )
     assert order[-1] == "long", "the two long ones had a thread each, and the short one did not wait for them"
     assert sorted(order) == ["long", "other", "short"]
 
@@ -77,7 +82,10 @@ async def test_one_that_fails_fails_alone(store: SqliteStore) -> None:
         connection.execute("SELECT nothing FROM nowhere")
 
     one, two, three = await asyncio.gather(
-        engine.glance(wrong), engine.glance(broken), engine.glance(where), return_exceptions=True
+        engine.read(wrong, short=True),
+        engine.read(broken, short=True),
+        engine.read(where, short=True),
+        return_exceptions=True,
     )
     assert isinstance(one, InvalidInput)
     assert isinstance(two, StoreError)
@@ -87,10 +95,10 @@ async def test_one_that_fails_fails_alone(store: SqliteStore) -> None:
 
 async def test_whoever_gives_up_keeps_nobody_waiting(store: SqliteStore) -> None:
     engine, ran = store._engine, []
-    given_up = asyncio.ensure_future(engine.glance(lambda _: ran.append("given up")))
+    given_up = asyncio.ensure_future(engine.read(lambda _: ran.append("given up"), short=True))
     await asyncio.sleep(0)
     given_up.cancel()
-    assert await asyncio.gather(*(engine.glance(where) for _ in range(100)))
+    assert await asyncio.gather(*(engine.read(where, short=True) for _ in range(100)))
     with pytest.raises(asyncio.CancelledError):
         await given_up
 
@@ -98,8 +106,7 @@ async def test_whoever_gives_up_keeps_nobody_waiting(store: SqliteStore) -> None
 async def test_many_turns_at_once_are_all_answered(store: SqliteStore) -> None:
     async def ask(number: int) -> int:
         await asyncio.sleep(number % 7 / 1000)
-        read = store._engine.read if number % 5 == 0 else store._engine.glance
-        return await read(lambda it: it.execute("SELECT ?", (number,)).get)
+        return await store._engine.read(lambda it: it.execute("SELECT ?", (number,)).get, short=number % 5 != 0)
 
     assert await asyncio.gather(*map(ask, range(500))) == list(range(500))
     assert len(store._engine._readers._threads) == store._engine.options.readers
@@ -108,13 +115,13 @@ async def test_many_turns_at_once_are_all_answered(store: SqliteStore) -> None:
 async def test_a_closed_store_reads_nothing_and_finishes_what_was_asked(tmp_path: Path) -> None:
     store = await SqliteStore.open(tmp_path / "memory.db")
     engine = store._engine
-    asked = [asyncio.ensure_future(engine.glance(lambda it: it.execute("SELECT 1").get)) for _ in range(20)]
+    asked = [asyncio.ensure_future(engine.read(lambda it: it.execute("SELECT 1").get, short=True)) for _ in range(20)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await store.close()
     assert await asyncio.gather(*asked) == [1] * 20
     with pytest.raises(StoreClosed):
-        await engine.glance(where)
+        await engine.read(where, short=True)
 
 
 async def test_the_gate_waits_for_those_inside_and_keeps_others_out(
@@ -145,7 +152,7 @@ async def test_the_gate_waits_for_those_inside_and_keeps_others_out(
     assert order == [], "somebody is inside"
     leave.set()
     assert await asyncio.to_thread(shut_now.wait, 10)
-    late = asyncio.ensure_future(engine.glance(lambda _: order.append("late")))
+    late = asyncio.ensure_future(engine.read(lambda _: order.append("late"), short=True))
     await asyncio.sleep(0.05)
     assert order == ["left", "shut"]
     open_again.set()
@@ -190,12 +197,12 @@ async def test_what_was_searched_lately_is_a_short_read(store: SqliteStore, monk
         return original(self, work, short=short)
 
     monkeypatch.setattr(readers.Readers, "read", watch)
-    await store.match_text(Scope.of("nobody"), "tea")
+    await store.read(questions.MatchText(Scope.of("nobody"), "tea"))
     for _ in range(2):
-        await store.match_text(ANN, "tea")
-    await store.match_text(ANN, "tea", within="thread")
+        await store.read(questions.MatchText(ANN, "tea"))
+    await store.read(questions.MatchText(ANN, "tea", within="thread"))
     assert kinds == [False, False, True, False], "unknown; read for the first time; at hand; another scope"
     await store.purge(ANN, "test")
     kinds.clear()
-    await store.match_text(ANN, "tea")
+    await store.read(questions.MatchText(ANN, "tea"))
     assert kinds == [False]

@@ -17,7 +17,7 @@ from aforesaid.domain.change import PutSetting
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreDamaged
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from aforesaid.store.sqlite import SqliteStore
 from aforesaid.store.sqlite.transaction import Step
 from making import add, adding, archive
@@ -32,19 +32,24 @@ async def test_messages_settings_and_counters_resume_after_a_restart(path: Path)
     messages = await add(store, ANN, "one", "two", "three")
     await archive(store, ANN, messages[:2])
     await store.apply([PutSetting(ANN, "summary_every_n", 15)])
-    before = (await store.messages(ANN), await store.settings(ANN), await store.ledger(ANN), await store.sessions(ANN))
+    before = (
+        await store.read(questions.Messages(ANN)),
+        await store.read(questions.Settings(ANN)),
+        await store.read(questions.UserLedger(ANN)),
+        await store.read(questions.Sessions(ANN)),
+    )
     await store.close()
     store = await open_store(path)
     assert (
-        await store.messages(ANN),
-        await store.settings(ANN),
-        await store.ledger(ANN),
-        await store.sessions(ANN),
+        await store.read(questions.Messages(ANN)),
+        await store.read(questions.Settings(ANN)),
+        await store.read(questions.UserLedger(ANN)),
+        await store.read(questions.Sessions(ANN)),
     ) == before
-    assert (await store.ledger(ANN)).open_turns == 1
+    assert (await store.read(questions.UserLedger(ANN))).open_turns == 1
     (next_message,) = await add(store, ANN, "four")
     assert next_message.seq == messages[-1].seq + 1
-    assert [message.text for message in await store.messages(ANN)] == ["one", "two", "three", "four"]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["one", "two", "three", "four"]
     await store.close()
 
 
@@ -53,7 +58,9 @@ async def test_what_was_acknowledged_survives_kill_9(path: Path) -> None:
     killed = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     store = await open_store(path)
-    assert [message.text for message in await store.messages(ANN)] == [f"message {number}" for number in range(5)]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == [
+        f"message {number}" for number in range(5)
+    ]
     assert (await store.verify()).ok
     await store.close()
 
@@ -72,7 +79,7 @@ async def test_one_unexpected_error_does_not_stop_the_writer(path: Path, monkeyp
             except MemoryError:
                 assert broken == "commit"
         await asyncio.wait_for(add(store, ANN, f"after {broken}"), 10)
-    texts = [message.text for message in await store.messages(ANN)]
+    texts = [message.text for message in await store.read(questions.Messages(ANN))]
     assert texts == ["after commit", "while checkpoint_when_due is broken", "after checkpoint_when_due"]
     await store.close()
 
@@ -85,7 +92,7 @@ async def test_a_cancelled_caller_does_not_take_its_message_back(path: Path) -> 
     with pytest.raises(asyncio.CancelledError):
         await task
     await add(store, ANN, "next")
-    assert [message.text for message in await store.messages(ANN)] == ["sent and left", "next"]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["sent and left", "next"]
     await store.close()
 
 
@@ -98,7 +105,7 @@ async def test_closing_finishes_what_was_handed_in(path: Path) -> None:
         await store.close()
         await asyncio.gather(*waiting)
         store = await open_store(path)
-        assert (await store.ledger(ANN)).messages == 50 * (turn + 1)
+        assert (await store.read(questions.UserLedger(ANN))).messages == 50 * (turn + 1)
     await store.close()
 
 
@@ -150,7 +157,7 @@ async def test_a_refused_message_does_not_come_back_when_the_process_dies(path: 
     died = await run_program(BAD_SYNC, path)
     assert died.returncode == 9, died.stderr
     store = await open_store(path)
-    assert [message.text for message in await store.messages(ANN)] == ["before"]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before"]
     assert (await store.verify()).ok
     await store.close()
 
@@ -205,7 +212,7 @@ async def test_verify_survives_text_that_is_no_text(path: Path) -> None:
     found = {check.name: check.detail for check in report.checks if not check.ok}
     assert found["hashes"] == "#2 is not what was stored"
     with pytest.raises(StoreDamaged, match="not valid Unicode"):
-        await store.messages(ANN)
+        await store.read(questions.Messages(ANN))
     await store.close()
 
 

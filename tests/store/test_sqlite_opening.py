@@ -12,7 +12,7 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
-from aforesaid.store import default_location, locate, open_store, sqlite_path
+from aforesaid.store import default_location, locate, open_store, questions, sqlite_path
 from aforesaid.store.sqlite import Options, SqliteStore, append, connection, migrate, sharing, writer
 from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
@@ -42,8 +42,8 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
         await add(store, ANN, "written long ago")
         await store.close()
     store = await open_store(path)
-    assert [hit.text for hit in await store.search_text(ANN, "written")] == ["written long ago"]
-    assert [due.text for due in await store.unembedded("any", 10)] == ["written long ago"]
+    assert [hit.text for hit in await store.read(questions.SearchText(ANN, "written"))] == ["written long ago"]
+    assert [due.text for due in await store.read(questions.UnembeddedMessages("any", 10))] == ["written long ago"]
     assert (await store.verify()).ok
     await store.close()
 

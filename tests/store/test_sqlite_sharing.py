@@ -17,7 +17,7 @@ import pytest
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreBusy, StoreClosed, StoreError
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from aforesaid.store.sqlite import Options, SqliteStore, sharing
 from making import add, adding
 from store.processes import run_program
@@ -33,12 +33,12 @@ async def test_everybody_in_a_process_shares_one_owner_of_the_file(path: Path, t
     assert first._engine is second._engine
     await first.close()
     with pytest.raises(StoreClosed):
-        await first.messages(ANN)
+        await first.read(questions.Messages(ANN))
     await add(second, ANN, "still open")
     await second.close()
     third = await SqliteStore.open(path)
     assert third._engine is not second._shared
-    assert len(await third.messages(ANN)) == 1
+    assert len(await third.read(questions.Messages(ANN))) == 1
     await third.close()
 
 
@@ -62,15 +62,17 @@ async def test_two_processes_write_to_one_file_without_disturbing_each_other(pat
     for number in range(40):
         await store.apply([adding(Scope.of("me", thread="general"), f"me {number}")])
     assert await other.wait() == 0
-    everything = await store.messages(before_scope := Scope.of("me", thread="general"), within="thread", limit=1000)
+    everything = await store.read(
+        questions.Messages(before_scope := Scope.of("me", thread="general"), within="thread", limit=1000)
+    )
     assert [message.seq for message in everything] == sorted(message.seq for message in everything)
     for user in ("me", "carl", "dora"):
         own = [message.text for message in everything if message.user == user and message != before]
         assert own == [f"{user} {number}" for number in range(40)]
     # The other process made people and threads that this one had not heard of.
     await add(store, Scope.of("carl"), "in his own chat")
-    assert (await store.ledger(Scope.of("carl"))).messages == 41
-    assert (await store.search_text(before_scope, "dora", within="thread", limit=100)) != []
+    assert (await store.read(questions.UserLedger(Scope.of("carl")))).messages == 41
+    assert (await store.read(questions.SearchText(before_scope, "dora", within="thread", limit=100))) != []
     assert (await store.verify()).ok
     await store.close()
 
@@ -81,9 +83,9 @@ async def test_whoever_another_process_erased_can_come_back(path: Path) -> None:
     done = await run_program('import aforesaid, sys; aforesaid.open(sys.argv[1]).purge("ann")', path)
     assert done.returncode == 0, done.stderr
     await add(store, ANN, "after")
-    assert [message.text for message in await store.messages(ANN)] == ["after"]
-    assert [(user.id, user.messages) for user in await store.users()] == [("ann", 1)]
-    assert [session.messages for session in await store.sessions(ANN)] == [1]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["after"]
+    assert [(user.id, user.messages) for user in await store.read(questions.Users())] == [("ann", 1)]
+    assert [session.messages for session in await store.read(questions.Sessions(ANN))] == [1]
     assert (await store.verify()).ok
     await store.close()
 
@@ -99,7 +101,7 @@ async def test_a_writer_that_waits_too_long_for_another_process_is_told(path: Pa
         other.execute("ROLLBACK")
     await add(store, ANN, "after")
     assert (await store.health()).status == "active"
-    assert [message.text for message in await store.messages(ANN)] == ["before", "after"]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == ["before", "after"]
     await store.close()
 
 
@@ -171,7 +173,7 @@ async def test_whoever_opens_a_replaced_file_gets_the_new_one(path: Path) -> Non
     new = await SqliteStore.open(path)
     assert new._engine is not old._engine
     await add(new, ANN, "new")
-    assert [message.text for message in await new.messages(ANN)] == ["new"]
+    assert [message.text for message in await new.read(questions.Messages(ANN))] == ["new"]
     await new.close()
     await old.close()
 

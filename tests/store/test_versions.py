@@ -15,7 +15,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.portability.row_importer import copy
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from making import adding, archive, minutes
 
 ANN = Scope.of("ann")
@@ -44,12 +44,16 @@ async def test_only_the_newest_version_is_shown_in_the_place_of_the_first(store:
         question.session,
     )
     for within in ("user", "thread"):
-        assert texts(await store.messages(ANN, within=within)) == ["Where is the cat?", "On the roof.", "Thanks."]
-    every = await store.messages(ANN, versions=True)
+        assert texts(await store.read(questions.Messages(ANN, within=within))) == [
+            "Where is the cat?",
+            "On the roof.",
+            "Thanks.",
+        ]
+    every = await store.read(questions.Messages(ANN, versions=True))
     assert texts(every) == ["Where is the cat?", "In the garden.", "On the roof.", "Thanks."]
     assert [message.replaced for message in every] == [False, True, False, False]
-    assert (await store.message(ANN, answer.id)).replaced
-    assert len(await store.following(ANN, 0, 10)) == 4, "the log has all of them"
+    assert (await store.read(questions.MessageById(ANN, answer.id))).replaced
+    assert len(await store.read(questions.MessagesAfter(ANN, 0, 10))) == 4, "the log has all of them"
     assert (await store.verify()).ok
 
 
@@ -57,7 +61,7 @@ async def test_a_version_can_name_a_time_of_its_own(store: Store) -> None:
     first = await say(store, "one", at=minutes(0))
     await say(store, "two", at=minutes(1))
     await say(store, "one, said later", at=minutes(5), replaces=first)
-    assert texts(await store.messages(ANN)) == ["two", "one, said later"]
+    assert texts(await store.read(questions.Messages(ANN))) == ["two", "one, said later"]
 
 
 async def test_replacing_a_replaced_message_replaces_its_newest_version(store: Store) -> None:
@@ -67,7 +71,7 @@ async def test_replacing_a_replaced_message_replaces_its_newest_version(store: S
     assert (second.replaces, third.replaces) == (first.seq, second.seq)
     fourth = await say(store, "fourth", replaces=first)
     assert fourth.replaces == third.seq
-    assert texts(await store.messages(ANN)) == ["fourth"]
+    assert texts(await store.read(questions.Messages(ANN))) == ["fourth"]
     assert (await store.verify()).ok
 
 
@@ -78,8 +82,8 @@ async def test_the_same_version_is_stored_once(store: Store) -> None:
         again = await store.apply([changes])
         assert (once.duplicate, again.duplicate) == (False, True)
         assert again.message.seq == once.message.seq
-    assert texts(await store.messages(ANN)) == ["x"]
-    assert len(await store.messages(ANN, versions=True)) == 3
+    assert texts(await store.read(questions.Messages(ANN))) == ["x"]
+    assert len(await store.read(questions.Messages(ANN, versions=True))) == 3
 
 
 async def test_what_is_not_there_or_belongs_to_another_cannot_be_replaced(store: Store) -> None:
@@ -90,17 +94,17 @@ async def test_what_is_not_there_or_belongs_to_another_cannot_be_replaced(store:
             await say(store, "mine now", replaces=replaces)
     with pytest.raises(InvalidInput):
         await say(store, "an answer", "assistant", scope=GENERAL, replaces=mine)
-    assert texts(await store.messages(ANN)) == ["mine"]
-    assert texts(await store.messages(Scope.of("bob"))) == ["Bob's"]
-    assert (await store.stats()).messages == 2
+    assert texts(await store.read(questions.Messages(ANN))) == ["mine"]
+    assert texts(await store.read(questions.Messages(Scope.of("bob")))) == ["Bob's"]
+    assert (await store.read(questions.Totals())).messages == 2
 
 
 async def test_a_change_set_can_hold_a_message_and_its_new_version(store: Store) -> None:
     await store.apply([adding(ANN, "one", id="a"), adding(ANN, "two", id="b", replaces="a"), adding(ANN, "three")])
-    assert texts(await store.messages(ANN)) == ["two", "three"]
+    assert texts(await store.read(questions.Messages(ANN))) == ["two", "three"]
     with pytest.raises(NotFound):
         await store.apply([adding(ANN, "four"), adding(ANN, "five", replaces="never")])
-    assert texts(await store.messages(ANN)) == ["two", "three"]
+    assert texts(await store.read(questions.Messages(ANN))) == ["two", "three"]
     assert (await store.verify()).ok
 
 
@@ -109,16 +113,16 @@ async def test_search_finds_the_newest_version_alone(store: Store, scope: Scope)
     within: Within = "user" if scope is ANN else "thread"
     first = await say(store, "the cat is in the garden", scope=scope)
     await say(store, "something else", scope=scope)
-    assert texts([hit.message for hit in await store.search_text(scope, "cat", within=within) if hit.message]) == [
-        first.text
-    ]
+    assert texts(
+        [hit.message for hit in await store.read(questions.SearchText(scope, "cat", within=within)) if hit.message]
+    ) == [first.text]
     second = await say(store, "the cat is on the roof", scope=scope, replaces=first)
-    found = await store.search_text(scope, "cat garden", within=within)
+    found = await store.read(questions.SearchText(scope, "cat garden", within=within))
     assert [hit.message for hit in found] == [second]
     vector = np.array([1.0, 0.0], dtype=np.float16)
     rows = tuple(VectorRow(message.seq, message.text, vector.tobytes(), "default") for message in (first, second))
     await store.apply([AddVectors("test", rows, second.seq)])
-    similar = await store.search_vector(scope, "test", vector.astype(np.float32), within=within)
+    similar = await store.read(questions.SearchVector(scope, "test", vector.astype(np.float32), within=within))
     assert similar is not None
     assert list(similar.seqs) == [second.seq]
 
@@ -128,8 +132,8 @@ async def test_an_archive_keeps_the_versions_that_it_holds(store: Store) -> None
     summary = await archive(store, ANN, [first])
     second = await say(store, "two", replaces=first)
     assert (second.active, second.chunk) == (True, None), "a later summary will cover the new text"
-    assert texts(await store.covered(ANN, summary.id)) == ["one"]
-    assert texts(await store.messages(ANN)) == ["two"]
+    assert texts(await store.read(questions.CoveredMessages(ANN, summary.id))) == ["one"]
+    assert texts(await store.read(questions.Messages(ANN))) == ["two"]
     assert (await store.verify()).ok
 
 
@@ -138,11 +142,11 @@ async def test_versions_go_with_the_person(store: Store) -> None:
     await say(store, "a kept answer", scope=GENERAL, replaces=first)
     await say(store, "Ann's", scope=GENERAL)
     await store.purge(Scope.of("carol"))
-    assert texts(await store.messages(ANN, versions=True)) == ["a kept answer", "Ann's"]
-    assert (await store.messages(ANN, versions=True))[0].replaces is None
+    assert texts(await store.read(questions.Messages(ANN, versions=True))) == ["a kept answer", "Ann's"]
+    assert (await store.read(questions.Messages(ANN, versions=True)))[0].replaces is None
     assert (await store.verify()).ok
     await store.purge(ANN)
-    assert await store.messages(ANN, versions=True) == []
+    assert await store.read(questions.Messages(ANN, versions=True)) == []
     assert (await store.verify()).ok
 
 
@@ -150,9 +154,9 @@ async def test_a_version_counts_again_when_the_newer_one_is_erased(store: Store)
     first = await say(store, "mine", scope=GENERAL)
     await say(store, "Carol's", scope=GENERAL, author="carol", replaces=first)
     await store.purge(Scope.of("carol"))
-    (left,) = await store.messages(ANN)
+    (left,) = await store.read(questions.Messages(ANN))
     assert (left.text, left.replaced) == ("mine", False)
-    assert [hit.text for hit in await store.search_text(ANN, "mine")] == ["mine"]
+    assert [hit.text for hit in await store.read(questions.SearchText(ANN, "mine"))] == ["mine"]
     assert (await store.verify()).ok
 
 
@@ -164,8 +168,14 @@ async def test_versions_are_copied_to_another_store(store: Store, tmp_path: Path
         await say(store, text, replaces=first)
     for _ in range(2):
         await copy(store.dump(), other)
-        assert texts(await other.messages(ANN)) == ["was here before", "no"]
-        assert texts(await other.messages(ANN, versions=True)) == ["was here before", "yes", "no", "yes", "no"]
+        assert texts(await other.read(questions.Messages(ANN))) == ["was here before", "no"]
+        assert texts(await other.read(questions.Messages(ANN, versions=True))) == [
+            "was here before",
+            "yes",
+            "no",
+            "yes",
+            "no",
+        ]
         assert (await other.verify()).ok
     await other.close()
 
@@ -213,7 +223,7 @@ async def test_versions_are_there_after_a_restart(location: str) -> None:
     store = await open_store(location)
     try:
         await say(store, "three", replaces=first)
-        assert texts(await store.messages(ANN)) == ["three"]
+        assert texts(await store.read(questions.Messages(ANN))) == ["three"]
         assert (await store.verify()).ok
     finally:
         await store.close()

@@ -13,7 +13,7 @@ import pytest
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreBusy, StoreError, StoreFull
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from aforesaid.store.sqlite import Options
 from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.names import LatestSession, Names
@@ -252,7 +252,11 @@ async def test_a_transaction_that_cannot_be_ended_is_left_behind_with_its_connec
         assert isinstance(say(other, "somebody else"), Receipt), "nobody holds the lock any more"
     writer.close()
     store = await open_store(path)
-    assert [message.text for message in await store.messages(ANN)] == ["before", "after", "somebody else"]
+    assert [message.text for message in await store.read(questions.Messages(ANN))] == [
+        "before",
+        "after",
+        "somebody else",
+    ]
     assert (await store.verify()).ok
     await store.close()
 

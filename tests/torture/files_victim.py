@@ -9,6 +9,7 @@ from typing import Any
 
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
+from aforesaid.store import questions
 from aforesaid.store.accounts import AccountFolders
 from aforesaid.store.journalled import JournalledStore
 from aforesaid.store.journalled.disk import Disk
@@ -47,8 +48,8 @@ async def live_on(layout: JsonFile | AccountFolders, disk: Disk, heard: Callable
             try:
                 await store._alone(lambda: store._files.write_now(store._state))
             except StoreError:
-                assert [message.text for message in await store.messages(ANN)][2:] == acknowledged
-    assert [message.text for message in await store.messages(ANN)][2:] == acknowledged
+                assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged
+    assert [message.text for message in await store.read(questions.Messages(ANN))][2:] == acknowledged
     await store.close()
     return refused
 

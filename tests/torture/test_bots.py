@@ -16,7 +16,7 @@ from typing import Any
 import aforesaid
 from aforesaid.bots.pending_replies import PendingReply
 from aforesaid.domain.scope import direct_thread
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from aforesaid.testing import Request, ScriptedModel, faults
 from aforesaid.testing.telegram import FakeTelegram, Person
 from torture import soak
@@ -86,7 +86,7 @@ class Soak:
             return
         self.figures.add("kills")
         async with aforesaid.connect(self.store, embedder="none") as memory:
-            marks = (await memory.store.marks()).items()
+            marks = (await memory.store.read(questions.Marks())).items()
             owed = [
                 PendingReply(**json.loads(value))
                 for name, value in marks
@@ -131,7 +131,10 @@ class Soak:
         self.model.heal()
         await self.telegram.confirmed()
         store = await open_store(self.store)
-        while any(name.startswith("bot ") and "done" not in value for name, value in (await store.marks()).items()):
+        while any(
+            name.startswith("bot ") and "done" not in value
+            for name, value in (await store.read(questions.Marks())).items()
+        ):
             await asyncio.sleep(0.05)
         await store.close()
 
@@ -211,7 +214,7 @@ async def test_an_hour_of_traffic_with_kills_stops_and_failures(arena: Path, siz
 
 async def _all_reminded(world: Soak) -> None:
     store = await open_store(world.store)
-    while await store.memories_in("telegram", category="reminder", active=True):
+    while await store.read(questions.MemoriesOfSpace("telegram", category="reminder", active=True)):
         await asyncio.sleep(0.1)
     await store.close()
 

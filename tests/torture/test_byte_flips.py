@@ -13,7 +13,7 @@ from aforesaid.domain.change import PutFacts
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.portability.repairing import repair
-from aforesaid.store import Store, open_store
+from aforesaid.store import Store, open_store, questions
 from aforesaid.store.journalled import JournalledStore
 from making import add, archive
 from torture.support import Figures, Size
@@ -45,7 +45,7 @@ async def fill_with_everything(place: str, snapshot: Path) -> dict[int, Message]
 
 
 async def everything(store: Store, user: str) -> list[Message]:
-    return await store.messages(Scope.of(user), limit=10_000)
+    return await store.read(questions.Messages(Scope.of(user), limit=10_000))
 
 
 async def recovered(place: str) -> list[tuple[str, str]]:

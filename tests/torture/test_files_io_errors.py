@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aforesaid.domain.scope import Scope
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 from faulty import FailingDisk
 from making import add
 from torture.files_victim import layout_at, live_on
@@ -35,7 +35,7 @@ async def found(folder: Path, place: str) -> list[str]:
     for path in folder.rglob("*.json"):
         json.loads(path.read_text(encoding="utf-8"))
     store = await open_store(place)
-    texts = [message.text for message in await store.messages(ANN)]
+    texts = [message.text for message in await store.read(questions.Messages(ANN))]
     report = await store.verify()
     assert report.ok, report
     await store.close()

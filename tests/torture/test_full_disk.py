@@ -18,7 +18,7 @@ from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreFull
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.sqlite import Options, SqliteStore
 from torture.disk import SmallDisk
 from torture.support import Figures, Size, opened
@@ -127,7 +127,7 @@ def fill_it_up(path: Path, options: Options, set_room: SetRoom, room: int, figur
             assert await store._engine.read(witness.findings) == []
             verification = await store.verify()
             assert verification.ok, verification
-            assert (await store.stats()).messages == len(witness.said)
+            assert (await store.read(questions.Totals())).messages == len(witness.said)
 
     asyncio.run(run())
     figures.add("rounds")
@@ -168,7 +168,9 @@ async def archive_until_they_stop(
         if all(writer.done() for writer in writers):
             return
         scope = Scope.of(f"w{turn % WRITERS}")
-        sources = tuple(message.seq for message in await store.messages(scope, limit=10, archived=False))
+        sources = tuple(
+            message.seq for message in await store.read(questions.Messages(scope, limit=10, archived=False))
+        )
         if sources:
             try:
                 summary = (await store.apply([Archive(SummaryDraft(scope, "In short. " * 500, sources))])).summary
@@ -181,7 +183,7 @@ async def archive_until_they_stop(
 async def check_while_full(store: SqliteStore, witness: Witness, refused: list[AddMessage]) -> None:
     """A full disk can still be read, and nothing that was refused is visible."""
     assert await store._engine.read(witness.findings) == []
-    assert (await store.stats()).messages == len(witness.said)
+    assert (await store.read(questions.Totals())).messages == len(witness.said)
     assert not await store._engine.read(
         lambda connection: [
             message.draft.text[:40]

@@ -18,6 +18,7 @@ from aforesaid.domain.message import draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
 from aforesaid.errors import StoreError
+from aforesaid.store import questions
 from aforesaid.store.sqlite import Options, SqliteStore, writer
 from torture.disk import FailingDisk
 from torture.support import Figures, Size, opened
@@ -88,14 +89,14 @@ def one_life(path: Path, faults: Faults, figures: Figures, *, ids: bool) -> None
         try:
             await work(store, caller, ids=ids)
             assert await caller.insist(partial(store._engine.read, witness.findings)) == []
-            assert (await caller.insist(store.stats)).messages == WRITERS * MESSAGES
+            assert (await caller.insist(partial(store.read, questions.Totals()))).messages == WRITERS * MESSAGES
         finally:
             await close(store)
         async with opened(path) as reopened:
             assert await reopened._engine.read(witness.findings) == []
             verification = await reopened.verify()
             assert verification.ok, verification
-            assert (await reopened.stats()).messages == WRITERS * MESSAGES
+            assert (await reopened.read(questions.Totals())).messages == WRITERS * MESSAGES
 
     with disk.registered():
         asyncio.run(run())
@@ -137,7 +138,7 @@ async def work(store: SqliteStore, caller: Caller, *, ids: bool) -> None:
             tasks.create_task(writer(f"w{number}"))
     for number in range(WRITERS):
         scope = Scope.of(f"w{number}")
-        messages = await caller.insist(partial(store.messages, scope))
+        messages = await caller.insist(partial(store.read, questions.Messages(scope)))
         sources = tuple(message.seq for message in messages[:5])
         change = Archive(SummaryDraft(scope, "In short.", messages=sources))
         summary = (await caller.insist(partial(store.apply, [change]))).summary

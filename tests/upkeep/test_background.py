@@ -13,7 +13,9 @@ import aforesaid
 from aforesaid.background import BackgroundLoop, BackgroundLoops
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
 from aforesaid.models.embed import DeterministicEmbedder, Vectors
+from aforesaid.store import questions
 from aforesaid.tasks import SingleFlight, close_all
+from intercepting import intercept
 
 
 class FailingOnce(DeterministicEmbedder):
@@ -84,14 +86,14 @@ async def test_a_store_that_is_unavailable_once_does_not_end_a_loop(tmp_path: Pa
     embedder = FailingOnce()
     embedder.failed.set()
     async with aforesaid.connect(tmp_path / "memory.db", embedder=embedder) as memory:
-        unembedded, asked = memory.store.unembedded, asyncio.Event()
+        asked = asyncio.Event()
 
-        async def unavailable(*_: object) -> object:
-            memory.store.unembedded = unembedded  # type: ignore[method-assign]
+        async def unavailable(*_: object) -> None:
+            end()
             asked.set()
             raise StoreUnavailable("the disk was away")
 
-        memory.store.unembedded = unavailable  # type: ignore[assignment, method-assign]
+        end = intercept(memory.store, questions.UnembeddedMessages, unavailable)
         await memory.user("ann").add("user", "I moved to Berlin.")
         await asked.wait()
         await asyncio.wait_for(embedder.worked.wait(), 30)

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +15,10 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
 from aforesaid.errors import StoreFull, StoreUnavailable
 from aforesaid.memory import Memory, UserMemory
+from aforesaid.store import questions
 from aforesaid.testing import ScriptedModel
 from digesting import MovingClock, Scribe, remembering
+from intercepting import Read, intercept
 
 
 def changes(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -224,10 +225,10 @@ async def test_other_profiles_have_a_history_summaries_and_memories(location: st
 
 
 async def failing_everywhere(memory: Memory, user: UserMemory) -> dict[str, Component]:
-    async def gone(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        raise StoreUnavailable(f"gone: {args} {kwargs}")
+    async def gone(_: Read, question: object) -> None:
+        raise StoreUnavailable(f"gone: {question}")
 
-    memory._store.ledger = gone  # type: ignore[method-assign]
+    intercept(memory.store, questions.UserLedger, gone)
     return await parts(user)
 
 

@@ -19,6 +19,7 @@ from aforesaid.domain.memory import Unextracted
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.memory import Memory
+from aforesaid.store import questions
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.upkeep import Digesting, Extracting
 from aforesaid.upkeep.workers import WorkerParts, Workers
@@ -59,9 +60,12 @@ async def until_done(dsn: str, users: int, workers: list[subprocess.Popen[str]])
     store = await PostgresStore.open(dsn)
     try:
         while True:
-            made = [await store.summaries(Scope.of(f"user{user}", space=f"space{user % 2}")) for user in range(users)]
-            waiting = await store.unextracted(1)
-            unseen = await store.unembedded(name, 1)
+            made = [
+                await store.read(questions.Summaries(Scope.of(f"user{user}", space=f"space{user % 2}")))
+                for user in range(users)
+            ]
+            waiting = await store.read(questions.UnextractedUsers(1))
+            unseen = await store.read(questions.UnembeddedMessages(name, 1))
             if all(made) and not waiting and not unseen:
                 return
             assert any(worker.poll() is None for worker in workers), "all workers have ended"
@@ -92,11 +96,14 @@ async def test_two_workers_do_each_thing_once_and_stop_gracefully() -> None:
     store = await PostgresStore.open(dsn)
     for user in range(USERS):
         scope = Scope.of(f"user{user}", space=f"space{user % 2}")
-        below = [await store.covered(scope, summary.id) for summary in await store.summaries(scope, kind="tree")]
+        below = [
+            await store.read(questions.CoveredMessages(scope, summary.id))
+            for summary in await store.read(questions.Summaries(scope, kind="tree"))
+        ]
         covered = Counter(message.seq for messages in below for message in messages)
         assert covered
         assert max(covered.values()) == 1, "no message is below two summaries"
-        memories = [memory.text for memory in await store.memories(scope, active=None)]
+        memories = [memory.text for memory in await store.read(questions.Memories(scope, active=None))]
         assert memories
         assert len(memories) == len(set(memories)), "nothing is learned twice"
     assert (await store.verify()).ok
@@ -144,7 +151,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
         await failed.wait()
         while "queue scan: ValueError: a row has no user" not in (await background(memory)).issues:
             await asyncio.sleep(0)
-        while (await background(memory)).issues or await memory.store.unextracted(1):
+        while (await background(memory)).issues or len(await memory.store.read(questions.UnextractedUsers(1))):
             await asyncio.sleep(0.05)
         facts = dict((await background(memory)).facts)
         assert set(facts) >= {"queue scan", "queue worker"}

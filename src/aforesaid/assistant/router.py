@@ -23,10 +23,6 @@ _STEP: Final = "summary_setup"
 """The setting with the open question of a two-step command."""
 _ASKING: Final = frozenset({"summary", "forget_me"})
 _ERASE: Final = "erase"
-_CLOSEST: Final = 3
-"""Maximum hits that are shown where none is good enough."""
-_LEAST_SIMILARITY: Final = 0.6
-"""Their lowest similarity of meaning, 0 to 1. For a single word some wrong hits lie above it, so they are labelled."""
 
 
 class Router:
@@ -222,26 +218,13 @@ async def _memories(user: UserMemory, rest: str) -> Answer:  # noqa: ARG001
 async def _search(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Search for what? Like this: /search Berlin flat")
-    return Answer(await _found(user, rest, 10))
+    return Answer(chat_texts.hits(await user.search(rest)))
 
 
 async def _explain(user: UserMemory, rest: str) -> Answer:
     if not rest:
         return Answer("Explain which search? Like this: /explain Berlin flat")
-    return Answer(await _found(user, rest, 5, explained=True))
-
-
-async def _found(user: UserMemory, words: str, limit: int, *, explained: bool = False) -> str:
-    """Return the hits of a search as text. If none is good enough, return the few that are closest in meaning.
-
-    A single word says so little that what it means ("wedding": "gets married") scores low.
-    """
-    hits = await user.search(words, limit)
-    if hits:
-        return chat_texts.hits(hits, explained=explained)
-    close = await user.search(words, _CLOSEST, similarity=_LEAST_SIMILARITY)
-    found = chat_texts.hits(close, explained=explained)
-    return f"Nothing fits well. Closest in meaning:\n{found}" if close else found
+    return Answer(chat_texts.hits(await user.search(rest, 5), explained=True))
 
 
 async def _remind(user: UserMemory, rest: str) -> Answer:

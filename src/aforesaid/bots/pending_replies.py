@@ -20,6 +20,7 @@ from aforesaid.assistant import CALLED
 from aforesaid.bots.contract import Address
 from aforesaid.domain.retention import PutMark
 from aforesaid.errors import StoreError
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.memory import Memory
@@ -103,7 +104,7 @@ class PendingReplies:
         """Return every unanswered reply, oldest first, of this run and of earlier ones."""
         found: list[PendingReply] = []
         done: list[tuple[float, str]] = []
-        for name, value in (await self._memory.store.marks()).items():
+        for name, value in (await self._memory.store.read(questions.Marks())).items():
             if not name.startswith(self._prefix):
                 continue
             key, read = name.removeprefix(self._prefix), json.loads(value)

@@ -27,7 +27,7 @@ from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName, Wording
 from aforesaid.recall import Recall, SearchRequest
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 _PER_BLOCK: Final = 4
 """Tokens of a blank line and of the message around a section."""
@@ -209,7 +209,9 @@ class Builder:
         if "summaries" not in recipe.order:
             return []
         # A summary of one thread is of no use in another.
-        found = await (self._sources.store.summaries(scope, here=True) if recipe.uncovered else reads.summaries)
+        found = await (
+            self._sources.store.read(questions.Summaries(scope, here=True)) if recipe.uncovered else reads.summaries
+        )
         return [
             summary
             for summary in found

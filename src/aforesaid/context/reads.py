@@ -16,7 +16,7 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.profiles.recipe import Recipe
 from aforesaid.recall import Begun, Recall
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.tasks import begin
 
 T = TypeVar("T")
@@ -85,11 +85,15 @@ class ContextReads:
 
     async def messages(self, limit: int, before: int | Position | None = None) -> list[Message]:
         """Return the newest messages of the conversation before a position, by when they were said, oldest first."""
-        return await self._sources.store.messages(self._scope, within=within(self._scope), limit=limit, before=before)
+        return await self._sources.store.read(
+            questions.Messages(self._scope, within=within(self._scope), limit=limit, before=before)
+        )
 
     async def messages_up_to(self, limit: int, seq: int) -> list[Message]:
         """Return a message of the conversation and those before it, oldest first."""
-        found = await self._sources.store.pick(self._scope, [seq], within=within(self._scope))
+        found = await self._sources.store.read(
+            questions.MessagesByNumber(self._scope, [seq], within=within(self._scope))
+        )
         after = Position(found[0].position.at, seq + 1) if found else seq + 1
         return await self.messages(limit, before=after)
 
@@ -111,12 +115,12 @@ class ContextReads:
     @cached_property
     def memories(self) -> asyncio.Future[list[MemoryRecord]]:
         """All active memories of the user, the most important first."""
-        return self._start(self._sources.store.memories(self._scope))
+        return self._start(self._sources.store.read(questions.Memories(self._scope)))
 
     @cached_property
     def summaries(self) -> asyncio.Future[list[Summary]]:
         """All active summaries of the user."""
-        return self._start(self._sources.store.summaries(self._scope))
+        return self._start(self._sources.store.read(questions.Summaries(self._scope)))
 
     def close(self) -> None:
         """Cancel reads that nobody waits for."""

@@ -17,6 +17,7 @@ from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Settings
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Digest:
             return 0
         passed = 0
         while True:
-            after, page = await self._store.ahead(self.policy, _PAGE)
+            after, page = await self._store.read(questions.Unprocessed(self.policy, _PAGE))
             if not page:
                 return passed
             found = affected_subjects(self.policy, page, self.clock(), self.executor.profile.zone)
@@ -66,11 +67,15 @@ class Digest:
 
     async def due(self, limit: int, *, failing: bool = False) -> list[Entry]:
         """Return due entries, the longest waiting first."""
-        return await self._store.agenda(self.policy, self.clock(), limit, failing=failing) if self.steps else []
+        return (
+            await self._store.read(questions.DueEntries(self.policy, self.clock(), limit, failing=failing))
+            if self.steps
+            else []
+        )
 
     async def backlog(self) -> Backlog:
         """Return the backlog."""
-        return await self._store.backlog(self.policy, self.clock())
+        return await self._store.read(questions.PolicyBacklog(self.policy, self.clock()))
 
     async def step(self, entry: Entry) -> Step:
         """Do one step for an entry, or mark it as done. Raises ModelError if a required model does not answer."""

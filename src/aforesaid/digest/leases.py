@@ -19,6 +19,7 @@ from uuid import uuid4
 from aforesaid.domain.clock import now
 from aforesaid.domain.retention import PutMark
 from aforesaid.errors import SourcesChanged, StoreError
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.store import Store
@@ -65,7 +66,7 @@ class Leases:
         """Wait until nobody holds the lease on a subject, at most for `seconds`. Return whether it is free."""
         name = _name(subject)
         for _ in range(max(1, round(seconds / _POLL_SECONDS))):
-            if _free((await self._store.marks()).get(name)):
+            if _free((await self._store.read(questions.Marks())).get(name)):
                 return True
             await asyncio.sleep(_POLL_SECONDS)
         return False
@@ -83,7 +84,7 @@ class _Lease:
 
     async def take(self) -> bool:
         """Take the lease; return False where another process has it."""
-        before = (await self._store.marks()).get(self._name)
+        before = (await self._store.read(questions.Marks())).get(self._name)
         if not _free(before):
             return False
         try:

@@ -11,6 +11,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.domain.summary_change import Revise
 from aforesaid.errors import SourcesChanged
 from aforesaid.profiles import Policy
+from aforesaid.store import questions
 
 KINDS: Final[dict[Policy, tuple[str, ...]]] = {
     "tree": ("tree",),
@@ -28,17 +29,19 @@ async def to_redo(digest: Digest, limit: int, after: int = 0) -> list[Summary]:
         return []
     found: list[Summary] = []
     for kind in KINDS[digest.policy]:
-        found += await digest.executor.store.without_model(kind, WITHOUT_MODEL, after, limit - len(found))
+        found += await digest.executor.store.read(
+            questions.SummariesWithoutModel(kind, WITHOUT_MODEL, after, limit - len(found))
+        )
     return found
 
 
 async def redo(digest: Digest, summary: Summary) -> Summary | None:
     """Let a model write the next version of a summary. Return None if it failed or another process was faster."""
     executor, scope = digest.executor, Scope(summary.space, summary.user, summary.thread)
-    below = [await executor.store.summary(scope, source) for source in summary.sources]
+    below = [await executor.store.read(questions.SummaryById(scope, source)) for source in summary.sources]
     messages = []
     if summary.level == 1 and summary.reach != "sources":
-        covered = await executor.store.covered(scope, summary.id)
+        covered = await executor.store.read(questions.CoveredMessages(scope, summary.id))
         messages = [message for message in covered if message.seq >= summary.fresh]
     characters = executor.profile.summary_characters
     written: Written

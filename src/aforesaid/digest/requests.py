@@ -21,6 +21,7 @@ from aforesaid.domain.summary import Summary, ViewDraft, summary_text
 from aforesaid.domain.summary_change import Revise
 from aforesaid.errors import InvalidInput, ModelError, SourcesChanged, TooLarge
 from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 
 _PAGE: Final = 500
 """Messages read per page."""
@@ -84,7 +85,7 @@ async def summarize(digest: Digest, scope: Scope) -> list[Summary]:
     tries = 0
     for _ in range(_MOST_STEPS):
         subject = steps.subject(scope)
-        entry = await digest.executor.store.planned(subject) or Entry(subject, 0, 0, 0, 0, None)
+        entry = await digest.executor.store.read(questions.PlannedEntry(subject)) or Entry(subject, 0, 0, 0, 0, None)
         try:
             step = await steps.step(entry, asked=True)
         except SourcesChanged:
@@ -119,7 +120,7 @@ async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, m
             f"the summary of this thread covers {covered} messages; a new one must cover at least as many"
         )
     after = 0 if current is None else current.last
-    messages = await store.following(scope, after, covers - covered, here=True)
+    messages = await store.read(questions.MessagesAfter(scope, after, covers - covered, here=True))
     if len(messages) < covers - covered:
         raise InvalidInput(f"this thread has {covered + len(messages)} messages; a summary cannot cover {covers}")
     draft = ViewDraft(
@@ -145,12 +146,12 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dic
     """
     store = digest.executor.store
     current = await RollingSteps(digest.executor).current(scope)
-    newest = await store.messages(scope, within="thread", limit=limit)
+    newest = await store.read(questions.Messages(scope, within="thread", limit=limit))
     if current is None or not current.valid:
         return [_said(message) for message in newest]
     rest = [message for message in newest if message.user != scope.user]
     after = current.last
-    while page := await store.following(scope, after, _PAGE, here=True):
+    while page := await store.read(questions.MessagesAfter(scope, after, _PAGE, here=True)):
         rest += page
         after = page[-1].seq
     rest.sort(key=lambda message: message.position)
@@ -163,7 +164,7 @@ async def day(digest: Digest, scope: Scope, wanted: date | None) -> Summary | No
     calendar = CalendarSteps(digest.executor)
     when = wanted or calendar.today(scope.space)
     made = await _bring_up_to_date(digest, calendar, scope, when)
-    found = await digest.executor.store.summaries(scope, kind="day", day=when)
+    found = await digest.executor.store.read(questions.Summaries(scope, kind="day", day=when))
     if found and not made:
         digest.metrics.cache_hit("day")
     return found[0] if found else None
@@ -185,7 +186,7 @@ async def analyze(digest: Digest, scope: Scope) -> HistoryContext:
     """Analyse the whole history now, under any policy, and return the history context. Archives nothing."""
     steps, store = TiersSteps(digest.executor), digest.executor.store
     for _ in range(_MOST_STEPS):
-        total = (await store.ledger(scope)).messages
+        total = (await store.read(questions.UserLedger(scope))).messages
         try:
             if not await steps.analyse_more(scope, total):
                 break
@@ -217,8 +218,8 @@ async def read_tiers(digest: Digest, scope: Scope, within: Within = "user") -> T
     """Return the tiers of a user, or with `within="thread"` of the scope's thread."""
     store = digest.executor.store
     rules = TiersSteps(digest.executor).rules
-    total = (await store.ledger(scope, here=within != "user")).messages
-    newest = await store.messages(scope, within=within, limit=rules.short_term + rules.mid_term)
+    total = (await store.read(questions.UserLedger(scope, here=within != "user"))).messages
+    newest = await store.read(questions.Messages(scope, within=within, limit=rules.short_term + rules.mid_term))
     cleared = cleared_up_to(await settings_of(store, scope))
     sizes = windows([message.seq for message in newest], cleared, rules)
     end = len(newest) - sizes.short_term
@@ -231,7 +232,7 @@ async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scop
     if digest.policy == "calendar":
         await digest.walk()
     subject = calendar.subject(scope)._replace(day=when.isoformat())
-    entry = await digest.executor.store.planned(subject)
+    entry = await digest.executor.store.read(questions.PlannedEntry(subject))
     if entry is None or entry.last_seq <= entry.done_seq:
         return False
     try:

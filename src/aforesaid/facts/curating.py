@@ -20,7 +20,7 @@ from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline import read_requested_time
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 CLAIM = "claim"
 """What is written down where somebody takes a reminder to deliver it."""
@@ -83,7 +83,7 @@ class Curator:
 
     async def _put_learned_away(self, scope: Scope, reminder: MemoryRecord, actor: str) -> None:
         """Deactivate what was learned from the message that asked for a reminder: it would ring a second time."""
-        for memory in await self._store.memories(scope):
+        for memory in await self._store.read(questions.Memories(scope)):
             learned = memory.category in DATED and memory.extractor != BY_HAND
             if learned and not set(memory.sources).isdisjoint(reminder.sources):
                 await self.deactivate(scope, memory.id, actor)
@@ -154,13 +154,13 @@ class Curator:
         A memory that was never changed is deactivated, and what it had superseded is active again.
         """
         now_ = await self._expected(scope, memory, revision)
-        versions = await self._store.memory_versions(scope, memory)
+        versions = await self._store.read(questions.MemoryVersions(scope, memory))
         if versions:
             before = versions[-1].before
             return await self._change(replace(before, revision=now_.revision, times=now_.times), "undo", actor)
         away = replace(now_, state="deactivated", active=False, valid_to=moment(now()), reason="undone")
         changes = [ChangeMemory(away, "undo", actor)]
-        others = await self._store.memories(scope, active=False)
+        others = await self._store.read(questions.Memories(scope, active=False))
         replaced = [old for old in others if old.state == "superseded" and old.superseded_by == memory]
         changes += [ChangeMemory(_active(old), "undo", actor) for old in replaced]
         return (await self._store.apply(changes)).memory
@@ -182,7 +182,7 @@ class Curator:
         if not _waits(before):
             return False
         at = moment(now())
-        claims = claims_of(await self._store.memory_versions(scope, memory))
+        claims = claims_of(await self._store.read(questions.MemoryVersions(scope, memory)))
         # It says again when it was for, and not until when somebody had taken it.
         remind = claims[0].before.remind_at if claims else before.remind_at
         done = replace(
@@ -211,14 +211,14 @@ class Curator:
         return moved
 
     async def _reminder(self, scope: Scope, memory: int) -> MemoryRecord:
-        found = await self._store.memory(scope, memory)
+        found = await self._store.read(questions.MemoryById(scope, memory))
         if found.remind_at is None:
             raise WrongState(f"memory {memory} is no reminder", "memory")
         return found
 
     async def _expected(self, scope: Scope, memory: int, revision: int | None) -> MemoryRecord:
         """Return a memory. Raises SourcesChanged if it is not at the expected revision."""
-        found = await self._store.memory(scope, memory)
+        found = await self._store.read(questions.MemoryById(scope, memory))
         if revision not in (None, found.revision):
             raise SourcesChanged(f"memory {memory} was changed after it was read; read it again")
         return found

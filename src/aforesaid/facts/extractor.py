@@ -28,7 +28,7 @@ from aforesaid.models.meaning import SameMeaning
 from aforesaid.models.offline import merge_fact
 from aforesaid.models.prompts import enclose, fence, lines_of, load_prompt
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat
@@ -107,7 +107,7 @@ class Extractor:
 
         With `complete`, an exchange that has no reply yet waits for it.
         """
-        page = await self._store.following(scope, after, _PAGE)
+        page = await self._store.read(questions.MessagesAfter(scope, after, _PAGE))
         exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
         return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
 
@@ -123,7 +123,7 @@ class Extractor:
         owner = await self._named(scope, owner, batch)
         people = {**people_in([*context, *batch], scope.user), scope.user: owner}
         zone = await zone_of(self._store, self._profile, scope)
-        known = await self._store.memories(scope, active=None)
+        known = await self._store.read(questions.Memories(scope, active=None))
         # What was replaced by a newer version is looked through, but not learned from.
         newest = [message for message in batch if not message.replaced]
         job = _Job(scope, known, people, owner, zone, [*context, *newest])
@@ -134,8 +134,8 @@ class Extractor:
         heard = in_time_order([*context, *batch])
         while True:
             # Read again: while a model answered, a bot may have set the reminder that a message asks for.
-            known = await self._store.memories(scope, active=None)
-            stones = await self._store.forgotten(scope)
+            known = await self._store.read(questions.Memories(scope, active=None))
+            stones = await self._store.read(questions.Tombstones(scope))
             now = Situation(scope, owner, people, heard, known, stones, zone, self._profile.keep_days, near, meant)
             # In a thread: comparing many things takes long enough for others to wait.
             plan = await asyncio.to_thread(settle, candidates, now)
@@ -155,7 +155,7 @@ class Extractor:
         """Return the owner by the name they last showed, also where they are silent in this batch."""
         if any(message.author == scope.user and message.name for message in batch):
             return owner
-        earlier = await self._store.messages(scope, limit=50, before=batch[0].seq)
+        earlier = await self._store.read(questions.Messages(scope, limit=50, before=batch[0].seq))
         return people_in(earlier, scope.user)[scope.user]
 
     async def _find(self, job: _Job, batch: Sequence[Message]) -> _Found:
@@ -239,7 +239,7 @@ class Extractor:
             return {}
         found = {}
         for text, vector, threshold in zip(texts, vectors, thresholds, strict=True):
-            notes = await self._store.search_notes(scope, text, self._embedder.name, vector, limit=5)
+            notes = await self._store.read(questions.SearchNotes(scope, text, self._embedder.name, vector, limit=5))
             found[text] = frozenset(
                 note.key.id for note in notes if note.key.kind == "memory" and (note.similarity or 0.0) >= threshold
             )
@@ -247,7 +247,7 @@ class Extractor:
 
     async def _restate(self, scope: Scope, restated: Sequence[str], owner: Person) -> list[PutFacts]:
         """Let the text of facts follow what the person said: what it contradicts goes."""
-        facts = await self._store.facts(scope)
+        facts = await self._store.read(questions.NewestFacts(scope))
         if not restated or facts is None:
             return []
         text = facts.text

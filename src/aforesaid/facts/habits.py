@@ -24,7 +24,7 @@ from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.languages import stop_words
 from aforesaid.store.terms import words_of
 
@@ -158,7 +158,7 @@ class Observer:
         """Return the preferences of a user. Reads what was said since the last time, and nothing else."""
         counts, up_to, key = await self._stored(scope)
         seen = up_to
-        while page := await self._store.following(scope, seen, _PAGE):
+        while page := await self._store.read(questions.MessagesAfter(scope, seen, _PAGE)):
             await asyncio.to_thread(count, counts, page)
             seen = page[-1].seq
         if seen != up_to:
@@ -166,7 +166,9 @@ class Observer:
             with suppress(SourcesChanged):
                 await self._store.apply([PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key)])
         zone = await zone_of(self._store, self._profile, scope)
-        stated = [memory for memory in await self._store.memories(scope) if memory.category == "preference"]
+        stated = [
+            memory for memory in await self._store.read(questions.Memories(scope)) if memory.category == "preference"
+        ]
         return preferences(counts, zone, stated)
 
     async def at_hand(self, scope: Scope) -> str:
@@ -175,7 +177,7 @@ class Observer:
         return preferences(counts, UTC, ()).habits()
 
     async def _stored(self, scope: Scope) -> tuple[Counts, int, str]:
-        kept = await self._store.derived(scope, KIND)
+        kept = await self._store.read(questions.DerivedText(scope, KIND))
         return (Counts(), 0, "") if kept is None else (_read(kept.value), int(kept.key), kept.key)
 
 

@@ -30,7 +30,7 @@ from aforesaid.models.offline import forget_fact, split_sentences
 from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
 from aforesaid.models.prompts.fence import Fenced
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.tasks import SingleFlight, begin
 from aforesaid.telemetry import Metrics
 
@@ -192,12 +192,12 @@ class Portraitist:
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> Sources:
         """Return facts, today and history of a user, without what they asked to forget."""
-        reading = begin(self._store.facts(scope))
-        stones, stored = await self._store.forgotten(scope), await reading
+        reading = begin(self._store.read(questions.NewestFacts(scope)))
+        stones, stored = await self._store.read(questions.Tombstones(scope)), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
-        found = await (remembered or self._store.memories(scope))
+        found = await (remembered or self._store.read(questions.Memories(scope)))
         memories = [each for each in found if _describes(each) and not each.over_at(at)]
-        today, history = await self._observed(scope, await (summaries or self._store.summaries(scope)))
+        today, history = await self._observed(scope, await (summaries or self._store.read(questions.Summaries(scope))))
         if not stones and not memories:
             return Sources(facts, today, history)
         person = await self._teller.person(scope)
@@ -217,7 +217,7 @@ class Portraitist:
     async def _stored(self, scope: Scope, key: Key) -> str | None:
         text = self._front.get(key)
         if text is None:
-            stored = await self._store.derived(scope, KIND)
+            stored = await self._store.read(questions.DerivedText(scope, KIND))
             if stored is not None and stored.key == _stored_key(key):
                 text = str(json.loads(stored.value))
                 self._front[key] = text

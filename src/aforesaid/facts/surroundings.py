@@ -11,6 +11,7 @@ from aforesaid.domain.message import Message, in_time_order
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.setting import wants_memory
 from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.store import Store
@@ -33,9 +34,11 @@ async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> 
     for thread in dict.fromkeys(message.thread for message in batch):
         here = Scope(scope.space, scope.user, thread)
         mine = in_time_order(message for message in batch if message.thread == thread)
-        near = await store.messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq)
+        near = await store.read(questions.Messages(here, within="thread", limit=MOST_BEFORE, before=mine[0].seq))
         if not is_direct(thread):
-            later = await store.messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
+            later = await store.read(
+                questions.Messages(here, within="thread", limit=_MOST_BETWEEN, before=mine[-1].seq)
+            )
             near += [message for message in later if _place(message) > _place(mine[0])]
         found |= {message.seq: message for message in near if message.seq not in known}
     owners = {message.user for message in found.values()}

@@ -37,7 +37,7 @@ from aforesaid.models.offline import (
 )
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.terms import query_words
 
 if TYPE_CHECKING:
@@ -141,9 +141,9 @@ class Teller:
             return await self._remember_request(scope, words, person, actor)
         reason = suspicion(words)
         words = complete(words, person)
-        facts = await self._store.facts(scope)
+        facts = await self._store.read(questions.NewestFacts(scope))
         before = "" if facts is None else facts.text
-        known = await self._store.memories(scope, active=None)
+        known = await self._store.read(questions.Memories(scope, active=None))
         if reason is None and by not in (None, scope.user) and sensitive(words):
             reason = "somebody else said something sensitive"
         draft = await self._draft(scope, words, by, person, reason)
@@ -167,8 +167,8 @@ class Teller:
 
     async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> Remembered:
         """Store a standing request to the assistant. It is no fact, and leaves the text of facts as it is."""
-        facts = await self._store.facts(scope)
-        known = [memory for memory in await self._store.memories(scope) if INSTRUCTION in memory.tags]
+        facts = await self._store.read(questions.NewestFacts(scope))
+        known = [memory for memory in await self._store.read(questions.Memories(scope)) if INSTRUCTION in memory.tags]
         topic = topic_of(words)
         draft = MemoryDraft(
             scope,
@@ -191,7 +191,7 @@ class Teller:
 
     async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> Remembered:
         """Store something about a person whom the memory does not know, told by the user."""
-        facts = await self._store.facts(scope)
+        facts = await self._store.read(questions.NewestFacts(scope))
         text, reason, tag = "" if facts is None else facts.text, suspicion(words), about_tag(about)
         stranger = person_called(about, about)
         if reason is None and sensitive(words):
@@ -199,7 +199,9 @@ class Teller:
         draft = await self._draft(scope, words, scope.user, stranger, reason)
         subject = None if draft.subject is None else f"{tag}: {draft.subject}"
         draft = replace(draft, subject=subject, tags=(tag,))
-        known = [memory for memory in await self._store.memories(scope, active=None) if tag in memory.tags]
+        known = [
+            memory for memory in await self._store.read(questions.Memories(scope, active=None)) if tag in memory.tags
+        ]
         same = _first(known, draft, stranger, draft.state)
         if same is None:
             old = [memory for memory in known if memory.state == "active" and _gives_way(memory, draft)]
@@ -210,7 +212,7 @@ class Teller:
 
     async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> Forgotten:
         person = await self.person(scope, name)
-        facts = await self._store.facts(scope)
+        facts = await self._store.read(questions.NewestFacts(scope))
         before = "" if facts is None else facts.text
         text, found = await self._without(scope, before, words, person)
         gone = [each for each in split_sentences(before) if found and each not in split_sentences(text)]
@@ -220,7 +222,7 @@ class Teller:
         if text != before:
             version = 0 if facts is None else facts.version
             changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
-        for memory in await self._store.memories(scope, active=None):
+        for memory in await self._store.read(questions.Memories(scope, active=None)):
             believed = memory.state in {"active", "quarantined", "superseded", "expired"}
             if believed and any(matches(memory.text, each, person.names) for each in wanted):
                 away = replace(
@@ -236,7 +238,7 @@ class Teller:
         """Return the user by the name that is given, or that they last showed."""
         if name is not None:
             return person_called(scope.user, name)
-        return people_in(await self._store.messages(scope, limit=50), scope.user)[scope.user]
+        return people_in(await self._store.read(questions.Messages(scope, limit=50)), scope.user)[scope.user]
 
     async def _draft(self, scope: Scope, words: str, by: str | None, person: Person, reason: str | None) -> MemoryDraft:
         at = moment(now())

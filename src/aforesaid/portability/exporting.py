@@ -19,7 +19,7 @@ from aforesaid.domain.transfer import Row
 from aforesaid.portability.file_streams import writing
 from aforesaid.portability.row_codec import encode
 from aforesaid.portability.row_importer import NAMES
-from aforesaid.store import Progress, Store
+from aforesaid.store import Progress, Store, questions
 
 VERSION: Final = 1
 
@@ -68,7 +68,7 @@ class LineWriter:
 
 async def export(store: Store, path: Path, *, vectors: bool = False, progress: Progress | None = None) -> Exported:
     """Write a snapshot of a store to a new file. The store can be in use."""
-    total = (await store.stats()).messages
+    total = (await store.read(questions.Totals())).messages
     stack = ExitStack()
     try:
         lines = LineWriter(await asyncio.to_thread(stack.enter_context, writing(path)))

@@ -12,7 +12,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.transfer import Row
 from aforesaid.errors import AforesaidError, StoreDamaged, quoted
 from aforesaid.portability.row_importer import NAMES, RowImporter
-from aforesaid.store import Progress, Store
+from aforesaid.store import Progress, Store, questions
 
 if TYPE_CHECKING:
     from hashlib import blake2b as Hash  # noqa: N812 - the type of a running sum
@@ -50,8 +50,8 @@ class _Tally:
 
 async def migrate(source: Store, target: Store, *, vectors: bool = True, progress: Progress | None = None) -> Migrated:
     """Copy everything from one store to another. Raises if the copy differs."""
-    was_empty = (await target.stats()).messages == 0
-    total = (await source.stats()).messages
+    was_empty = (await target.read(questions.Totals())).messages == 0
+    total = (await source.read(questions.Totals())).messages
     refused: list[str] = []
 
     def refuse(row: Row, _: str, error: AforesaidError) -> None:

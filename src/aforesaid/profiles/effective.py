@@ -20,7 +20,7 @@ from aforesaid.domain.setting import CLEARED, ENABLED, EVERY, EVERYBODY
 from aforesaid.errors import InvalidInput, quoted
 from aforesaid.profiles import BUILT_IN, Profile, load_profile
 from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 _log: Final = logging.getLogger("aforesaid.profiles")
 
@@ -157,7 +157,7 @@ def _above(everybody: Mapping[str, SettingValue], one: Mapping[str, SettingValue
 
 
 async def _stored(store: Store, space: str, user: str) -> dict[str, SettingValue]:
-    return {setting.key: setting.value for setting in await store.settings(Scope.of(user, space))}
+    return {setting.key: setting.value for setting in await store.read(questions.Settings(Scope.of(user, space)))}
 
 
 def tuned(profile: Profile, settings: Mapping[str, SettingValue]) -> Profile:

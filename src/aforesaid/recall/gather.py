@@ -18,7 +18,7 @@ from aforesaid.recall.candidates import Candidates, candidates_of, neighbours
 from aforesaid.recall.question import Question, without
 from aforesaid.recall.question_vectors import QuestionVectors
 from aforesaid.recall.request import SearchRequest
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.store.ranking import TextMatches
 from aforesaid.store.terms import words_of
 from aforesaid.tasks import begin
@@ -90,7 +90,9 @@ class Gatherer:
         if guess is not None:
             self._questions.expect(guess)
         vector = None if guess is None else begin(self._questions.embed(guess))
-        matches = begin(self._store.match_text(scope, query, within=within, embedder=self._questions.name))
+        matches = begin(
+            self._store.read(questions.MatchText(scope, query, within=within, embedder=self._questions.name))
+        )
         return Begun(Question.of(query, at), place, guess, vector, matches)
 
     async def gather(self, scope: Scope, request: SearchRequest, begun: Begun | None = None) -> FoundCandidates:
@@ -124,7 +126,10 @@ class Gatherer:
 
         places = np.array(chosen, dtype=np.intp)
         seqs = candidates.columns.seq[candidates.rows[places]].tolist()
-        messages = {message.seq: message for message in await self._store.pick(scope, seqs, within=request.within)}
+        messages = {
+            message.seq: message
+            for message in await self._store.read(questions.MessagesByNumber(scope, seqs, within=request.within))
+        }
         # What was removed since the search began is no candidate any more.
         there = [seq in messages for seq in seqs]
         texts = [messages[seq].text for seq in seqs if seq in messages]
@@ -158,7 +163,9 @@ class Gatherer:
             beside = np.unique(np.concatenate([rows, *neighbours(columns, rows)]))
             also = columns.seq[beside[beside < len(columns)]].tolist()
             name = self._questions.name or ""
-            nearest = await self._store.search_vector(scope, name, vector, within=request.within, limit=many, also=also)
+            nearest = await self._store.read(
+                questions.SearchVector(scope, name, vector, within=request.within, limit=many, also=also)
+            )
         if nearest is None:
             return rows, Background()
         background = Background.of(nearest.mean, nearest.deviation, len(columns), self._questions.name or "")

@@ -20,7 +20,7 @@ from aforesaid.recall.notes import ScoredNote, evidence, note_hits, score_notes
 from aforesaid.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics
 
 _READ: Final = 50
@@ -58,8 +58,10 @@ class Recall:
         search, where it has begun already.
         """
         if request.arms == "keyword":
-            by_words = await self._store.search_text(
-                scope, request.query, within=request.within, limit=request.limit + request.unwanted
+            by_words = await self._store.read(
+                questions.SearchText(
+                    scope, request.query, within=request.within, limit=request.limit + request.unwanted
+                )
             )
             return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in by_words], request)
         found = await self._gatherer.gather(scope, request, begun)
@@ -138,7 +140,9 @@ class Recall:
             for group in groups[: request.around_best]
         }
         wanted = sorted({seq for seqs in beside.values() for seq in seqs}.difference(messages))
-        read = await self._store.pick(scope, wanted, within=request.within) if wanted else []
+        read = (
+            await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within)) if wanted else []
+        )
         found = {**messages, **{message.seq: message for message in read}}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
@@ -146,7 +150,9 @@ class Recall:
         self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind
     ) -> list[ScoredNote]:
         name = "" if self._embedder is None else self._embedder.name
-        notes = await self._store.search_notes(scope, request.query, name, found.vector, limit=2 * request.limit)
+        notes = await self._store.read(
+            questions.SearchNotes(scope, request.query, name, found.vector, limit=2 * request.limit)
+        )
         wanted = [note for note in notes if note.key.kind in request.kinds]
         sessions = len(found.candidates.columns.sessions)
         return score_notes(wanted, found.candidates.background, weights(kind), sessions)

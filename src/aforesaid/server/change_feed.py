@@ -16,6 +16,7 @@ from typing import Final
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreError
 from aforesaid.memory import Memory
+from aforesaid.store import questions
 from aforesaid.store.announcing import Owner
 
 _log: Final = logging.getLogger("aforesaid.server")
@@ -106,7 +107,7 @@ class ChangeFeed:
 
     async def _token(self) -> str:
         try:
-            return await self._memory.store.change_token()
+            return await self._memory.store.read(questions.ChangeToken())
         except StoreError as error:
             # Health reports it; streams continue once the store works again.
             _log.debug("changes of other processes cannot be followed: %s", error)

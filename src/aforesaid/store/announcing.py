@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, cast
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
 
 from aforesaid.domain.change import AddMessage, Archive, Change, Spend
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, MarkExtracted, PutDerived
 from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.report import Component, Verification
 from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import AddView
-from aforesaid.domain.transfer import Purged, Restore
-from aforesaid.store.contract import Store
+from aforesaid.domain.transfer import Purged, Restore, Row
+from aforesaid.store.contract import Progress, Store
+from aforesaid.store.questions import Question
+
+T = TypeVar("T")
 
 Owner: TypeAlias = tuple[str, str]
 """A space and a user."""
@@ -71,13 +76,28 @@ class _AnnouncingStore:
         self._announcements.announce_all()  # Others' summaries and memories go with it.
         return done
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the rest of the contract, as it is
-        return getattr(self._inner, name)
+    async def read(self, question: Question[T]) -> T:
+        return await self._inner.read(question)
+
+    def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:
+        return self._inner.dump(vectors=vectors)
+
+    async def verify(self, progress: Progress | None = None) -> Verification:
+        return await self._inner.verify(progress)
+
+    async def backup(self, target: Path, progress: Progress | None = None) -> None:
+        await self._inner.backup(target, progress)
+
+    async def health(self) -> Component:
+        return await self._inner.health()
+
+    async def close(self) -> None:
+        await self._inner.close()
 
 
 def announcing(store: Store, announcements: Announcements) -> Store:
     """Return a store that announces its changes."""
-    return cast("Store", _AnnouncingStore(store, announcements))
+    return _AnnouncingStore(store, announcements)
 
 
 def _owner(change: Change) -> Owner | None:

@@ -17,6 +17,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import cleared_up_to
 from aforesaid.errors import AforesaidError
 from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.profiles import Profile
@@ -51,9 +52,9 @@ _OTHERS = ("whole_history", "summaries", "memories")
 
 
 async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
-    ledger = await store.ledger(scope)
+    ledger = await store.read(questions.UserLedger(scope))
     rules = TiersRules(profile.short_term, profile.mid_term)
-    newest = await store.messages(scope, limit=rules.short_term + rules.mid_term)
+    newest = await store.read(questions.Messages(scope, limit=rules.short_term + rules.mid_term))
     cleared = cleared_up_to(await settings_of(store, scope))
     held = windows([message.seq for message in newest], cleared, rules)
     updated = newest[-1].stored_at if newest else None
@@ -66,10 +67,10 @@ async def _tiers(store: Store, profile: Profile, scope: Scope, at: datetime) -> 
 
 
 async def _others(store: Store, profile: Profile, scope: Scope, at: datetime) -> list[Component]:
-    ledger = await store.ledger(scope)
-    newest = await store.messages(scope, limit=1)
-    summaries = await store.summaries(scope)
-    memories = await store.memories(scope)
+    ledger = await store.read(questions.UserLedger(scope))
+    newest = await store.read(questions.Messages(scope, limit=1))
+    summaries = await store.read(questions.Summaries(scope))
+    memories = await store.read(questions.Memories(scope))
     issues = await _failures(store, scope, profile)
     made = max((summary.created_at for summary in summaries), default=None)
     covered = max((summary.messages for summary in summaries), default=0)
@@ -108,8 +109,8 @@ def _whole(ledger: Ledger, updated: datetime | None, at: datetime) -> Component:
 
 
 async def _history_context(store: Store, scope: Scope, at: datetime) -> Component:
-    found = await store.summaries(scope, kind="history")
-    planned = await store.planned(Subject("tiers", scope.space, scope.user))
+    found = await store.read(questions.Summaries(scope, kind="history"))
+    planned = await store.read(questions.PlannedEntry(Subject("tiers", scope.space, scope.user)))
     issues = () if planned is None or planned.error is None else (planned.error,)
     current = found[0] if found else None
     return Component(
@@ -130,7 +131,7 @@ async def _failures(store: Store, scope: Scope, profile: Profile) -> tuple[str, 
         "rolling": Subject("rolling", scope.space, scope.user, scope.thread),
     }
     subject = subjects.get(profile.summaries)
-    planned = None if subject is None else await store.planned(subject)
+    planned = None if subject is None else await store.read(questions.PlannedEntry(subject))
     return () if planned is None or planned.error is None else (planned.error,)
 
 

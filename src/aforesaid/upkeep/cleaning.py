@@ -28,6 +28,7 @@ from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import AforesaidError, SourcesChanged
 from aforesaid.profiles.effective import settings_of
 from aforesaid.settings import Keep, Retention
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered, repeated
 
@@ -146,7 +147,7 @@ class Cleaning:
 
     async def _discard(self, kind: str, before: int, progress: Progress | None, *, dry_run: bool) -> int:
         what = next(each for each in DISCARDABLE if each == kind)
-        total = await self._store.discardable(what, before)
+        total = await self._store.read(questions.DiscardableCount(what, before))
         if dry_run:
             return total
         gone = 0
@@ -164,8 +165,8 @@ class Cleaning:
         count = 0
         until = moment(before)
         if dry_run:
-            return len(await self._store.memories_due("unseen", until, _MOST_COUNTED))
-        while due := await self._store.memories_due("unseen", until, _PAGE):
+            return len(await self._store.read(questions.DueMemories("unseen", until, _MOST_COUNTED)))
+        while due := await self._store.read(questions.DueMemories("unseen", until, _PAGE)):
             for memory in due:
                 over = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=REASON)
                 with suppress(SourcesChanged):
@@ -179,7 +180,7 @@ class Cleaning:
         """Archive old messages under summaries, for users who did not switch summaries off."""
         count = 0
         until = moment(before)
-        for user in await self._store.users():
+        for user in await self._store.read(questions.Users()):
             if user.messages == user.archived:
                 continue
             scope = Scope.of(user.id, user.space)
@@ -194,7 +195,7 @@ class Cleaning:
     async def _old(self, scope: Scope, until: datetime) -> AsyncIterator[list[Message]]:
         """Yield a user's old active messages in pages. Late messages may be older than ones before them."""
         after = 0
-        while page := await self._store.following(scope, after, _PAGE, archived=False):
+        while page := await self._store.read(questions.MessagesAfter(scope, after, _PAGE, archived=False)):
             after = page[-1].seq
             if old := [message for message in page if message.at < until]:
                 yield old
@@ -234,7 +235,7 @@ class Cleaning:
         return last is None or at - last >= _DAY or last > at
 
     async def _last(self) -> int | None:
-        value = (await self._store.marks()).get(MARK)
+        value = (await self._store.read(questions.Marks())).get(MARK)
         return None if value is None else int(json.loads(value)["done_at"])
 
 

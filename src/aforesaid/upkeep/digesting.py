@@ -23,6 +23,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Settle
 from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered
 
@@ -124,7 +125,7 @@ class Digesting:
         if self._policy == "none":
             return Component("summaries", "active", None, (), (("policy", "none"),))
         try:
-            backlog = await self._store.backlog(self._policy, self._clock())
+            backlog = await self._store.read(questions.PolicyBacklog(self._policy, self._clock()))
         except StoreError as error:
             return Component("summaries", "failing", self._last_update, (str(error),), (("policy", self._policy),))
         issues = tuple(
@@ -145,7 +146,7 @@ class Digesting:
     async def _work(self) -> float:
         """Make due summaries; return the seconds until the next entry is due."""
         await self._drain(None, failing=False)
-        following = await self._store.agenda(self._policy, LATEST, 1)
+        following = await self._store.read(questions.DueEntries(self._policy, LATEST, 1))
         if not following or following[0].due_at is None:
             return _LONGEST_WAIT_SECONDS
         wait = (following[0].due_at - self._clock()) / 1_000_000
@@ -178,7 +179,7 @@ class Digesting:
         return now() if self._digest is None else self._digest.clock()
 
     async def _remember_failing(self) -> None:
-        entries = await self._store.agenda(self._policy, 0, _PAGE, failing=True)
+        entries = await self._store.read(questions.DueEntries(self._policy, 0, _PAGE, failing=True))
         failing = {(entry.subject.space, entry.subject.user): entry.error or "" for entry in entries}
         for whose, error in failing.items():
             if whose not in self._failing:
@@ -226,7 +227,7 @@ class _Drain:
         """Do one step for each entry in turn, the longest waiting first, so that a long history delays nobody."""
         while queue and self._in_a_row < _HOPELESS:
             subject = queue.popleft()
-            entry = await self._store.planned(subject)
+            entry = await self._store.read(questions.PlannedEntry(subject))
             if entry is None or entry.due_at is None:
                 continue
             try:
@@ -241,7 +242,7 @@ class _Drain:
 
     async def _still_due(self, subject: Subject) -> bool:
         """Return whether to retry an entry that another worker changed, or that got new messages."""
-        entry = await self._store.planned(subject)
+        entry = await self._store.read(questions.PlannedEntry(subject))
         if entry is None or entry.due_at is None or entry.due_at > self._digest.clock():
             return False
         self._tries[subject] = self._tries.get(subject, 0) + 1

@@ -23,6 +23,7 @@ from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.errors import ModelError, StoreError
 from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
 from aforesaid.models.provider_health import shown
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered, repeated
 
@@ -102,16 +103,16 @@ class Embedding:
         done = 0
         async with self._one_at_a_time:
             try:
-                while notes := await self._store.unembedded_notes(embedder.name, _BATCH):
+                while notes := await self._store.read(questions.UnembeddedNotes(embedder.name, _BATCH)):
                     made = await embedder.embed([note.text[:_CHARACTERS] for note in notes])
                     await self._store.apply([_note_vectors(embedder.name, notes, made)])
                     done += len(notes)
-                while due := await self._store.unembedded(embedder.name, _BATCH):
+                while due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
                     rows = await self._vectors(embedder, due)
                     await self._store.apply([AddVectors(embedder.name, rows, due[-1].seq)])
                     done += len(rows)
                     if progress is not None:
-                        total = (await self._store.stats()).messages
+                        total = (await self._store.read(questions.Totals())).messages
                         progress("embedding", min(due[-1].seq, total), total)
             except ModelError as error:
                 return Done(done, str(error))
@@ -125,10 +126,10 @@ class Embedding:
         More than 10,000 are not counted: as many as that, or as there are at least by the number of the first one.
         """
         try:
-            found = await self._store.unembedded(embedder, _MOST_COUNTED)
+            found = await self._store.read(questions.UnembeddedMessages(embedder, _MOST_COUNTED))
             if len(found) < _MOST_COUNTED:
                 return len(found)
-            return max(_MOST_COUNTED, (await self._store.stats()).messages - found[0].seq + 1)
+            return max(_MOST_COUNTED, (await self._store.read(questions.Totals())).messages - found[0].seq + 1)
         except StoreError:
             return None
 

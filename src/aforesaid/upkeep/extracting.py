@@ -26,6 +26,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import wants_memory
 from aforesaid.errors import ModelError, SourcesChanged, StoreError
 from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep.part import Done, metered, repeated
 
@@ -103,7 +104,7 @@ class Extracting:
     async def waiting(self, limit: int) -> list[Unextracted]:
         """Expire memories, and return waiting users for the workers."""
         await self._expire()
-        return await self._store.unextracted(limit) if self._enabled else []
+        return await self._store.read(questions.UnextractedUsers(limit)) if self._enabled else []
 
     async def look_through_one(self, user: Unextracted) -> Done:
         """Extract memories from a user's complete exchanges. Finds nothing if another worker already did."""
@@ -147,7 +148,7 @@ class Extracting:
 
     async def _waiting(self) -> AsyncIterator[Unextracted]:
         last: Scope | None = None
-        while page := await self._store.unextracted(_USERS, last):
+        while page := await self._store.read(questions.UnextractedUsers(_USERS, last)):
             for user in page:
                 yield user
             last = page[-1].scope
@@ -181,7 +182,7 @@ class Extracting:
 
     async def _behind(self) -> str:
         try:
-            waiting = len(await self._store.unextracted(_MOST_COUNTED))
+            waiting = len(await self._store.read(questions.UnextractedUsers(_MOST_COUNTED)))
         except StoreError as error:
             return f"unknown: {error}"
         return counted(waiting, "user") if waiting < _MOST_COUNTED else f"{_MOST_COUNTED:,} users or more"
@@ -192,7 +193,7 @@ class Extracting:
     async def _expire(self) -> None:
         """Mark expired memories. Reads leave them out even before."""
         until = moment(now())
-        while due := await self._store.memories_due("expiry", until, _EXPIRING):
+        while due := await self._store.read(questions.DueMemories("expiry", until, _EXPIRING)):
             for memory in due:
                 over = replace(memory, state="expired", active=False, valid_to=memory.expires_at, reason="")
                 with suppress(SourcesChanged):

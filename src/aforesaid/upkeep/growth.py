@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.checks import moment
 from aforesaid.domain.report import Storage
 from aforesaid.domain.retention import PutMark
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
     from aforesaid.store import Store
@@ -33,7 +34,7 @@ class Size(NamedTuple):
 async def note_size(store: Store, storage: Storage, at: int) -> None:
     """Record the size once a day, and delete records that are too old."""
     today = moment(at).date()
-    marks = await store.marks()
+    marks = await store.read(questions.Marks())
     if _NAME + today.isoformat() in marks:
         return
     value = json.dumps({"at": at, "bytes": storage.bytes, "messages": storage.messages})
@@ -43,7 +44,7 @@ async def note_size(store: Store, storage: Storage, at: int) -> None:
 
 async def grown(store: Store, storage: Storage, at: int) -> Storage:
     """Add the growth since the oldest recorded size, if it is long enough ago."""
-    first = oldest(await store.marks(), moment(at).date())
+    first = oldest(await store.read(questions.Marks()), moment(at).date())
     if first is None:
         return storage
     days = (moment(at) - first.at).total_seconds() / _DAY

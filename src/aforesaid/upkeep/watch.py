@@ -21,6 +21,7 @@ from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component, Health, Operation, Storage
 from aforesaid.errors import AforesaidError
 from aforesaid.settings import Alerts
+from aforesaid.store import questions
 from aforesaid.telemetry import Key, Metrics, OperationMetrics
 from aforesaid.telemetry.metrics import between
 from aforesaid.upkeep.alerts import Alarm, performance, room, waiting
@@ -136,7 +137,7 @@ class Watch:
     async def _storage(self, components: Sequence[Component]) -> tuple[Storage | None, int | None]:
         """Return the size of the store and of its device; None if the store does not answer."""
         try:
-            stats = await self._store.stats()
+            stats = await self._store.read(questions.Totals())
         except AforesaidError as error:
             _log.debug("the size of the store is unknown: %s", error)
             return None, None

@@ -48,6 +48,7 @@ from aforesaid.domain.retention import PutMark
 from aforesaid.errors import InvalidInput, PlatformError, PlatformRefused, StoreError
 from aforesaid.models.redact import hide
 from aforesaid.settings import TelegramSettings
+from aforesaid.store import questions
 from aforesaid.tasks import beside
 
 if TYPE_CHECKING:
@@ -260,7 +261,7 @@ class Telegram:
 
     async def _remember_moves(self, memory: Memory) -> None:
         try:
-            marks = await memory.store.marks()
+            marks = await memory.store.read(questions.Marks())
         except StoreError as error:
             _log.warning("the ids of groups that became supergroups cannot be read: %s", error)
             return

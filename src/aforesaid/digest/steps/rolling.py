@@ -12,6 +12,7 @@ from aforesaid.digest.steps.step import Step
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
+from aforesaid.store import questions
 
 _MOST_READ: Final = 500
 
@@ -40,13 +41,13 @@ class RollingSteps:
         if not isinstance(plan, Roll):
             return Step()
         after = 0 if current is None else current.last
-        messages = await store.following(scope, after, min(plan.messages, _MOST_READ), here=True)
+        messages = await store.read(questions.MessagesAfter(scope, after, min(plan.messages, _MOST_READ), here=True))
         count = rolling.that_fit([len(message.text) for message in messages], self.rules.characters)
         return Step((await self._executor.roll(scope, current, messages[:count]),), count)
 
     async def current(self, scope: Scope) -> Summary | None:
         """Return the rolling summary of the thread."""
-        found = await self._executor.store.summaries(scope, kind="rolling", here=True)
+        found = await self._executor.store.read(questions.Summaries(scope, kind="rolling", here=True))
         return found[0] if found else None
 
     async def _topic_ends(self, scope: Scope, current: Summary | None) -> int | None:
@@ -54,7 +55,7 @@ class RollingSteps:
         if not self._executor.profile.topic_changes or embedder is None:
             return None
         after = 0 if current is None else current.last
-        messages = await self._executor.store.following(scope, after, _MOST_READ, here=True)
+        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, _MOST_READ, here=True))
         seqs = [message.seq for message in messages]
-        places = topics.changes(seqs, await self._executor.store.vectors(scope, embedder, seqs))
+        places = topics.changes(seqs, await self._executor.store.read(questions.MessageVectors(scope, embedder, seqs)))
         return places[-1] if places else None

@@ -16,6 +16,7 @@ from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
+from aforesaid.store import questions
 
 _MOST_READ: Final = 500
 _CHARACTERS: Final = 48_000
@@ -52,7 +53,7 @@ class TiersSteps:
             times = [at for at in (decision.look_again_at, cleaned.look_again_at) if at is not None]
             return cleaned if cleaned.made else Step(look_again_at=min(times, default=None))
         after, limit = 0 if current is None else current.last, min(decision.plan.messages, _MOST_READ)
-        messages = await self._executor.store.following(scope, after, limit)
+        messages = await self._executor.store.read(questions.MessagesAfter(scope, after, limit))
         count = that_fit([len(message.text) for message in messages], _CHARACTERS)
         today = day_of(now, self._executor.profile.zone(scope.space))
         made = await self._executor.analyse(scope, current, messages[:count], today)
@@ -63,7 +64,9 @@ class TiersSteps:
         current = await self.current(scope)
         if total <= (0 if current is None else current.messages):
             return False
-        messages = await self._executor.store.following(scope, 0 if current is None else current.last, _MOST_READ)
+        messages = await self._executor.store.read(
+            questions.MessagesAfter(scope, 0 if current is None else current.last, _MOST_READ)
+        )
         count = that_fit([len(message.text) for message in messages], _CHARACTERS)
         if not count:
             return False
@@ -73,39 +76,39 @@ class TiersSteps:
 
     async def current(self, scope: Scope) -> Summary | None:
         """Return the history context of the user."""
-        found = await self._executor.store.summaries(scope, kind="history")
+        found = await self._executor.store.read(questions.Summaries(scope, kind="history"))
         return found[0] if found else None
 
     async def _clean(self, scope: Scope, now: int) -> Step:
         """Archive messages before the mid-term window, under summaries that are merged like those of the tree."""
         executor = self._executor
-        ledger = await executor.store.ledger(scope)
+        ledger = await executor.store.read(questions.UserLedger(scope))
         outside = ledger.messages - ledger.archived - self.rules.short_term - self.rules.mid_term
-        archives = await executor.store.summaries(scope, kind="tree") if outside > 0 else []
+        archives = await executor.store.read(questions.Summaries(scope, kind="tree")) if outside > 0 else []
         newest = max(archives, key=lambda summary: summary.last, default=None)
         plan = tiers.clean(CleaningLedger(outside, now, await self._since(scope, newest)), self.rules)
         if isinstance(plan.plan, FoldMessages):
             limit = min(plan.plan.messages, _MOST_READ)
-            messages = await executor.store.following(scope, 0, limit, archived=False)
+            messages = await executor.store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
             count = that_fit([len(message.text) for message in messages], _CHARACTERS)
             return Step((await executor.archive_messages(scope, messages[:count]),), count)
         folding = tree.decide(TreeLedger(ledger.active_summaries, ()), executor.tree_rules()).plan
         if isinstance(folding, FoldSummaries):
-            oldest = tree.oldest(await executor.store.summaries(scope, kind="tree"), folding)
+            oldest = tree.oldest(await executor.store.read(questions.Summaries(scope, kind="tree")), folding)
             return Step((await executor.archive_summaries(scope, oldest),))
         return Step(look_again_at=plan.look_again_at)
 
     async def _since(self, scope: Scope, current: Summary | None) -> int:
         if current is not None:
             return microseconds(current.created_at, "the time")
-        first = await self._executor.store.following(scope, 0, 1)
+        first = await self._executor.store.read(questions.MessagesAfter(scope, 0, 1))
         return microseconds(first[0].at, "the time") if first else self._executor.clock()
 
     async def _topic_changed(self, scope: Scope, current: Summary | None) -> bool:
         embedder = self._executor.embedder
         if not self._executor.profile.topic_changes or embedder is None:
             return False
-        newest = await self._executor.store.messages(scope, limit=_WINDOW)
+        newest = await self._executor.store.read(questions.Messages(scope, limit=_WINDOW))
         seqs = [message.seq for message in newest]
-        places = topics.changes(seqs, await self._executor.store.vectors(scope, embedder, seqs))
+        places = topics.changes(seqs, await self._executor.store.read(questions.MessageVectors(scope, embedder, seqs)))
         return any(seqs[place] > (0 if current is None else current.last) for place in places)

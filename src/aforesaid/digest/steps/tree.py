@@ -13,6 +13,7 @@ from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERY
 from aforesaid.profiles.effective import settings_of
+from aforesaid.store import questions
 
 _PER_TURN: Final = 8
 _LEAST_READ: Final = 200
@@ -33,17 +34,17 @@ class TreeSteps:
         """Archive messages or merge summaries, whichever is due."""
         scope, store = entry.subject.scope, self._executor.store
         rules = await self._rules(scope)
-        ledger = await store.ledger(scope)
+        ledger = await store.read(questions.UserLedger(scope))
         messages = []
         if asked or ledger.open_turns >= rules.turns:
             limit = min(max(_PER_TURN * rules.turns, _LEAST_READ), _MOST_READ)
-            messages = await store.following(scope, 0, limit, archived=False)
+            messages = await store.read(questions.MessagesAfter(scope, 0, limit, archived=False))
         opened = tuple(Open(message.role, len(message.text)) for message in messages)
         match tree.decide(TreeLedger(ledger.active_summaries, opened), rules, asked=asked).plan:
             case FoldMessages(count):
                 return Step((await self._executor.archive_messages(scope, messages[:count]),), count)
             case FoldSummaries() as plan:
-                oldest = tree.oldest(await store.summaries(scope, kind="tree"), plan)
+                oldest = tree.oldest(await store.read(questions.Summaries(scope, kind="tree")), plan)
                 return Step((await self._executor.archive_summaries(scope, oldest),))
             case _:
                 return Step()

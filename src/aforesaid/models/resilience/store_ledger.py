@@ -6,7 +6,7 @@ from datetime import date
 
 from aforesaid.domain.change import Spend
 from aforesaid.domain.scope import Scope
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 
 class StoreLedger:
@@ -17,7 +17,7 @@ class StoreLedger:
 
     async def spent(self, day: date, scope: Scope | None) -> int:
         """Return the tokens spent on a day."""
-        return await self._store.spent(day, scope)
+        return await self._store.read(questions.TokensSpent(day, scope))
 
     async def spend(self, day: date, scope: Scope | None, tokens: int) -> None:
         """Add spent tokens."""

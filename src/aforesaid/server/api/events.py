@@ -18,7 +18,7 @@ from aforesaid.server.change_feed import Subscription
 from aforesaid.server.dependencies import Reader, StateDep
 from aforesaid.server.shapes import MessageShape
 from aforesaid.server.state import AppState
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 router = APIRouter(tags=["events"])
 
@@ -94,8 +94,8 @@ class _Follower:
 
     async def _news(self) -> Sequence[bytes]:
         store, scope = self._state.memory.store, self._person.scope
-        messages = await store.following(scope, self._seq, _PAGE)
-        changes = await store.audit(scope, limit=_PAGE)
+        messages = await store.read(questions.MessagesAfter(scope, self._seq, _PAGE))
+        changes = await store.read(questions.AuditRows(scope, limit=_PAGE))
         found = []
         for message in messages:
             self._seq = message.seq
@@ -120,8 +120,8 @@ class _Follower:
 
 async def _end_of_log(store: Store, person: UserMemory) -> tuple[int, int]:
     """Return the current ends of the log and the audit log."""
-    newest = await store.audit(person.scope, limit=1)
-    return (await store.ledger(person.scope)).last_seq, newest[-1].id if newest else 0
+    newest = await store.read(questions.AuditRows(person.scope, limit=1))
+    return (await store.read(questions.UserLedger(person.scope))).last_seq, newest[-1].id if newest else 0
 
 
 def _place(last: str) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged
 from aforesaid.server.auth import Credential
-from aforesaid.store import Store
+from aforesaid.store import Store, questions
 
 _PLACES: Final = 64
 _TRIES: Final = 5
@@ -72,7 +72,7 @@ class Once:
         """Mark the key as in progress. Return the response if it was processed already."""
         assert self._key is not None  # noqa: S101 - asked for only with a key
         for _ in range(_TRIES):
-            kept = await self._store.derived(self._scope, self._kind)
+            kept = await self._store.read(questions.DerivedText(self._scope, self._kind))
             if kept is not None and kept.key == self._key:
                 record = json.loads(kept.value)
                 if record["body"] != self._body:

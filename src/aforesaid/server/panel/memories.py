@@ -16,6 +16,7 @@ from aforesaid.memory import UserMemory
 from aforesaid.server.dependencies import App
 from aforesaid.server.panel import forms
 from aforesaid.server.panel.view import Looking, Person, View
+from aforesaid.store import questions
 
 router = APIRouter()
 
@@ -298,7 +299,7 @@ async def _waiting(view: View, user: str | None) -> list[MemoryRecord]:
 
 async def _sources(view: View, person: UserMemory, memory: MemoryRecord) -> list[Message]:
     """Return the first of the messages that a memory was learned from."""
-    found = await view.memory.store.pick(person.scope, memory.sources[:_SOURCES])
+    found = await view.memory.store.read(questions.MessagesByNumber(person.scope, memory.sources[:_SOURCES]))
     await view.look_up(message.author for message in found)
     return found
 

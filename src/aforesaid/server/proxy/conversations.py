@@ -23,6 +23,7 @@ from aforesaid.errors import NotFound
 from aforesaid.memory import Memory
 from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.turns import Turn, align
+from aforesaid.store import questions
 
 _HASH_BYTES: Final = 10
 _PART: Final = "part:"
@@ -185,7 +186,7 @@ class Conversations:
 
     async def _stored(self, scope: Scope, name: str, thread: str | None) -> Message | None:
         try:
-            found = await self._memory.store.message(scope, name)
+            found = await self._memory.store.read(questions.MessageById(scope, name))
         except NotFound:
             return None
         return found if thread is None or found.thread == scope.thread else None
@@ -195,7 +196,9 @@ class Conversations:
     ) -> Conversation | None:
         """Recognise a request whose beginning is missing, by the texts of its turns."""
         limit = _compared(len(turns))
-        newest = await self._memory.store.messages(scope, within="user" if thread is None else "thread", limit=limit)
+        newest = await self._memory.store.read(
+            questions.Messages(scope, within="user" if thread is None else "thread", limit=limit)
+        )
         threads: dict[str, list[Message]] = {}
         for message in newest:
             if message.user == scope.user and not message.id.startswith(_PART):
@@ -225,11 +228,11 @@ class Conversations:
 
     async def _tail(self, scope: Scope, thread: str, turns: int) -> list[Message]:
         there = scope._replace(thread=thread)
-        found = await self._memory.store.messages(there, within="thread", limit=_compared(turns))
+        found = await self._memory.store.read(questions.Messages(there, within="thread", limit=_compared(turns)))
         return [message for message in found if message.user == scope.user]
 
     async def _newest(self, scope: Scope) -> Message | None:
-        found = await self._memory.store.messages(scope, limit=1)
+        found = await self._memory.store.read(questions.Messages(scope, limit=1))
         return found[0] if found else None
 
 

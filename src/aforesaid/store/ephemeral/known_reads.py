@@ -2,105 +2,74 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from itertools import islice
-
-from aforesaid.domain.checks import LARGEST
-from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone, Unextracted
-from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
-from aforesaid.store.ephemeral.held import Held, locked
+from aforesaid.store import questions
 from aforesaid.store.ephemeral.known import due_memories, unextracted_users, with_sources
+from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import person
 
 
-class KnownReads(Held):
-    """What is known about users."""
+def memories(reader: Reader, question: questions.Memories) -> list[MemoryRecord]:
+    """Return the user's memories, most important first."""
+    found = [
+        memory
+        for memory in reader.state.memories.values()
+        if (memory.space, memory.user) == person(question.scope) and question.active in (None, memory.active)
+    ]
+    return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
 
-    @locked
-    async def memories(self, scope: Scope, *, active: bool | None = True) -> list[MemoryRecord]:
-        """Return the user's memories, most important first."""
-        found = [
-            memory
-            for memory in self._open.memories.values()
-            if (memory.space, memory.user) == person(scope) and active in (None, memory.active)
-        ]
-        return sorted(found, key=lambda memory: (-memory.importance, -memory.id))
 
-    @locked
-    async def facts(self, scope: Scope) -> Facts | None:
-        """Return the newest version of the user's facts."""
-        versions = [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
-        return max(versions, key=lambda facts: facts.version, default=None)
+def facts(reader: Reader, question: questions.NewestFacts) -> Facts | None:
+    """Return the newest version of the user's facts."""
+    versions = [facts for (owner, _), facts in reader.state.facts.items() if owner == person(question.scope)]
+    return max(versions, key=lambda facts: facts.version, default=None)
 
-    @locked
-    async def memory(self, scope: Scope, memory: int) -> MemoryRecord:
-        """Return one of the user's memories."""
-        return self._open.memory(scope, memory)
 
-    @locked
-    async def memories_in(
-        self,
-        space: str,
-        *,
-        user: str | None = None,
-        active: bool | None = None,
-        category: str | None = None,
-        before: int | None = None,
-        limit: int = 50,
-    ) -> list[MemoryRecord]:
-        """Return the newest memories of a space, newest first."""
-        found = [
-            memory
-            for memory in self._open.memories.values()
-            if memory.space == space
-            and user in (None, memory.user)
-            and active in (None, memory.active)
-            and category in (None, memory.category)
-            and (before is None or memory.id < before)
-        ]
-        return sorted(found, key=lambda memory: -memory.id)[:limit]
+def memory(reader: Reader, question: questions.MemoryById) -> MemoryRecord:
+    """Return one of the user's memories."""
+    return reader.state.memory(question.scope, question.memory)
 
-    @locked
-    async def memory_versions(self, scope: Scope, memory: int) -> list[MemoryVersion]:
-        """Return what a memory was before each of its changes, oldest first."""
-        newest = self._open.memory(scope, memory)
-        return list(with_sources(newest, self._open.versions.get(memory, ())))
 
-    @locked
-    async def memories_due(self, what: Timely, before: datetime, limit: int) -> list[MemoryRecord]:
-        """Return active memories, of all spaces, whose time has come, oldest first."""
-        return due_memories(self._open, what, before)[:limit]
+def memories_in(reader: Reader, question: questions.MemoriesOfSpace) -> list[MemoryRecord]:
+    """Return the newest memories of a space, newest first."""
+    found = [
+        memory
+        for memory in reader.state.memories.values()
+        if memory.space == question.space
+        and question.user in (None, memory.user)
+        and question.active in (None, memory.active)
+        and question.category in (None, memory.category)
+        and (question.before is None or memory.id < question.before)
+    ]
+    return sorted(found, key=lambda memory: -memory.id)[: question.limit]
 
-    @locked
-    async def facts_versions(self, scope: Scope) -> list[Facts]:
-        """Return all versions of the user's facts, oldest first."""
-        return [facts for (owner, _), facts in self._open.facts.items() if owner == person(scope)]
 
-    @locked
-    async def forgotten(self, scope: Scope) -> list[Tombstone]:
-        """Return what the user asked to forget."""
-        return list(self._open.tombstones.get(person(scope), ()))
+def memory_versions(reader: Reader, question: questions.MemoryVersions) -> list[MemoryVersion]:
+    """Return what a memory was before each of its changes, oldest first."""
+    newest = reader.state.memory(question.scope, question.memory)
+    return list(with_sources(newest, reader.state.versions.get(question.memory, ())))
 
-    @locked
-    async def derived(self, scope: Scope, kind: str) -> Derived | None:
-        """Return what was worked out for the user."""
-        return self._open.derived.get((person(scope), kind))
 
-    @locked
-    async def unextracted(self, limit: int, after: Scope | None = None) -> list[Unextracted]:
-        """Return users of whom something was stored that nobody has looked through."""
-        return unextracted_users(self._open, after)[:limit]
+def memories_due(reader: Reader, question: questions.DueMemories) -> list[MemoryRecord]:
+    """Return active memories, of all spaces, whose time has come, oldest first."""
+    return due_memories(reader.state, question.what, question.before)[: question.limit]
 
-    @locked
-    async def following(
-        self, scope: Scope, after: int, limit: int, *, here: bool = False, archived: bool = True
-    ) -> list[Message]:
-        """Return the user's messages after a sequence number, oldest first."""
-        found = (
-            entry.message
-            for entry in self._open.stretch(scope, after + 1, LARGEST)
-            if (not here or entry.message.thread == scope.thread) and (archived or entry.message.active)
-        )
-        return list(islice(found, limit))
+
+def facts_versions(reader: Reader, question: questions.FactsVersions) -> list[Facts]:
+    """Return all versions of the user's facts, oldest first."""
+    return [facts for (owner, _), facts in reader.state.facts.items() if owner == person(question.scope)]
+
+
+def forgotten(reader: Reader, question: questions.Tombstones) -> list[Tombstone]:
+    """Return what the user asked to forget."""
+    return list(reader.state.tombstones.get(person(question.scope), ()))
+
+
+def derived(reader: Reader, question: questions.DerivedText) -> Derived | None:
+    """Return what was worked out for the user."""
+    return reader.state.derived.get((person(question.scope), question.kind))
+
+
+def unextracted(reader: Reader, question: questions.UnextractedUsers) -> list[Unextracted]:
+    """Return users of whom something was stored that nobody has looked through."""
+    return unextracted_users(reader.state, question.after)[: question.limit]

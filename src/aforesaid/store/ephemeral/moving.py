@@ -10,14 +10,13 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store.ephemeral.changes import Changes
 from aforesaid.store.ephemeral.dumping import rows
-from aforesaid.store.ephemeral.held import locked
-from aforesaid.store.ephemeral.known_reads import KnownReads
+from aforesaid.store.ephemeral.held import Held, locked
 from aforesaid.store.ephemeral.purging import purge
 
 _PAGE: Final = 1_000
 
 
-class Moving(KnownReads):
+class Moving(Held):
     """Everything at once: to give it out, or to take a user out of it."""
 
     async def dump(self, *, vectors: bool = False) -> AsyncIterator[Sequence[Row]]:

@@ -17,7 +17,7 @@ from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
 from aforesaid.store.terms import query_words, terms
 
 if TYPE_CHECKING:
-    from aforesaid.store.contract import Vector
+    from aforesaid.store.questions import Vector
 
 
 def has_notes(state: State, scope: Scope) -> bool:

@@ -8,14 +8,13 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.literals import Within
 from aforesaid.domain.memory_change import AuditAccess
-from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
+from aforesaid.domain.message import Message, in_time_order, sequence_number
 from aforesaid.domain.receipt import Receipt, Result
 from aforesaid.domain.report import Component, Setting, Verification
 from aforesaid.domain.retention import PutMark
@@ -23,34 +22,20 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
+from aforesaid.store import questions
 from aforesaid.store.contract import Progress, Store
 from aforesaid.store.failover.fallback import Fallback
+from aforesaid.store.questions import Question
 from aforesaid.tasks import close_all
 
 _log: Final = logging.getLogger("aforesaid.store")
+
+T = TypeVar("T")
 
 ON_DISK: Final = "The memory cannot be written right now; what you say is kept in files and stored once it works again."
 IN_MEMORY: Final = (
     "The memory cannot be written right now; what you say is kept until I am restarted, and stored once it works again."
 )
-
-_NEEDS_THE_STORE: Final = frozenset(
-    ("ahead", "agenda", "planned", "backlog", "unembedded", "unembedded_notes", "unextracted", "memories_due")
-    + (
-        "without_model",
-        "said_between",
-        "said_per_day",
-        "vectors",
-        "covered",
-        "above",
-        "memories_in",
-        "discardable",
-        "marks",
-        "change_token",
-        "irregular_ids",
-    )
-)
-"""Reads of those who work on what is stored: they wait until it works again."""
 
 
 class Failover:
@@ -122,67 +107,82 @@ class Failover:
                 raise cast("StoreError", self._failure)
             return await self._keep(changes)
 
-    async def messages(
-        self,
-        scope: Scope,
-        *,
-        within: Within = "user",
-        limit: int = 50,
-        before: int | Position | None = None,
-        archived: bool = True,
-        versions: bool = False,
-    ) -> list[Message]:
+    async def read(self, question: Question[T]) -> T:
+        """Answer a question; while the store cannot be reached, from what waits where that makes sense."""
+        match question:
+            case questions.Messages():
+                answer: object = await self._messages(question)
+            case questions.MessageById():
+                answer = await self._message(question)
+            case questions.MessagesByNumber():
+                answer = await self._messages_by_number(question)
+            case questions.Settings():
+                answer = await self._settings(question)
+            case _:
+                answer = await self._any(question)
+        return cast("T", answer)
+
+    async def _messages(self, question: questions.Messages) -> list[Message]:
         """Return the newest messages by when they were said, those that wait included."""
+        before = question.before
         if isinstance(before, int):
             # A number of one store means nothing to another; a position does.
             before = self._numbers.get(before, before)
-            named = await self.pick(scope, [before], within=within) if self._failure is not None else []
-            before = named[0].position if named else before
-        options: dict[str, Any] = {"within": within, "limit": limit, "archived": archived, "before": before}
-        options["versions"] = versions
-        found = await self._try_store(lambda store: store.messages(scope, **options))
+            named = []
+            if self._failure is not None:
+                named = await self.read(questions.MessagesByNumber(question.scope, [before], question.within))
+            question = replace(question, before=named[0].position if named else before)
+        found = await self._try_store(question)
         if self._failure is None:
             return found or []
         waiting: list[Message] = []
         for each in self._fallback.stores:
-            there = await each.store.messages(scope, **options)
+            there = await each.store.read(question)
             waiting += [message for message in there if await each.inside(message.seq)]
-        return in_time_order([*(found or []), *waiting])[-limit:]
+        return in_time_order([*(found or []), *waiting])[-question.limit :]
 
-    async def message(self, scope: Scope, message_id: str, *, within: Within = "user") -> Message:
+    async def _message(self, question: questions.MessageById) -> Message:
         """Return one message by its id, also by one that it had while it waited."""
-        seq = sequence_number(message_id)
+        seq = sequence_number(question.message_id)
         if seq is not None and seq in self._numbers:
-            message_id = f"#{self._numbers[seq]}"
+            question = replace(question, message_id=f"#{self._numbers[seq]}")
         try:
-            found = await self._try_store(lambda store: store.message(scope, message_id, within=within))
+            found = await self._try_store(question)
         except NotFound:
             if self._failure is None:
                 raise
             found = None
-        if found is None:
-            found = await self._from_those_that_wait(lambda store: store.message(scope, message_id, within=within))
-        return cast("Message", found)
+        return await self._from_those_that_wait(question) if found is None else found
 
-    async def pick(self, scope: Scope, seqs: Sequence[int], *, within: Within = "user") -> list[Message]:
+    async def _messages_by_number(self, question: questions.MessagesByNumber) -> list[Message]:
         """Return messages by sequence number, those that wait included."""
-        known = [self._numbers.get(seq, seq) for seq in seqs]
-        found = await self._try_store(lambda store: store.pick(scope, known, within=within)) or []
+        question = replace(question, seqs=[self._numbers.get(seq, seq) for seq in question.seqs])
+        found = await self._try_store(question) or []
         if self._failure is not None:
             for each in self._fallback.stores:
-                found = [*found, *(await each.store.pick(scope, known, within=within))]
+                found = [*found, *(await each.store.read(question))]
         return found
 
-    async def settings(self, scope: Scope) -> list[Setting]:
+    async def _settings(self, question: questions.Settings) -> list[Setting]:
         """Return the user's settings, those that wait included."""
-        found = await self._try_store(lambda store: store.settings(scope)) or []
+        found = await self._try_store(question) or []
         known = {setting.key: setting for setting in found}
         for change in self._held:
-            if isinstance(change, PutSetting) and change.scope[:2] == scope[:2]:
+            if isinstance(change, PutSetting) and change.scope[:2] == question.scope[:2]:
                 known.pop(change.key, None)
                 if change.value is not None:
                     known[change.key] = Setting(change.key, change.value, moment(now()))
         return sorted(known.values(), key=lambda setting: setting.key)
+
+    async def _any(self, question: Question[T]) -> T:
+        """Return what the store answers or, where others may answer while it cannot be reached, what they do."""
+        answered: list[T] = []
+        await self._try_store(question, answered)
+        if answered:
+            return answered[0]
+        if question.needs_store and self._failure is not None:
+            raise self._failure
+        return await self._from_those_that_wait(question)
 
     async def health(self) -> Component:
         """Say how the store is doing, and what took over."""
@@ -224,7 +224,7 @@ class Failover:
         await self._opened_and_well()
         done = await self._opened.purge(scope, actor)
         for each in self._fallback.stores:
-            if any((user.space, user.id) == scope[:2] for user in await each.store.users()):
+            if any((user.space, user.id) == scope[:2] for user in await each.store.read(questions.Users())):
                 await each.store.purge(scope, actor)
         return done
 
@@ -245,18 +245,6 @@ class Failover:
         if self._failure is not None and (count := await self._fallback.count()):
             _log.error("messages that wait to be stored: %d (%s)", count, self._failure)
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the rest of the contract, as it is
-        if name.startswith("_") or not hasattr(Store, name):
-            raise AttributeError(name)
-
-        async def read(*args: Any, **options: Any) -> Any:  # noqa: ANN401
-            def ask(store: Store) -> Awaitable[Any]:
-                return cast("Awaitable[Any]", getattr(store, name)(*args, **options))
-
-            return await self._read(ask, needs_the_store=name in _NEEDS_THE_STORE)
-
-        return read
-
     @property
     def _opened(self) -> Store:
         if self._store is None:
@@ -271,21 +259,8 @@ class Failover:
             if self._failure is not None:
                 raise self._failure
 
-    async def _read(self, ask: Callable[[Store], Awaitable[Any]], *, needs_the_store: bool) -> Any:  # noqa: ANN401
-        answered: list[Any] = []
-
-        async def noted(store: Store) -> None:
-            answered.append(await ask(store))
-
-        await self._try_store(noted)
-        if answered:
-            return answered[0]
-        if needs_the_store and self._failure is not None:
-            raise self._failure
-        return await self._from_those_that_wait(ask)
-
-    async def _try_store(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
-        """Ask the store. Returns None when it cannot be reached; every other error is raised."""
+    async def _try_store(self, question: Question[T], answered: list[T] | None = None) -> T | None:
+        """Ask the store, and note its answer. Returns None when it cannot be reached; every other error is raised."""
         if self._closed:
             raise StoreClosed("the store has been closed")
         if self._failure is not None:
@@ -294,24 +269,27 @@ class Failover:
         if self._store is None:
             return None
         try:
-            return await ask(self._store)
+            answer = await self._store.read(question)
         except StoreError as error:
             if error.consequence != "fail over":
                 raise
             if self._failure is None:
                 self._fails(error)
             return None
+        if answered is not None:
+            answered.append(answer)
+        return answer
 
-    async def _from_those_that_wait(self, ask: Callable[[Store], Awaitable[Any]]) -> Any:  # noqa: ANN401
+    async def _from_those_that_wait(self, question: Question[T]) -> T:
         """Ask where messages wait, the safer place first; what one does not know the other may."""
         first, *others = self._fallback.stores
         for each in reversed(others):
             try:
                 if await each.count():
-                    return await ask(each.store)
+                    return await each.store.read(question)
             except NotFound:
                 continue
-        return await ask(first.store)
+        return await first.store.read(question)
 
     async def _keep(self, changes: Sequence[Change]) -> Receipt:
         results: list[Result] = []
@@ -356,7 +334,7 @@ class Failover:
                 except StoreError:
                     self._marks = {**marks, **self._marks}
                     raise
-            await self._store.stats()
+            await self._store.read(questions.Totals())
         except StoreError as error:
             self._failure = error
             ended = time.monotonic()

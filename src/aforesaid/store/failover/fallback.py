@@ -17,6 +17,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import opening_message
 from aforesaid.domain.summary_change import Walk
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
+from aforesaid.store import questions
 from aforesaid.store.contract import Store
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.tasks import close_all
@@ -53,21 +54,26 @@ class PendingMessages:
 
     async def count(self) -> int:
         """Return how many messages wait, up to a limit."""
-        return len((await self.store.ahead(_POLICY, _TOGETHER * 100)).passed)
+        return len((await self.store.read(questions.Unprocessed(_POLICY, _TOGETHER * 100))).passed)
 
     async def inside(self, seq: int) -> bool:
         """Tell whether a message still waits."""
-        return seq > max(FIRST, (await self.store.ahead(_POLICY, 1)).after)
+        return seq > max(FIRST, (await self.store.read(questions.Unprocessed(_POLICY, 1))).after)
 
     async def merge_into(self, target: Store, silence: int, told: Callable[[int, int], None]) -> int:
         """Store all that waits in another store, in order; return how many. Raises as soon as that one fails."""
         merged = 0
         while True:
-            after, passed = await self.store.ahead(_POLICY, _TOGETHER)
+            after, passed = await self.store.read(questions.Unprocessed(_POLICY, _TOGETHER))
             if not passed:
                 return merged
             messages = [
-                (await self.store.pick(Scope(each.space, each.user, each.thread), [each.seq]))[0] for each in passed
+                (
+                    await self.store.read(
+                        questions.MessagesByNumber(Scope(each.space, each.user, each.thread), [each.seq])
+                    )
+                )[0]
+                for each in passed
             ]
             for message, seq in zip(messages, await self._store(target, messages, silence), strict=True):
                 told(message.seq, seq)

@@ -34,6 +34,7 @@ from aforesaid.store.journalled.files import ERASED, Files
 from aforesaid.store.journalled.journal import change_record
 from aforesaid.store.journalled.layout import Layout, Touched
 from aforesaid.store.journalled.lines import Record
+from aforesaid.store.questions import Question
 
 T = TypeVar("T")
 _Work: TypeAlias = Sequence[Change] | Callable[[], Any]
@@ -88,9 +89,12 @@ class JournalledStore(EphemeralStore):
         """Erase a user for good: from memory, and from all files by writing them anew."""
         return await self._alone(lambda: self._purge(scope, actor))
 
-    async def stats(self) -> Stats:
-        """Return totals."""
-        return replace(await super().stats(), bytes=self._files.written + self._files.journalled)
+    async def read(self, question: Question[T]) -> T:
+        """Answer a question from memory."""
+        answer = await super().read(question)
+        if isinstance(answer, Stats):
+            return cast("T", replace(answer, bytes=self._files.written + self._files.journalled))
+        return answer
 
     async def health(self) -> Component:
         """Say how the store is doing."""
@@ -130,7 +134,7 @@ class JournalledStore(EphemeralStore):
             self._groups.hand_over(asyncio.get_running_loop())
             self._groups.close()
         await asyncio.to_thread(self._thread.join)
-        self._state = State()
+        self._state = self._reader.state = State()
 
     def _submit(self, work: _Work) -> asyncio.Future[Any]:
         if self._closed:

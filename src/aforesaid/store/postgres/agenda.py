@@ -7,6 +7,7 @@ from typing import Final
 from aforesaid.domain.agenda import Ahead, Backlog, Entry, Passed, Subject
 from aforesaid.domain.summary_change import Settle, Walk
 from aforesaid.errors import SourcesChanged
+from aforesaid.store import questions
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
 
@@ -58,13 +59,13 @@ SELECT count(*) FILTER (WHERE due_at <= $2), coalesce(sum(waiting) FILTER (WHERE
 """
 
 
-async def ahead(queries: Queries, policy: str, limit: int) -> Ahead:
+async def ahead(queries: Queries, question: questions.Unprocessed) -> Ahead:
     """Return the oldest messages of a space that a policy has not walked past, while there is such a space."""
-    found = await queries.first(_NEXT_SPACE, policy)
+    found = await queries.first(_NEXT_SPACE, question.policy)
     if found is None:
         return Ahead(0, ())
     space, after = found
-    return Ahead(after, tuple(Passed(*row) for row in await queries.rows(_AHEAD, space, after, limit)))
+    return Ahead(after, tuple(Passed(*row) for row in await queries.rows(_AHEAD, space, after, question.limit)))
 
 
 async def walk(unit: Unit, step: Walk) -> None:
@@ -90,20 +91,20 @@ def settle(unit: Unit, step: Settle) -> None:
         unit.later(_SETTLED, *step.subject, step.last_seq, step.due_at, step.done_at)
 
 
-async def entries(queries: Queries, policy: str, due_by: int, limit: int, *, failing: bool) -> list[Entry]:
+async def entries(queries: Queries, question: questions.DueEntries) -> list[Entry]:
     """Return what is due, longest waiting first; with `failing` also what is to be tried again later."""
-    found = await queries.rows(_DUE, policy, due_by, limit)
-    if failing:
-        found += await queries.rows(_FAILING_LATER, policy, due_by, limit - len(found))
+    found = await queries.rows(_DUE, question.policy, question.due_by, question.limit)
+    if question.failing:
+        found += await queries.rows(_FAILING_LATER, question.policy, question.due_by, question.limit - len(found))
     return [Entry(Subject(*row[:5]), *row[5:]) for row in found]
 
 
-async def entry(queries: Queries, subject: Subject) -> Entry | None:
+async def entry(queries: Queries, question: questions.PlannedEntry) -> Entry | None:
     """Return one entry."""
-    row = await queries.first(f"{_ENTRY} WHERE {_KEY}", *subject)
+    row = await queries.first(f"{_ENTRY} WHERE {_KEY}", *question.subject)
     return None if row is None else Entry(Subject(*row[:5]), *row[5:])
 
 
-async def backlog(queries: Queries, policy: str, due_by: int) -> Backlog:
+async def backlog(queries: Queries, question: questions.PolicyBacklog) -> Backlog:
     """Return how much is due."""
-    return Backlog(*await queries.one(_BACKLOG, policy, due_by))
+    return Backlog(*await queries.one(_BACKLOG, question.policy, question.due_by))

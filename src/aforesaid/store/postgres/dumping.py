@@ -7,7 +7,7 @@ from datetime import date
 from typing import Final
 
 from aforesaid.domain.checks import moment
-from aforesaid.domain.memory import Facts
+from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import (
@@ -22,7 +22,7 @@ from aforesaid.domain.transfer import (
     UserRow,
     VectorOf,
 )
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.postgres import memories, rows
 from aforesaid.store.postgres import queries as asking
 from aforesaid.store.postgres.queries import Queries
@@ -106,13 +106,14 @@ async def _about_users(queries: Queries) -> AsyncIterator[list[Row]]:
     yield [SpendingRow(date.fromisoformat(day), space, user, tokens) for day, space, user, tokens in spending]
 
 
+def _versions_of(memory: MemoryRecord) -> questions.MemoryVersions:
+    return questions.MemoryVersions(Scope.of(memory.user, memory.space), memory.id)
+
+
 async def _memories(queries: Queries) -> AsyncIterator[list[Row]]:
     after = ("", 0)
     while found := await memories.page(queries, after, PAGE):
-        yield [
-            MemoryRow(each, tuple(await memories.versions(queries, Scope.of(each.user, each.space), each.id)))
-            for each in found
-        ]
+        yield [MemoryRow(each, tuple(await memories.versions(queries, _versions_of(each)))) for each in found]
         after = found[-1].space, found[-1].id
 
 

@@ -19,6 +19,7 @@ from aforesaid.domain.memory_change import (
 )
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged, quoted
+from aforesaid.store import questions
 from aforesaid.store.postgres import memories
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
@@ -91,30 +92,39 @@ async def _mark_extracted(unit: Unit, step: MarkExtracted) -> None:
         raise SourcesChanged(f"the messages of {quoted(scope.user)} were processed by another process first")
 
 
-async def facts(queries: Queries, scope: Scope, *, newest: bool = False) -> list[Facts]:
-    """Return all versions of the user's facts, oldest first, or the newest one alone."""
-    order = "ORDER BY version DESC LIMIT 1" if newest else "ORDER BY version"
+async def facts(queries: Queries, question: questions.FactsVersions) -> list[Facts]:
+    """Return all versions of the user's facts, oldest first."""
+    return await _facts(queries, question.scope, "ORDER BY version")
+
+
+async def newest_facts(queries: Queries, question: questions.NewestFacts) -> Facts | None:
+    """Return the newest version of the user's facts."""
+    found = await _facts(queries, question.scope, "ORDER BY version DESC LIMIT 1")
+    return found[0] if found else None
+
+
+async def _facts(queries: Queries, scope: Scope, order: str) -> list[Facts]:
     return [
         Facts(scope.space, scope.user, text, version, moment(created), cause)
         for text, version, created, cause in await queries.rows(f"{_FACTS} {order}", scope.space, scope.user)
     ]
 
 
-async def forgotten(queries: Queries, scope: Scope) -> list[Tombstone]:
+async def forgotten(queries: Queries, question: questions.Tombstones) -> list[Tombstone]:
     """Return what the user asked to forget, oldest first."""
-    return [Tombstone(*row) for row in await queries.rows(_FORGOTTEN, scope.space, scope.user)]
+    return [Tombstone(*row) for row in await queries.rows(_FORGOTTEN, question.scope.space, question.scope.user)]
 
 
-async def derived(queries: Queries, scope: Scope, kind: str) -> Derived | None:
+async def derived(queries: Queries, question: questions.DerivedText) -> Derived | None:
     """Return what is kept of a kind."""
-    row = await queries.first(_DERIVED, scope.space, scope.user, kind)
+    row = await queries.first(_DERIVED, question.scope.space, question.scope.user, question.kind)
     return None if row is None else Derived(row[0], row[1], moment(row[2]))
 
 
-async def unextracted(queries: Queries, limit: int, after: Scope | None) -> list[Unextracted]:
+async def unextracted(queries: Queries, question: questions.UnextractedUsers) -> list[Unextracted]:
     """Return users of whom something was stored that nobody has looked through."""
-    last = ("", "") if after is None else (after.space, after.user)
+    last = ("", "") if question.after is None else (question.after.space, question.after.user)
     return [
         Unextracted(Scope.of(name, space), extracted, last_seq)
-        for space, name, extracted, last_seq in await queries.rows(_UNEXTRACTED, *last, limit)
+        for space, name, extracted, last_seq in await queries.rows(_UNEXTRACTED, *last, question.limit)
     ]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from aforesaid.domain.checks import moment
+from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, SourcesChanged, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.queries import Queries, Row
@@ -142,36 +142,46 @@ async def page(queries: Queries, after: tuple[str, int], limit: int) -> list[Mem
     return _memories(await queries.rows(_EVERY, *after, limit))
 
 
-async def listed(queries: Queries, *wanted: str | int | bool | None) -> list[MemoryRecord]:
+async def listed(queries: Queries, question: questions.MemoriesOfSpace) -> list[MemoryRecord]:
     """Return the newest memories by space, user, state, category and the id that they are below, so many of them."""
-    return _memories(await queries.rows(_LISTED, *wanted))
+    return _memories(
+        await queries.rows(
+            _LISTED, question.space, question.user, question.active, question.category, question.before, question.limit
+        )
+    )
 
 
-async def read(queries: Queries, scope: Scope, *, active: bool | None) -> list[MemoryRecord]:
+async def read(queries: Queries, question: questions.Memories) -> list[MemoryRecord]:
     """Return the user's memories, most important first."""
-    return _memories(await queries.rows(_OF_USER, scope.space, scope.user, active))
+    return _memories(await queries.rows(_OF_USER, question.scope.space, question.scope.user, question.active))
 
 
-async def find(queries: Queries, scope: Scope, memory: int) -> MemoryRecord:
+async def find(queries: Queries, question: questions.MemoryById) -> MemoryRecord:
     """Return one memory of the user."""
-    found = _memories(await queries.rows(_ONE_OF_USER, scope.space, memory, scope.user))
+    found = _memories(await queries.rows(_ONE_OF_USER, question.scope.space, question.memory, question.scope.user))
     if not found:
-        raise NotFound(f"{quoted(scope.user)} has no memory {memory}")
+        raise NotFound(f"{quoted(question.scope.user)} has no memory {question.memory}")
     return found[0]
 
 
-async def timely(queries: Queries, what: Timely, before: int, limit: int) -> list[MemoryRecord]:
+async def timely(queries: Queries, question: questions.DueMemories) -> list[MemoryRecord]:
     """Return active memories, of all spaces, whose time has come."""
-    return _memories(await queries.rows(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT $2", before, limit))
+    return _memories(
+        await queries.rows(
+            f"{_MEMORY} WHERE {_TIMELY[question.what]} LIMIT $2",
+            microseconds(question.before, "the moment"),
+            question.limit,
+        )
+    )
 
 
-async def versions(queries: Queries, scope: Scope, memory: int) -> list[MemoryVersion]:
+async def versions(queries: Queries, question: questions.MemoryVersions) -> list[MemoryVersion]:
     """Return what a memory was before each of its changes, oldest first."""
-    newest = await find(queries, scope, memory)
+    newest = await find(queries, questions.MemoryById(question.scope, question.memory))
     head = (newest.id, newest.space, newest.user, newest.sources, records.number_of(newest.created_at))
     return [
         MemoryVersion(_memory((*head, revision, *(was[name] for name in records.MEMORY))), action, actor, moment(at))
-        for revision, at, actor, action, was in await queries.rows(_VERSIONS, scope.space, memory)
+        for revision, at, actor, action, was in await queries.rows(_VERSIONS, question.scope.space, question.memory)
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aforesaid.domain.change import AddNoteVectors
 from aforesaid.domain.checks import moment
@@ -11,15 +11,13 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.message import message_id
 from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
 from aforesaid.domain.scope import Scope
+from aforesaid.store import questions
 from aforesaid.store.hashed import number_of
 from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.terms import query_words
-
-if TYPE_CHECKING:
-    from aforesaid.store.contract import Vector as Floats
 
 _TERMS: Final = """
 SELECT 2 * id, terms FROM summary WHERE space = $1 AND owner = $2
@@ -92,13 +90,13 @@ def embed_again(unit: Unit, scope: Scope, memory: int) -> None:
     unit.later(_GO_BACK, scope.space, memory)
 
 
-async def unembedded(queries: Queries, embedder: str, limit: int) -> list[UnembeddedNote]:
+async def unembedded(queries: Queries, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
     kinds: tuple[NoteKind, ...] = ("summary", "memory")
     found: list[UnembeddedNote] = []
     for kind in kinds:
         query = _UNEMBEDDED.format(table=kind, mark=_MARKS[kind], odd=int(kind == "memory"), last=f"last_{kind}")
-        rows = await queries.rows(query, embedder, limit - len(found))
+        rows = await queries.rows(query, question.embedder, question.limit - len(found))
         found += [UnembeddedNote(NoteKey(kind, note), text, space) for space, note, text in rows]
     return found
 
@@ -116,24 +114,22 @@ def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
         unit.later(_SEEN.format(mark=_MARKS[kind]), space, step.embedder, up_to)
 
 
-async def search(
-    queries: Queries, scope: Scope, words: str, embedder: str, vector: Floats | None, limit: int
-) -> list[NoteMatch]:
+async def search(queries: Queries, question: questions.SearchNotes) -> list[NoteMatch]:
     """Return the active notes of a user that fit best."""
-    here = scope.space, scope.user
+    here = question.scope.space, question.scope.user
     notes = await queries.rows(_TERMS, *here)
     if not notes:
         return []
     similar: dict[int, float] = {}
-    if vector is not None:
-        similar.update(await queries.rows(_SIMILAR, *here, embedder, Vector(vector)))
-    ranked = rank_notes(_having(words, dict(notes)), similar, len(notes))
+    if question.vector is not None:
+        similar.update(await queries.rows(_SIMILAR, *here, question.embedder, Vector(question.vector)))
+    ranked = rank_notes(_having(question.words, dict(notes)), similar, len(notes))
     matches: list[NoteMatch] = []
     for start in range(0, len(ranked), _PAGE):
-        matches += await _read(queries, scope, ranked[start : start + _PAGE])
-        if len(matches) >= limit:
+        matches += await _read(queries, question.scope, ranked[start : start + _PAGE])
+        if len(matches) >= question.limit:
             break
-    return matches[:limit]
+    return matches[: question.limit]
 
 
 def _having(words: str, stored: Mapping[int, bytes]) -> dict[str, list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -16,10 +16,16 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.postgres import rows, views
 from aforesaid.store.postgres.queries import Queries
 
+_IRREGULAR: Final = """
+SELECT name FROM person WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
+UNION SELECT space FROM space WHERE octet_length(space) <> char_length(space) OR btrim(space) <> space
+UNION SELECT name FROM thread WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
+UNION SELECT name FROM session WHERE NOT automatic AND (octet_length(name) <> char_length(name) OR btrim(name) <> name)
+"""
 _PAGE: Final = 500
 NOBODY: Final = -1
 """A number that no row has: what a name that was never heard of stands for."""
@@ -70,12 +76,6 @@ SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(
        (SELECT count(*) FROM memory), pg_database_size(current_database())
   FROM person WHERE owner
 """
-_IRREGULAR: Final = """
-SELECT name FROM person WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
-UNION SELECT space FROM space WHERE octet_length(space) <> char_length(space) OR btrim(space) <> space
-UNION SELECT name FROM thread WHERE octet_length(name) <> char_length(name) OR btrim(name) <> name
-UNION SELECT name FROM session WHERE NOT automatic AND (octet_length(name) <> char_length(name) OR btrim(name) <> name)
-"""
 _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
  WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.at, log.seq
@@ -121,23 +121,16 @@ async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
     return Place(f"{place} AND {limits}", (*values, *found))
 
 
-async def messages(
-    queries: Queries,
-    scope: Scope,
-    within: Within,
-    limit: int,
-    before: int | Position | None,
-    *,
-    archived: bool,
-    versions: bool,
-) -> list[Message]:
+async def messages(queries: Queries, question: questions.Messages) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
-    place = await inside(queries, scope, within)
+    place = await inside(queries, question.scope, question.within)
     count = len(place.values)
-    limits = [*([] if archived else ["log.active"]), *([] if versions else ["NOT log.replaced"])]
+    limits = [*([] if question.archived else ["log.active"]), *([] if question.versions else ["NOT log.replaced"])]
     where = " AND ".join([place.of_log, f"(log.at, log.seq) < (${count + 1}, ${count + 2})", *limits])
     query = f"{rows.MESSAGE} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT ${count + 3}"
-    found = await queries.rows(query, *place.values, *(await _position(queries, place, before)), limit)
+    found = await queries.rows(
+        query, *place.values, *(await _position(queries, place, question.before)), question.limit
+    )
     return records.messages(reversed(found))
 
 
@@ -152,100 +145,103 @@ async def _position(queries: Queries, place: Place, before: int | Position | Non
     return records.position(await queries.first(query, *place.values, before), before)
 
 
-async def message(queries: Queries, scope: Scope, message_id: str, within: Within) -> Message:
+async def message(queries: Queries, question: questions.MessageById) -> Message:
     """Return one message by its id."""
-    place = await inside(queries, scope, within)
+    place = await inside(queries, question.scope, question.within)
     count = len(place.values)
     limited = f"{rows.MESSAGE} WHERE {place.of_log}"
-    seq = sequence_number(message_id)
+    seq = sequence_number(question.message_id)
     if seq is not None:
         row = await queries.first(f"{limited} AND log.seq = ${count + 1} AND log.given_id IS NULL", *place.values, seq)
     else:
         named = f"{limited} AND log.given_id = ${count + 1} ORDER BY log.thread != ${count + 2}, log.seq DESC LIMIT 1"
-        row = await queries.first(named, *place.values, message_id, scope.thread)
+        row = await queries.first(named, *place.values, question.message_id, question.scope.thread)
     if row is None:
-        raise NotFound(f"{quoted(scope.user)} has no message {quoted(message_id)}")
+        raise NotFound(f"{quoted(question.scope.user)} has no message {quoted(question.message_id)}")
     return records.message(row)
 
 
-async def pick(queries: Queries, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
+async def pick(queries: Queries, question: questions.MessagesByNumber) -> list[Message]:
     """Return those of the messages that the scope holds, in order."""
-    place = await inside(queries, scope, within)
+    place = await inside(queries, question.scope, question.within)
     wanted = f"log.seq = ANY(${len(place.values) + 1}::bigint[])"
     query = f"{rows.MESSAGE} WHERE {place.of_log} AND {wanted} ORDER BY log.seq"
-    return records.messages(await queries.rows(query, *place.values, list(seqs)))
+    return records.messages(await queries.rows(query, *place.values, list(question.seqs)))
 
 
-async def following(
-    queries: Queries, scope: Scope, after: int, limit: int, *, here: bool, archived: bool
-) -> list[Message]:
+async def following(queries: Queries, question: questions.MessagesAfter) -> list[Message]:
     """Return the user's oldest messages after one, in the scope's thread or in all."""
     where = "log.space = $1 AND log.owner = $2 AND log.seq > $3 AND ($4::text IS NULL OR log.thread = $4)"
-    active = "" if archived else "AND log.active"
+    active = "" if question.archived else "AND log.active"
     query = f"{rows.MESSAGE} WHERE {where} {active} ORDER BY log.seq LIMIT $5"
-    thread = scope.thread if here else None
-    return records.messages(await queries.rows(query, scope.space, scope.user, after, thread, limit))
+    thread = question.scope.thread if question.here else None
+    return records.messages(
+        await queries.rows(query, question.scope.space, question.scope.user, question.after, thread, question.limit)
+    )
 
 
-async def covered(queries: Queries, scope: Scope, summary: int) -> list[Message]:
+async def covered(queries: Queries, question: questions.CoveredMessages) -> list[Message]:
     """Return the messages below a summary."""
-    found = await queries.first(_REACH, scope.space, summary, scope.user)
+    found = await queries.first(_REACH, question.scope.space, question.summary, question.scope.user)
     if found is None:
-        raise NotFound(f"{quoted(scope.user)} has no summary {summary}")
+        raise NotFound(f"{quoted(question.scope.user)} has no summary {question.summary}")
     reach, chunks = found
     if reach != "chunks":
-        return in_time_order(await views.below(queries, scope.space, summary))
-    return in_time_order(records.messages(await queries.rows(_IN_CHUNKS, scope.space, scope.user, chunks)))
+        return in_time_order(await views.below(queries, question.scope.space, question.summary))
+    return in_time_order(
+        records.messages(await queries.rows(_IN_CHUNKS, question.scope.space, question.scope.user, chunks))
+    )
 
 
-async def said_between(queries: Queries, space: str, since: int, until: int) -> list[Message]:
+async def said_between(queries: Queries, question: questions.MessagesBetween) -> list[Message]:
     """Return what was said in a space, from one moment to before another, by when it was said."""
-    return records.messages(await queries.rows(_SAID_BETWEEN, space, since, until))
+    return records.messages(await queries.rows(_SAID_BETWEEN, question.space, question.since, question.until))
 
 
-async def said_per_day(queries: Queries, space: str, since: int, until: int, user: str | None) -> list[Activity]:
+async def said_per_day(queries: Queries, question: questions.ActivityPerDay) -> list[Activity]:
     """Return how much was said in a space on each day of UTC, oldest first."""
-    found = await queries.rows(_SAID_PER_DAY, space, since, until, user)
+    found = await queries.rows(_SAID_PER_DAY, question.space, question.since, question.until, question.user)
     return [Activity(_FIRST_DAY + timedelta(days=day), messages, turns) for day, messages, turns in found]
 
 
-async def summaries(
-    queries: Queries, scope: Scope, *, active: bool | None, kind: str | None, day: date | None, here: bool
-) -> list[Summary]:
+async def summaries(queries: Queries, question: questions.Summaries) -> list[Summary]:
     """Return the user's summaries, highest level first."""
-    where, values = ["y.space = $1", "y.owner = $2"], [scope.space, scope.user]
+    where, values = ["y.space = $1", "y.owner = $2"], [question.scope.space, question.scope.user]
     limits = (
-        ("kind", kind),
-        ("day", None if day is None else day.isoformat()),
-        ("thread", scope.thread if here else None),
+        ("kind", question.kind),
+        ("day", None if question.day is None else question.day.isoformat()),
+        ("thread", question.scope.thread if question.here else None),
     )
     for column, value in limits:
         if value is not None:
             values.append(value)
             where.append(f"y.{column} = ${len(values)}")
-    if active is not None:
-        where.append("y.active" if active else "NOT y.active")
+    if question.active is not None:
+        where.append("y.active" if question.active else "NOT y.active")
     query = f"{rows.SUMMARY} WHERE {' AND '.join(where)} ORDER BY y.level DESC, y.id"
     return [rows.summary(row) for row in await queries.rows(query, *values)]
 
 
-async def summary(queries: Queries, scope: Scope, number: int) -> Summary:
+async def summary(queries: Queries, question: questions.SummaryById) -> Summary:
     """Return one of the user's summaries."""
     query = f"{rows.SUMMARY} WHERE y.space = $1 AND y.id = $2 AND y.owner = $3"
-    row = await queries.first(query, scope.space, number, scope.user)
+    row = await queries.first(query, question.scope.space, question.summary, question.scope.user)
     if row is None:
-        raise NotFound(f"{quoted(scope.user)} has no summary {number}")
+        raise NotFound(f"{quoted(question.scope.user)} has no summary {question.summary}")
     return rows.summary(row)
 
 
-async def without_model(queries: Queries, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+async def without_model(queries: Queries, question: questions.SummariesWithoutModel) -> list[Summary]:
     """Return active summaries that neither a model nor a person wrote. Those with the same number come together."""
-    return [rows.summary(row) for row in await queries.rows(_WITHOUT_MODEL, kind, prompt, after, limit)]
+    return [
+        rows.summary(row)
+        for row in await queries.rows(_WITHOUT_MODEL, question.kind, question.prompt, question.after, question.limit)
+    ]
 
 
-async def sessions(queries: Queries, scope: Scope, within: Within, limit: int) -> list[Session]:
+async def sessions(queries: Queries, question: questions.Sessions) -> list[Session]:
     """Return the sessions that the scope's newest messages are in, oldest first by start."""
-    place = await inside(queries, scope, within)
+    place = await inside(queries, question.scope, question.within)
     count = len(place.values)
     before = f"(log.at, log.seq) < (${count + 1}, ${count + 2})"
     query = f"""
@@ -254,72 +250,74 @@ async def sessions(queries: Queries, scope: Scope, within: Within, limit: int) -
     found: dict[int, None] = {}
     last: Sequence[int] = _END
     # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
-    while len(found) < limit:
+    while len(found) < question.limit:
         page = await queries.rows(query, *place.values, *last)
         found.update((session, None) for _, _, session in page)
         if len(page) < _PAGE:
             break
         last = page[-1][:2]
     query = f"{rows.SESSION} WHERE s.space = $1 AND s.id = ANY($2::bigint[]) ORDER BY s.started_at, s.id"
-    return [records.session(row) for row in await queries.rows(query, scope.space, list(found)[:limit])]
+    return [
+        records.session(row) for row in await queries.rows(query, question.scope.space, list(found)[: question.limit])
+    ]
 
 
-async def settings(queries: Queries, scope: Scope) -> list[Setting]:
+async def settings(queries: Queries, question: questions.Settings) -> list[Setting]:
     """Return the user's settings, by name."""
-    found = await queries.rows(_SETTINGS, scope.space, scope.user)
+    found = await queries.rows(_SETTINGS, question.scope.space, question.scope.user)
     return [Setting(key, value, moment(at)) for key, value, at in found]
 
 
-async def ledger(queries: Queries, scope: Scope) -> Ledger:
+async def ledger(queries: Queries, question: questions.UserLedger) -> Ledger:
     """Return the user's counts."""
-    here = scope.space, scope.user
+    here = question.scope.space, question.scope.user
     counts, found = await queries.together((_COUNTS, here), (_LEVELS, here))
     return records.ledger(counts[0] if counts else None, found)
 
 
-async def ledger_of_thread(queries: Queries, scope: Scope) -> Ledger:
+async def ledger_of_thread(queries: Queries, question: questions.UserLedger) -> Ledger:
     """Return the user's counts in one thread."""
-    here = scope.space, scope.user, scope.thread
+    here = question.scope.space, question.scope.user, question.scope.thread
     levels = await queries.rows(_LEVELS_OF_THREAD, *here)
     covered = max((last for _, _, last in levels), default=0)
     return records.ledger(await queries.one(_COUNTS_OF_THREAD, *here, covered), levels)
 
 
-async def spent(queries: Queries, day: date, scope: Scope | None) -> int:
+async def spent(queries: Queries, question: questions.TokensSpent) -> int:
     """Return the tokens that were spent on a day."""
-    if scope is None:
-        return int(await queries.value(_SPENT, day.isoformat()))
-    return await queries.value(_SPENT_BY, day.isoformat(), scope.space, scope.user) or 0
+    if question.scope is None:
+        return int(await queries.value(_SPENT, question.day.isoformat()))
+    return await queries.value(_SPENT_BY, question.day.isoformat(), question.scope.space, question.scope.user) or 0
 
 
-async def users(queries: Queries, space: str | None) -> list[User]:
+async def users(queries: Queries, question: questions.Users) -> list[User]:
     """Return the users who own something."""
-    return [records.user(row) for row in await queries.rows(_USERS, space)]
+    return [records.user(row) for row in await queries.rows(_USERS, question.space)]
 
 
-async def irregular_ids(queries: Queries) -> frozenset[str]:
+async def names(queries: Queries, question: questions.DisplayNames) -> dict[str, str]:
+    """Return the display names of a space by user id."""
+    return dict(await queries.rows(_NAMES, question.space, None if question.users is None else list(question.users)))
+
+
+async def audit(queries: Queries, question: questions.AuditRows) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    found = await queries.rows(_AUDIT, question.scope.space, question.scope.user, question.limit)
+    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
+
+
+async def irregular_ids(queries: Queries, _: questions.IrregularIds) -> frozenset[str]:
     """Return the ids that are not spelled regularly: SQL finds those that may be, by their bytes and spaces."""
     found = await queries.rows(_IRREGULAR)
     return frozenset(name for (name,) in found if not is_regular(name))
 
 
-async def names(queries: Queries, space: str, wanted: Collection[str] | None) -> dict[str, str]:
-    """Return the display names of a space by user id."""
-    return dict(await queries.rows(_NAMES, space, None if wanted is None else list(wanted)))
-
-
-async def audit(queries: Queries, scope: Scope, limit: int) -> list[AuditEntry]:
-    """Return the newest audit rows about the user."""
-    found = await queries.rows(_AUDIT, scope.space, scope.user, limit)
-    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
-
-
-async def stats(queries: Queries) -> Stats:
+async def stats(queries: Queries, _: questions.Totals) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
     return Stats(*await queries.one(_TOTALS, EVERYBODY))
 
 
-async def change_token(queries: Queries) -> str:
+async def change_token(queries: Queries, _: questions.ChangeToken) -> str:
     """Return a text that is another one once a transaction of the cluster has written something."""
     ((found,),) = await queries.rows("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
     return str(found)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
 from aforesaid.domain.scope import Scope
+from aforesaid.store import questions
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
 
@@ -125,7 +126,7 @@ class Discarding(NamedTuple):
     """None where nothing is old enough in any space."""
 
 
-async def marks(queries: Queries) -> dict[str, str]:
+async def marks(queries: Queries, _: questions.Marks) -> dict[str, str]:
     """Return what is kept in mind about the store."""
     return dict(await queries.rows(_MARKS))
 
@@ -140,11 +141,11 @@ async def put_mark(unit: Unit, step: PutMark) -> None:
         unit.later(_PUT_MARK, step.name, step.value)
 
 
-async def discardable(queries: Queries, what: Discardable, before: int) -> int:
+async def discardable(queries: Queries, question: questions.DiscardableCount) -> int:
     """Return how much is older than a moment."""
-    count = "coalesce(sum(y.messages), 0)::bigint" if what == "messages" else "count(*)"
-    moment_ = _moment(what, before)
-    return sum([int(await queries.value(f"SELECT {count} {old}", moment_)) for old in _OLD[what]])
+    count = "coalesce(sum(y.messages), 0)::bigint" if question.what == "messages" else "count(*)"
+    moment_ = _moment(question.what, question.before)
+    return sum([int(await queries.value(f"SELECT {count} {old}", moment_)) for old in _OLD[question.what]])
 
 
 async def locate(queries: Queries, step: Discard) -> Discarding:

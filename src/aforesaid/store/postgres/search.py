@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
 from aforesaid.store.hashed import Inverted
 from aforesaid.store.postgres import reads
@@ -97,27 +98,31 @@ class Search:
         """Bytes of all columns and terms in memory."""
         return self._kept.size
 
-    async def search(self, queries: Queries, scope: Scope, words: str, within: Within, limit: int) -> list[Hit]:
+    async def search(self, queries: Queries, question: questions.SearchText) -> list[Hit]:
         """Return the best matches of any of the words."""
-        best = best_hits(await self.match(queries, scope, words, within), limit)
-        messages = {each.seq: each for each in await reads.pick(queries, scope, [seq for seq, _, _ in best], within)}
+        best = best_hits(
+            await self.match(queries, questions.MatchText(question.scope, question.words, question.within)),
+            question.limit,
+        )
+        wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+        messages = {each.seq: each for each in await reads.pick(queries, wanted)}
         return [hit(messages[seq], score, found) for seq, score, found in best]
 
-    async def match(self, queries: Queries, scope: Scope, words: str, within: Within) -> TextMatches:
+    async def match(self, queries: Queries, question: questions.MatchText) -> TextMatches:
         """Return which messages have which words."""
-        shared = within != "user" and not is_direct(scope.thread)
-        place = Place(shared, scope.space, scope.thread if shared else scope.user)
+        shared = question.within != "user" and not is_direct(question.scope.thread)
+        place = Place(shared, question.scope.space, question.scope.thread if shared else question.scope.user)
         kept = self._kept.get(place, _Kept)
         async with kept.lock:
-            counts, notes = await self._bring_up_to_date(queries, place, kept, scope)
+            counts, notes = await self._bring_up_to_date(queries, place, kept, question.scope)
             if counts is None:
                 self._kept.drop(place)
                 return TextMatches(columns_of(()), (), 1.0)
             documents, total = counts
             columns = kept.roll.columns()
-            inside = await _selected(queries, kept, columns, scope, within)
+            inside = await _selected(queries, kept, columns, question.scope, question.within)
             postings = []
-            for word, terms in query_words(words):
+            for word, terms in query_words(question.words):
                 rows, found = kept.index.having(terms)
                 made = posting(word, rows, found, documents)
                 if inside is not None:
@@ -126,7 +131,7 @@ class Search:
                 postings.append(made)
             self._kept.resized(place)
         average = max(total / max(documents, 1), 1.0)
-        return TextMatches(columns, telling(postings), average, within == "user" and notes)
+        return TextMatches(columns, telling(postings), average, question.within == "user" and notes)
 
     @staticmethod
     async def _bring_up_to_date(

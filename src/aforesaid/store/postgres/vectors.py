@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aforesaid.domain.change import AddVectors
-from aforesaid.domain.literals import Within
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.store import questions
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries, columns
 from aforesaid.store.postgres.reads import inside
 from aforesaid.store.postgres.unit import Unit
-
-if TYPE_CHECKING:
-    from aforesaid.store.contract import Vector as Floats
 
 _MANY: Final = 4_000
 """Up to so many similarities, all are answered; beyond, only the best."""
@@ -82,46 +77,43 @@ def add(unit: Unit, step: AddVectors) -> None:
     unit.later(_SEEN, step.embedder, [*marks], [*marks.values()])
 
 
-async def unembedded(queries: Queries, embedder: str, limit: int) -> list[Unembedded]:
+async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages, space by space, that an embedder has not seen, with the vectors of equal texts."""
-    due = await queries.rows(_DUE, embedder, limit)
+    due = await queries.rows(_DUE, question.embedder, question.limit)
     if not due:
         return []
     contents = {(space, content_hash(text)) for space, _, text in due}
-    found = await queries.rows(_KNOWN, embedder, *columns([*contents]))
+    found = await queries.rows(_KNOWN, question.embedder, *columns([*contents]))
     known = {(space, text): halves(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
 
 
-async def of_messages(queries: Queries, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+async def of_messages(queries: Queries, question: questions.MessageVectors) -> dict[int, bytes]:
     """Return the vectors of those of the messages that are the user's and have one."""
-    found = await queries.rows(_OF_MESSAGES, scope.space, scope.user, embedder, list(seqs))
+    found = await queries.rows(
+        _OF_MESSAGES, question.scope.space, question.scope.user, question.embedder, list(question.seqs)
+    )
     return {seq: halves(value) for seq, value in found}
 
 
-async def similar(
-    queries: Queries,
-    scope: Scope,
-    embedder: str,
-    vector: Floats,
-    within: Within,
-    limit: int,
-    also: Sequence[int],
-) -> Similar | None:
+async def similar(queries: Queries, question: questions.SearchVector) -> Similar | None:
     """Return the messages of the scope that are most similar to a vector."""
     import numpy as np  # noqa: PLC0415
 
-    place = await inside(queries, scope, within)
+    place = await inside(queries, question.scope, question.within)
     join, newest = "JOIN log ON log.space = v.space AND log.seq = v.seq", "NOT log.replaced"
-    if within == "user":
+    if question.within == "user":
         join, newest = "", _NEWEST_OF_USER
-    table = "v" if within == "user" else "log"
+    table = "v" if question.within == "user" else "log"
     count = len(place.values)
     limits = f"{place.condition.format(table=table)} AND {newest}"
     scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=limits)
-    asked = (*place.values, Vector(vector), embedder)
+    asked = (*place.values, Vector(question.vector), question.embedder)
     found = await queries.rows(
-        _BEST.format(scores=scores, limit=count + 3, also=count + 4), *asked, max(_MANY, limit), list(also)
+        _BEST.format(scores=scores, limit=count + 3, also=count + 4),
+        *asked,
+        max(_MANY, question.limit),
+        list(question.also),
     )
     by_kind: dict[int, list[tuple[int, float]]] = {}
     for kind, seq, score in found:

@@ -8,11 +8,10 @@ from typing import Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise
 from aforesaid.errors import NotFound, SourcesChanged, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.archive import insert, read
@@ -152,13 +151,18 @@ async def below(queries: Queries, space: str, summary: int) -> list[Message]:
     return records.messages(await queries.rows(_BELOW, space, owner, first, last, began, ended, here))
 
 
-async def above(queries: Queries, scope: Scope, seq: int) -> list[Summary]:
+async def above(queries: Queries, question: questions.SummariesAbove) -> list[Summary]:
     """Return the summaries that a message lies below."""
-    found = await queries.first(_PLACE, scope.space, seq, scope.user)
+    found = await queries.first(_PLACE, question.scope.space, question.seq, question.scope.user)
     if found is None:
-        raise NotFound(f"{quoted(scope.user)} has no message with the number {seq}")
+        raise NotFound(f"{quoted(question.scope.user)} has no message with the number {question.seq}")
     chunk, at, thread = found
-    return [rows.summary(row) for row in await queries.rows(_ABOVE, scope.space, scope.user, seq, chunk, at, thread)]
+    return [
+        rows.summary(row)
+        for row in await queries.rows(
+            _ABOVE, question.scope.space, question.scope.user, question.seq, chunk, at, thread
+        )
+    ]
 
 
 async def _expect_previous(unit: Unit, draft: ViewDraft) -> None:

@@ -9,6 +9,7 @@ import apsw
 from aforesaid.domain.agenda import Ahead, Backlog, Entry, Passed, Subject
 from aforesaid.domain.summary_change import Settle, Walk
 from aforesaid.errors import SourcesChanged
+from aforesaid.store import questions
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.unit import Unit
 
@@ -43,10 +44,10 @@ _FAILING: Final = "SELECT count(*) FROM agenda WHERE policy = ? AND failures > 0
 _LAST_ERROR: Final = "SELECT error FROM agenda WHERE policy = ? AND failures > 0 ORDER BY due_at DESC LIMIT 1"
 
 
-def ahead(connection: apsw.Connection, policy: str, limit: int) -> Ahead:
+def ahead(connection: apsw.Connection, question: questions.Unprocessed) -> Ahead:
     """Return the oldest messages that a policy has not walked past."""
-    after = connection.execute(_UP_TO, (policy,)).get or 0
-    return Ahead(after, tuple(Passed(*row) for row in connection.execute(_AHEAD, (after, limit))))
+    after = connection.execute(_UP_TO, (question.policy,)).get or 0
+    return Ahead(after, tuple(Passed(*row) for row in connection.execute(_AHEAD, (after, question.limit))))
 
 
 def walk(unit: Unit, step: Walk) -> None:
@@ -67,24 +68,24 @@ def settle(unit: Unit, step: Settle) -> None:
         unit.connection.execute(_SETTLED, (*step.subject, step.last_seq, step.due_at, step.done_at))
 
 
-def entries(connection: apsw.Connection, policy: str, due_by: int, limit: int, *, failing: bool) -> list[Entry]:
+def entries(connection: apsw.Connection, question: questions.DueEntries) -> list[Entry]:
     """Return what is due, longest waiting first; with `failing` also what is to be tried again later."""
     query = f"{_ENTRY} WHERE policy = ? AND due_at <= ? ORDER BY due_at LIMIT ?"
-    found = rows.every(connection.execute(query, (policy, due_by, limit)))
-    if failing:
+    found = rows.every(connection.execute(query, (question.policy, question.due_by, question.limit)))
+    if question.failing:
         query = f"{_ENTRY} WHERE policy = ? AND failures > 0 AND due_at > ? ORDER BY due_at LIMIT ?"
-        found += rows.every(connection.execute(query, (policy, due_by, limit - len(found))))
+        found += rows.every(connection.execute(query, (question.policy, question.due_by, question.limit - len(found))))
     return [Entry(Subject(*row[:5]), *row[5:]) for row in found]
 
 
-def entry(connection: apsw.Connection, subject: Subject) -> Entry | None:
+def entry(connection: apsw.Connection, question: questions.PlannedEntry) -> Entry | None:
     """Return one entry."""
-    row = connection.execute(f"{_ENTRY} WHERE {_KEY}", subject).fetchone()
+    row = connection.execute(f"{_ENTRY} WHERE {_KEY}", question.subject).fetchone()
     return None if row is None else Entry(Subject(*row[:5]), *row[5:])
 
 
-def backlog(connection: apsw.Connection, policy: str, due_by: int) -> Backlog:
+def backlog(connection: apsw.Connection, question: questions.PolicyBacklog) -> Backlog:
     """Return how much is due."""
-    due, messages = rows.one(connection.execute(_BACKLOG, (policy, due_by)))
-    failing = connection.execute(_FAILING, (policy,)).get
-    return Backlog(due, messages, failing, connection.execute(_LAST_ERROR, (policy,)).get)
+    due, messages = rows.one(connection.execute(_BACKLOG, (question.policy, question.due_by)))
+    failing = connection.execute(_FAILING, (question.policy,)).get
+    return Backlog(due, messages, failing, connection.execute(_LAST_ERROR, (question.policy,)).get)

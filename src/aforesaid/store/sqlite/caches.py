@@ -7,7 +7,7 @@ inside the search's own read transaction.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -19,6 +19,7 @@ from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
 from aforesaid.domain.vector import Similar
+from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.matrix import Few, Matrix
 from aforesaid.store.sized_cache import SizedCache
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from aforesaid.store.contract import Vector
 
 _BLOCK: Final = 4_096
 _SCOPES: Final = 10_000
@@ -138,22 +138,15 @@ class Caches:
             self._kept.resized((place, None))
         return Found(place, columns, _selected(connection, columns, scope, within), documents, words, revision)
 
-    def similar(
-        self,
-        connection: apsw.Connection,
-        scope: Scope,
-        embedder: str,
-        vector: Vector,
-        within: Within,
-        limit: int,
-        also: Sequence[int],
-    ) -> Similar | None:
+    def similar(self, connection: apsw.Connection, question: questions.SearchVector) -> Similar | None:
         """Return the messages of the scope most similar to a vector."""
-        found = self.find(connection, scope, within)
+        found = self.find(connection, question.scope, question.within)
         if found is None:
             return None
-        with self._vectors(connection, found, embedder) as matrix:
-            return None if matrix is None else matrix.similar(vector, limit, also, _only(found))
+        with self._vectors(connection, found, question.embedder) as matrix:
+            return (
+                None if matrix is None else matrix.similar(question.vector, question.limit, question.also, _only(found))
+            )
 
     def few(self, connection: apsw.Connection, found: Found, embedder: str) -> Few | None:
         """Return all vectors of a scope, where they are few."""

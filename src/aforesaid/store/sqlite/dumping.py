@@ -26,7 +26,7 @@ from aforesaid.domain.transfer import (
     UserRow,
     VectorOf,
 )
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.sqlite import memories, rows
 
 PAGE: Final = 1_000
@@ -100,7 +100,8 @@ def _summaries(connection: apsw.Connection) -> Iterator[SummaryRow]:
 
 def _memories(connection: apsw.Connection) -> Iterator[MemoryRow]:
     for memory in memories.every(connection):
-        versions = memories.versions(connection, Scope.of(memory.user, memory.space), memory.id)
+        wanted = questions.MemoryVersions(Scope.of(memory.user, memory.space), memory.id)
+        versions = memories.versions(connection, wanted)
         yield MemoryRow(memory, tuple(versions))
 
 

@@ -78,15 +78,12 @@ class Engine:
 
         return await self.alone(work)
 
-    async def read(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Run a piece of reading in a transaction of its own, on one of the readers."""
-        return await self._read(work, short=False)
+    async def read(self, work: Callable[[apsw.Connection], T], *, short: bool = False) -> T:
+        """Run a piece of reading on one of the readers.
 
-    async def glance(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Run a short piece of reading, together with others that are asked for in the same turn of the event loop."""
-        return await self._read(work, short=True)
-
-    async def _read(self, work: Callable[[apsw.Connection], T], *, short: bool) -> T:
+        A short one runs together with others that are asked for in the same turn of the event loop; a long one in a
+        transaction of its own.
+        """
         self._check_open()
         try:
             result: T = await self._readers.read(work, short=short)

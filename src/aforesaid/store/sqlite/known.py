@@ -21,6 +21,7 @@ from aforesaid.domain.memory_change import (
 )
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged, quoted
+from aforesaid.store import questions
 from aforesaid.store.sqlite import memories, rows
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.unit import Unit
@@ -87,43 +88,47 @@ def _mark_extracted(unit: Unit, step: MarkExtracted) -> None:
         raise SourcesChanged(f"the messages of {quoted(step.scope.user)} were processed by another process first")
 
 
-def facts(connection: apsw.Connection, scope: Scope) -> list[Facts]:
+def facts(connection: apsw.Connection, question: questions.FactsVersions) -> list[Facts]:
     """Return all versions of the user's facts, oldest first."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     query = "SELECT text, version, created_at, cause FROM facts WHERE owner = ? ORDER BY version"
     return [
-        Facts(scope.space, scope.user, text, version, moment(created), cause)
+        Facts(question.scope.space, question.scope.user, text, version, moment(created), cause)
         for text, version, created, cause in rows.every(connection.execute(query, (owner,)))
     ]
 
 
-def newest_facts(connection: apsw.Connection, scope: Scope) -> Facts | None:
+def newest_facts(connection: apsw.Connection, question: questions.NewestFacts) -> Facts | None:
     """Return the newest version of the user's facts."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     query = "SELECT text, version, created_at, cause FROM facts WHERE owner = ? ORDER BY version DESC LIMIT 1"
     row = connection.execute(query, (owner,)).fetchone()
-    return None if row is None else Facts(scope.space, scope.user, row[0], row[1], moment(row[2]), row[3])
+    return (
+        None
+        if row is None
+        else Facts(question.scope.space, question.scope.user, row[0], row[1], moment(row[2]), row[3])
+    )
 
 
-def forgotten(connection: apsw.Connection, scope: Scope) -> list[Tombstone]:
+def forgotten(connection: apsw.Connection, question: questions.Tombstones) -> list[Tombstone]:
     """Return what the user asked to forget, oldest first."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     query = "SELECT words, up_to FROM forgotten WHERE owner = ? ORDER BY id"
     return [Tombstone(words, up_to) for words, up_to in rows.every(connection.execute(query, (owner,)))]
 
 
-def derived(connection: apsw.Connection, scope: Scope, kind: str) -> Derived | None:
+def derived(connection: apsw.Connection, question: questions.DerivedText) -> Derived | None:
     """Return what is kept of a kind."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     query = "SELECT key, value, at FROM derived WHERE owner = ? AND kind = ?"
-    row = connection.execute(query, (owner, kind)).fetchone()
+    row = connection.execute(query, (owner, question.kind)).fetchone()
     return None if row is None else Derived(row[0], row[1], moment(row[2]))
 
 
-def unextracted(connection: apsw.Connection, limit: int, after: Scope | None) -> list[Unextracted]:
+def unextracted(connection: apsw.Connection, question: questions.UnextractedUsers) -> list[Unextracted]:
     """Return users of whom something was stored that nobody has looked through."""
-    start = 0 if after is None else find_person(connection, after.space, after.user) or 0
+    start = 0 if question.after is None else find_person(connection, question.after.space, question.after.user) or 0
     return [
         Unextracted(Scope.of(name, space), extracted, last)
-        for space, name, extracted, last in rows.every(connection.execute(_UNEXTRACTED, (start, limit)))
+        for space, name, extracted, last in rows.every(connection.execute(_UNEXTRACTED, (start, question.limit)))
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.checks import moment
+from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.literals import Timely
 from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
@@ -16,7 +16,7 @@ from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, SourcesChanged, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.sqlite import note_search, rows
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.unit import Unit
@@ -120,42 +120,52 @@ def every(connection: apsw.Connection) -> Iterator[MemoryRecord]:
         yield _memory(row)
 
 
-def read(connection: apsw.Connection, scope: Scope, *, active: bool | None) -> list[MemoryRecord]:
+def read(connection: apsw.Connection, question: questions.Memories) -> list[MemoryRecord]:
     """Return the user's memories, most important first."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     where = "WHERE m.owner = ?1 AND (?2 IS NULL OR m.active = ?2) ORDER BY m.importance DESC, m.id DESC"
-    return _memories(connection.execute(f"{_MEMORY} {where}", (owner, active)))
+    return _memories(connection.execute(f"{_MEMORY} {where}", (owner, question.active)))
 
 
-def find(connection: apsw.Connection, scope: Scope, memory: int) -> MemoryRecord:
+def find(connection: apsw.Connection, question: questions.MemoryById) -> MemoryRecord:
     """Return one memory of the user."""
-    owner = find_person(connection, scope.space, scope.user)
-    found = _memories(connection.execute(f"{_MEMORY} WHERE m.id = ? AND m.owner = ?", (memory, owner)))
+    owner = find_person(connection, question.scope.space, question.scope.user)
+    found = _memories(connection.execute(f"{_MEMORY} WHERE m.id = ? AND m.owner = ?", (question.memory, owner)))
     if not found:
-        raise NotFound(f"{quoted(scope.user)} has no memory {memory}")
+        raise NotFound(f"{quoted(question.scope.user)} has no memory {question.memory}")
     return found[0]
 
 
-def listed(connection: apsw.Connection, *wanted: str | int | bool | None) -> list[MemoryRecord]:
+def listed(connection: apsw.Connection, question: questions.MemoriesOfSpace) -> list[MemoryRecord]:
     """Return the newest memories by space, user, state, category and the id that they are below, so many of them."""
     where = """
      WHERE o.space = ?1 AND (?2 IS NULL OR o.name = ?2) AND (?3 IS NULL OR m.active = ?3)
        AND (?4 IS NULL OR m.category = ?4) AND (?5 IS NULL OR m.id < ?5) ORDER BY m.id DESC LIMIT ?6
     """
-    return _memories(connection.execute(f"{_MEMORY} {where}", wanted))
+    return _memories(
+        connection.execute(
+            f"{_MEMORY} {where}",
+            (question.space, question.user, question.active, question.category, question.before, question.limit),
+        )
+    )
 
 
-def timely(connection: apsw.Connection, what: Timely, before: int, limit: int) -> list[MemoryRecord]:
+def timely(connection: apsw.Connection, question: questions.DueMemories) -> list[MemoryRecord]:
     """Return active memories, of all spaces, whose time has come."""
-    return _memories(connection.execute(f"{_MEMORY} WHERE {_TIMELY[what]} LIMIT ?2", (before, limit)))
+    return _memories(
+        connection.execute(
+            f"{_MEMORY} WHERE {_TIMELY[question.what]} LIMIT ?2",
+            (microseconds(question.before, "the moment"), question.limit),
+        )
+    )
 
 
-def versions(connection: apsw.Connection, scope: Scope, memory: int) -> list[MemoryVersion]:
+def versions(connection: apsw.Connection, question: questions.MemoryVersions) -> list[MemoryVersion]:
     """Return what a memory was before each of its changes, oldest first."""
-    newest = find(connection, scope, memory)
+    newest = find(connection, questions.MemoryById(question.scope, question.memory))
     query = "SELECT revision, at, actor, action, was FROM memory_version WHERE memory = ? ORDER BY revision"
     found = []
-    for revision, at, actor, action, was in rows.every(connection.execute(query, (memory,))):
+    for revision, at, actor, action, was in rows.every(connection.execute(query, (question.memory,))):
         values: dict[str, Any] = json.loads(was)
         speaker = connection.execute("SELECT name FROM person WHERE id = ?", (values["speaker"],)).get
         head = (

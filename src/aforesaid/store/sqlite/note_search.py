@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import apsw
 
@@ -11,7 +11,7 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import message_id
 from aforesaid.domain.note import NoteKey, NoteKind, NoteMatch, UnembeddedNote
-from aforesaid.domain.scope import Scope
+from aforesaid.store import questions
 from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes, similarities
 from aforesaid.store.records import Row
 from aforesaid.store.sqlite import rows
@@ -19,9 +19,6 @@ from aforesaid.store.sqlite.connection import owner_prefix
 from aforesaid.store.sqlite.names import find_person
 from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.terms import query_words
-
-if TYPE_CHECKING:
-    from aforesaid.store.contract import Vector
 
 _INDEX: Final = "INSERT INTO note_index (rowid, terms) VALUES (?2, index_terms(?1, 0, 0, ?3))"
 _UNINDEX: Final = "INSERT INTO note_index (note_index, rowid, terms) VALUES ('delete', ?2, index_terms(?1, 0, 0, ?3))"
@@ -104,14 +101,14 @@ def index_again(unit: Unit, owner: int, key: NoteKey, before: str, text: str) ->
     unit.connection.execute(f"UPDATE embedder SET {mark} = min({mark}, ? - 1)", (key.id,))
 
 
-def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[UnembeddedNote]:
+def unembedded(connection: apsw.Connection, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
-    summaries, memories = connection.execute(_MARKS, (embedder,)).fetchone() or (0, 0)
+    summaries, memories = connection.execute(_MARKS, (question.embedder,)).fetchone() or (0, 0)
     kinds: tuple[tuple[NoteKind, int], ...] = (("summary", summaries), ("memory", memories))
     found: list[UnembeddedNote] = []
     for kind, mark in kinds:
         query, odd = _UNEMBEDDED.format(table=kind), kind == "memory"
-        bindings = {"embedder": embedder, "mark": mark, "odd": odd, "limit": limit - len(found)}
+        bindings = {"embedder": question.embedder, "mark": mark, "odd": odd, "limit": question.limit - len(found)}
         found += [UnembeddedNote(NoteKey(kind, note), text) for note, text in connection.execute(query, bindings)]
     return found
 
@@ -126,31 +123,29 @@ def add_vectors(unit: Unit, step: AddNoteVectors) -> None:
         execute(_SEEN.format(mark=mark), (key.id, step.embedder))
 
 
-def search(
-    connection: apsw.Connection, scope: Scope, words: str, embedder: str, vector: Vector | None, limit: int
-) -> list[NoteMatch]:
+def search(connection: apsw.Connection, question: questions.SearchNotes) -> list[NoteMatch]:
     """Return the active notes of a user that fit best."""
-    owner = find_person(connection, scope.space, scope.user)
+    owner = find_person(connection, question.scope.space, question.scope.user)
     if owner is None:
         return []
     count = connection.execute(_NOTES, (owner,)).get
     if not count:
         return []
     prefix, having = owner_prefix(owner), {}
-    for word, terms in query_words(words):
+    for word, terms in query_words(question.words):
         query = "SELECT doc FROM note_posting WHERE term = ?"
         having[word] = [doc for term in terms for (doc,) in connection.execute(query, (prefix + term,))]
     having = {word: list(dict.fromkeys(found)) for word, found in having.items()}
     vectors: dict[int, bytes] = {}
-    if vector is not None:
-        vectors.update(rows.every(connection.execute(_VECTORS, (owner, embedder))))
+    if question.vector is not None:
+        vectors.update(rows.every(connection.execute(_VECTORS, (owner, question.embedder))))
     active = {note for (note,) in connection.execute(_ACTIVE, (owner,))}
     matches: list[NoteMatch] = []
-    for ranked in rank_notes(having, similarities(vectors, vector), count):
+    for ranked in rank_notes(having, similarities(vectors, question.vector), count):
         match = _read(connection, owner, ranked) if ranked.note in active else None
         if match is not None:
             matches.append(match)
-            if len(matches) == limit:
+            if len(matches) == question.limit:
                 break
     return matches
 

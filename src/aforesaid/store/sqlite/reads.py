@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
-from datetime import date
 from typing import Any, Final
 
 import apsw
@@ -19,7 +17,7 @@ from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import NotFound, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.sqlite import rows, views
 from aforesaid.store.sqlite.names import find_person, find_thread
 
@@ -58,30 +56,23 @@ def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[s
     return f"{place[0]} AND {limits}", (*place[1], *(row or (NOBODY,) * 5))
 
 
-def messages(
-    connection: apsw.Connection,
-    scope: Scope,
-    within: Within,
-    limit: int,
-    before: int | Position | None,
-    *,
-    archived: bool,
-    versions: bool,
-) -> list[Message]:
+def messages(connection: apsw.Connection, question: questions.Messages) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
-    limit_to_scope, values = inside(connection, scope, within)
+    limit_to_scope, values = inside(connection, question.scope, question.within)
     where = [limit_to_scope]
     bindings: list[Any] = [*values]
-    if before is not None:
+    if question.before is not None:
         where.append("(at, seq) < (?, ?)")
-        bindings += _position(connection, limit_to_scope, values, before)
-    if not archived:
+        bindings += _position(connection, limit_to_scope, values, question.before)
+    if not question.archived:
         where.append("active = 1")
-    if not versions:
+    if not question.versions:
         where.append("replaced = 0")
-    picked = f"SELECT seq FROM {_by_time(within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
+    picked = (
+        f"SELECT seq FROM {_by_time(question.within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
+    )
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.at, log.seq"
-    return records.messages(connection.execute(query, (*bindings, limit)))
+    return records.messages(connection.execute(query, (*bindings, question.limit)))
 
 
 def _by_time(within: Within) -> str:
@@ -103,108 +94,110 @@ def _position(
     return records.position(found, before)
 
 
-def message(connection: apsw.Connection, scope: Scope, message_id: str, within: Within) -> Message:
+def message(connection: apsw.Connection, question: questions.MessageById) -> Message:
     """Return one message by its id."""
-    limit_to_scope, values = inside(connection, scope, within)
+    limit_to_scope, values = inside(connection, question.scope, question.within)
     limited = f"{rows.MESSAGE} WHERE {limit_to_scope}"
-    seq = sequence_number(message_id)
+    seq = sequence_number(question.message_id)
     if seq is not None:
         row = connection.execute(f"{limited} AND log.seq = ? AND log.given_id IS NULL", (*values, seq)).fetchone()
     else:
-        here = _number(find_thread(connection, scope.space, scope.thread))
+        here = _number(find_thread(connection, question.scope.space, question.scope.thread))
         named = f"{limited} AND log.given_id = ?"
         row = (
-            connection.execute(f"{named} AND log.thread = ?", (*values, message_id, here)).fetchone()
-            or connection.execute(f"{named} ORDER BY log.seq DESC LIMIT 1", (*values, message_id)).fetchone()
+            connection.execute(f"{named} AND log.thread = ?", (*values, question.message_id, here)).fetchone()
+            or connection.execute(f"{named} ORDER BY log.seq DESC LIMIT 1", (*values, question.message_id)).fetchone()
         )
     if row is None:
-        raise NotFound(f"{quoted(scope.user)} has no message {quoted(message_id)}")
+        raise NotFound(f"{quoted(question.scope.user)} has no message {quoted(question.message_id)}")
     return records.message(row)
 
 
-def pick(connection: apsw.Connection, scope: Scope, seqs: Sequence[int], within: Within) -> list[Message]:
+def pick(connection: apsw.Connection, question: questions.MessagesByNumber) -> list[Message]:
     """Return those of the messages that the scope holds, in order."""
-    limit_to_scope, values = inside(connection, scope, within)
+    limit_to_scope, values = inside(connection, question.scope, question.within)
     query = f"{rows.MESSAGE} WHERE log.seq IN (SELECT value FROM json_each(?)) AND {limit_to_scope} ORDER BY log.seq"
-    return records.messages(connection.execute(query, (json.dumps(list(seqs)), *values)))
+    return records.messages(connection.execute(query, (json.dumps(list(question.seqs)), *values)))
 
 
-def covered(connection: apsw.Connection, scope: Scope, summary: int) -> list[Message]:
+def covered(connection: apsw.Connection, question: questions.CoveredMessages) -> list[Message]:
     """Return the messages below a summary."""
-    owner = _number(find_person(connection, scope.space, scope.user))
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
     found = connection.execute(
-        "SELECT reach, chunks FROM summary WHERE id = ? AND owner = ?", (summary, owner)
+        "SELECT reach, chunks FROM summary WHERE id = ? AND owner = ?", (question.summary, owner)
     ).fetchone()
     if found is None:
-        raise NotFound(f"{quoted(scope.user)} has no summary {summary}")
+        raise NotFound(f"{quoted(question.scope.user)} has no summary {question.summary}")
     reach, chunks = found
     if reach != "chunks":
-        return in_time_order(views.below(connection, summary))
+        return in_time_order(views.below(connection, question.summary))
     # The plus keeps SQLite from reading all of the owner's messages: the chunks are the shorter way.
     query = f"{rows.MESSAGE} WHERE log.chunk IN (SELECT value FROM json_each(?)) AND +log.owner = ?"
     return in_time_order(records.messages(connection.execute(query, (chunks, owner))))
 
 
-def summaries(
-    connection: apsw.Connection, scope: Scope, *, active: bool | None, kind: str | None, day: date | None, here: bool
-) -> list[Summary]:
+def summaries(connection: apsw.Connection, question: questions.Summaries) -> list[Summary]:
     """Return the user's summaries, highest level first."""
-    where, values = ["y.owner = ?"], [find_person(connection, scope.space, scope.user)]
+    where, values = ["y.owner = ?"], [find_person(connection, question.scope.space, question.scope.user)]
     limits: list[tuple[str, Any]] = [
-        ("y.kind = ?", kind),
-        ("y.day = ?", None if day is None else day.isoformat()),
-        ("y.thread = ?", _number(find_thread(connection, scope.space, scope.thread)) if here else None),
+        ("y.kind = ?", question.kind),
+        ("y.day = ?", None if question.day is None else question.day.isoformat()),
+        (
+            "y.thread = ?",
+            _number(find_thread(connection, question.scope.space, question.scope.thread)) if question.here else None,
+        ),
     ]
     for limit, value in limits:
         if value is not None:
             where.append(limit)
             values.append(value)
-    if active is not None:
-        where.append(f"y.active = {active:d}")
+    if question.active is not None:
+        where.append(f"y.active = {question.active:d}")
     query = f"{rows.SUMMARY} WHERE {' AND '.join(where)} ORDER BY y.level DESC, y.id"
     return [rows.summary(row) for row in connection.execute(query, values)]
 
 
-def summary(connection: apsw.Connection, scope: Scope, number: int) -> Summary:
+def summary(connection: apsw.Connection, question: questions.SummaryById) -> Summary:
     """Return one of the user's summaries."""
-    owner = _number(find_person(connection, scope.space, scope.user))
-    row = connection.execute(f"{rows.SUMMARY} WHERE y.id = ? AND y.owner = ?", (number, owner)).fetchone()
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
+    row = connection.execute(f"{rows.SUMMARY} WHERE y.id = ? AND y.owner = ?", (question.summary, owner)).fetchone()
     if row is None:
-        raise NotFound(f"{quoted(scope.user)} has no summary {number}")
+        raise NotFound(f"{quoted(question.scope.user)} has no summary {question.summary}")
     return rows.summary(row)
 
 
-def sessions(connection: apsw.Connection, scope: Scope, within: Within, limit: int) -> list[Session]:
+def sessions(connection: apsw.Connection, question: questions.Sessions) -> list[Session]:
     """Return the sessions that the scope's newest messages are in, oldest first by start."""
-    limit_to_scope, values = inside(connection, scope, within)
+    limit_to_scope, values = inside(connection, question.scope, question.within)
     before_position = f"{limit_to_scope} AND (at, seq) < (?, ?)"
     query = f"""
-    SELECT at, seq, session FROM {_by_time(within)} WHERE {before_position} ORDER BY at DESC, seq DESC LIMIT {_PAGE}
+    SELECT at, seq, session FROM {_by_time(question.within)} WHERE {before_position}
+     ORDER BY at DESC, seq DESC LIMIT {_PAGE}
     """
     found: dict[int, None] = {}
     before = (LARGEST, LARGEST)
     # Page by page from the newest message, so that the cost is that of the sessions asked for, not of all there are.
-    while len(found) < limit:
+    while len(found) < question.limit:
         page = rows.every(connection.execute(query, (*values, *before)))
         found.update((session, None) for _, _, session in page)
         if len(page) < _PAGE:
             break
         before = page[-1][:2]
-    newest = json.dumps(list(found)[:limit])
+    newest = json.dumps(list(found)[: question.limit])
     query = f"{rows.SESSION} WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY s.started_at, s.id"
     return [records.session(row) for row in connection.execute(query, (newest,))]
 
 
-def settings(connection: apsw.Connection, scope: Scope) -> list[Setting]:
+def settings(connection: apsw.Connection, question: questions.Settings) -> list[Setting]:
     """Return the user's settings, by name."""
-    owner = _number(find_person(connection, scope.space, scope.user))
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
     query = "SELECT key, value, updated_at FROM setting WHERE owner = ? ORDER BY key"
     return [Setting(key, json.loads(value), moment(at)) for key, value, at in connection.execute(query, (owner,))]
 
 
-def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
+def ledger(connection: apsw.Connection, question: questions.UserLedger) -> Ledger:
     """Return the user's counts."""
-    owner = _number(find_person(connection, scope.space, scope.user))
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
     counts = connection.execute(
         "SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE id = ?", (owner,)
     ).fetchone()
@@ -214,10 +207,10 @@ def ledger(connection: apsw.Connection, scope: Scope) -> Ledger:
     return records.ledger(counts, rows.every(connection.execute(active, (owner,))))
 
 
-def ledger_of_thread(connection: apsw.Connection, scope: Scope) -> Ledger:
+def ledger_of_thread(connection: apsw.Connection, question: questions.UserLedger) -> Ledger:
     """Return the user's counts in one thread."""
-    owner = _number(find_person(connection, scope.space, scope.user))
-    thread = _number(find_thread(connection, scope.space, scope.thread))
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
+    thread = _number(find_thread(connection, question.scope.space, question.scope.thread))
     active = """
     SELECT level, count(*), max(iif(reach = 'thread', last_seq, 0)) FROM summary
      WHERE owner = ? AND thread = ? AND active = 1 AND reach IN ('thread', 'chunks') GROUP BY level ORDER BY level
@@ -233,24 +226,42 @@ def ledger_of_thread(connection: apsw.Connection, scope: Scope) -> Ledger:
     return records.ledger(rows.one(connection.execute(counts, (owner, thread, covered))), levels)
 
 
-def spent(connection: apsw.Connection, day: date, scope: Scope | None) -> int:
+def spent(connection: apsw.Connection, question: questions.TokensSpent) -> int:
     """Return the tokens that were spent on a day."""
     query = "SELECT tokens FROM spending WHERE day = ? AND space = ? AND user = ?"
-    names = ("", "") if scope is None else (scope.space, scope.user)
-    tokens: int | None = connection.execute(query, (day.isoformat(), *names)).get
+    names = ("", "") if question.scope is None else (question.scope.space, question.scope.user)
+    tokens: int | None = connection.execute(query, (question.day.isoformat(), *names)).get
     return tokens or 0
 
 
-def users(connection: apsw.Connection, space: str | None) -> list[User]:
+def users(connection: apsw.Connection, question: questions.Users) -> list[User]:
     """Return the users who own something."""
     query = f"""
     SELECT space, name, messages, archived, created_at, last_at, {_DISPLAY_NAME} FROM person
      WHERE owner = 1 AND (?1 IS NULL OR space = ?1) ORDER BY space, name
     """
-    return [records.user(row) for row in connection.execute(query, (space,))]
+    return [records.user(row) for row in connection.execute(query, (question.space,))]
 
 
-def irregular_ids(connection: apsw.Connection) -> frozenset[str]:
+def names(connection: apsw.Connection, question: questions.DisplayNames) -> dict[str, str]:
+    """Return the display names of a space by user id."""
+    query = f"SELECT name, {_DISPLAY_NAME} AS display_name FROM person WHERE space = ? AND display_name IS NOT NULL"
+    if question.users is None:
+        return dict(connection.execute(query, (question.space,)))
+    limited = f"{query} AND name IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(limited, (question.space, json.dumps(list(question.users)))))
+
+
+def audit(connection: apsw.Connection, question: questions.AuditRows) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    query = """
+    SELECT id, at, space, user, actor, action, subject FROM audit WHERE space = ? AND user = ? ORDER BY id DESC LIMIT ?
+    """
+    found = rows.every(connection.execute(query, (question.scope.space, question.scope.user, question.limit)))
+    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
+
+
+def irregular_ids(connection: apsw.Connection, _: questions.IrregularIds) -> frozenset[str]:
     """Return the ids that are not spelled regularly: SQL finds those that may be, by their bytes and spaces."""
     query = """
     SELECT name FROM person WHERE octet_length(name) <> length(name) OR trim(name) <> name
@@ -261,25 +272,7 @@ def irregular_ids(connection: apsw.Connection) -> frozenset[str]:
     return frozenset(name for (name,) in connection.execute(query) if not is_regular(name))
 
 
-def names(connection: apsw.Connection, space: str, wanted: Collection[str] | None) -> dict[str, str]:
-    """Return the display names of a space by user id."""
-    query = f"SELECT name, {_DISPLAY_NAME} AS display_name FROM person WHERE space = ? AND display_name IS NOT NULL"
-    if wanted is None:
-        return dict(connection.execute(query, (space,)))
-    limited = f"{query} AND name IN (SELECT value FROM json_each(?))"
-    return dict(connection.execute(limited, (space, json.dumps(list(wanted)))))
-
-
-def audit(connection: apsw.Connection, scope: Scope, limit: int) -> list[AuditEntry]:
-    """Return the newest audit rows about the user."""
-    query = """
-    SELECT id, at, space, user, actor, action, subject FROM audit WHERE space = ? AND user = ? ORDER BY id DESC LIMIT ?
-    """
-    found = rows.every(connection.execute(query, (scope.space, scope.user, limit)))
-    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
-
-
-def stats(connection: apsw.Connection) -> Stats:
+def stats(connection: apsw.Connection, _: questions.Totals) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
     spaces, people, messages, archived = rows.one(
         connection.execute(

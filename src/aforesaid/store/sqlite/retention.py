@@ -13,6 +13,7 @@ import apsw
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
+from aforesaid.store import questions
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.purging import thorough_index
 from aforesaid.store.sqlite.unit import Unit
@@ -133,7 +134,7 @@ INSERT INTO audit (at, space, user, actor, action, subject) SELECT :now, space, 
 """
 
 
-def marks(connection: apsw.Connection) -> dict[str, str]:
+def marks(connection: apsw.Connection, _: questions.Marks) -> dict[str, str]:
     """Return what is kept in mind about the store."""
     return dict(rows.every(connection.execute("SELECT name, value FROM mark")))
 
@@ -149,16 +150,16 @@ def put_mark(unit: Unit, step: PutMark) -> None:
         unit.connection.execute(query, (step.name, step.value))
 
 
-def discardable(connection: apsw.Connection, what: Discardable, before: int) -> int:
+def discardable(connection: apsw.Connection, question: questions.DiscardableCount) -> int:
     """Return how much is older than a moment."""
-    count: int = connection.execute(_COUNTS[what], _named(what, before)).get
+    count: int = connection.execute(_COUNTS[question.what], _named(question.what, question.before)).get
     return count
 
 
 def discard(unit: Unit, step: Discard) -> Discarded:
     """Remove some of what is older than a moment."""
     connection, what = unit.connection, step.what
-    if not discardable(connection, what, step.before):
+    if not discardable(connection, questions.DiscardableCount(what, step.before)):
         return Discarded(0)
     named = _named(what, step.before)
     with _overwritten(connection):

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 import apsw
 
 from aforesaid.domain.hit import Hit
-from aforesaid.domain.literals import Within
-from aforesaid.domain.scope import Scope
+from aforesaid.store import questions
 from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sqlite import reads
@@ -29,32 +28,26 @@ SELECT EXISTS (SELECT 1 FROM summary WHERE owner = ?1) OR EXISTS (SELECT 1 FROM 
 _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 
 
-def search(
-    connection: apsw.Connection, caches: Caches, scope: Scope, words: str, within: Within, limit: int
-) -> list[Hit]:
+def search(connection: apsw.Connection, caches: Caches, question: questions.SearchText) -> list[Hit]:
     """Return the best matches of any of the words."""
-    best = best_hits(match(connection, caches, scope, words, within), limit)
-    messages = {message.seq: message for message in reads.pick(connection, scope, [seq for seq, _, _ in best], within)}
+    best = best_hits(
+        match(connection, caches, questions.MatchText(question.scope, question.words, question.within)), question.limit
+    )
+    wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
+    messages = {message.seq: message for message in reads.pick(connection, wanted)}
     return [hit(messages[seq], score, found) for seq, score, found in best]
 
 
-def match(
-    connection: apsw.Connection,
-    caches: Caches,
-    scope: Scope,
-    words: str,
-    within: Within,
-    embedder: str | None = None,
-) -> TextMatches:
+def match(connection: apsw.Connection, caches: Caches, question: questions.MatchText) -> TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
-    found = caches.find(connection, scope, within)
+    found = caches.find(connection, question.scope, question.within)
     if found is None:
         return TextMatches(columns_of(()), (), 1.0)
     place, columns, inside, documents, total, _ = found
-    vectors = None if embedder is None else caches.few(connection, found, embedder)
-    notes = within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
+    vectors = None if question.embedder is None else caches.few(connection, found, question.embedder)
+    notes = question.within == "user" and bool(connection.execute(_HAS_NOTES, (place.number,)).get)
     postings = []
-    for word, terms in query_words(words):
+    for word, terms in query_words(question.words):
         rows, counts = _posting(connection, columns, [place.prefix + term for term in terms])
         made = posting(word, rows, counts, documents)
         if inside is not None:

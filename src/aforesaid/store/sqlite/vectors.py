@@ -9,6 +9,7 @@ import apsw
 
 from aforesaid.domain.change import AddVectors
 from aforesaid.domain.vector import Unembedded
+from aforesaid.store import questions
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.unit import Unit
 
@@ -38,11 +39,11 @@ def add(unit: Unit, step: AddVectors) -> None:
     unit.connection.execute(_SEEN, (step.up_to, step.embedder))
 
 
-def unembedded(connection: apsw.Connection, embedder: str, limit: int) -> list[Unembedded]:
+def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages that an embedder has not seen, with the vectors of equal texts."""
     return [
-        Unembedded(seq, text, connection.execute(_KNOWN, (embedder, content_hash(text), text)).get)
-        for seq, text in rows.every(connection.execute(_DUE, (embedder, limit)))
+        Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
+        for seq, text in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
@@ -13,11 +12,10 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import Activity
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary, ViewDraft
 from aforesaid.domain.summary_change import AddView, Revise
 from aforesaid.errors import NotFound, SourcesChanged, quoted
-from aforesaid.store import records
+from aforesaid.store import questions, records
 from aforesaid.store.sqlite import note_search, rows
 from aforesaid.store.sqlite.archive import read
 from aforesaid.store.sqlite.names import find_person, find_thread
@@ -143,45 +141,48 @@ def below(connection: apsw.Connection, summary: int) -> list[Message]:
     return records.messages(connection.execute(query, (owner, first, last, began, ended, here)))
 
 
-def above(connection: apsw.Connection, scope: Scope, seq: int) -> list[Summary]:
+def above(connection: apsw.Connection, question: questions.SummariesAbove) -> list[Summary]:
     """Return the summaries that a message lies below."""
-    owner = find_person(connection, scope.space, scope.user)
-    found = connection.execute("SELECT chunk, at, thread FROM log WHERE seq = ? AND owner = ?", (seq, owner)).fetchone()
+    owner = find_person(connection, question.scope.space, question.scope.user)
+    found = connection.execute(
+        "SELECT chunk, at, thread FROM log WHERE seq = ? AND owner = ?", (question.seq, owner)
+    ).fetchone()
     if found is None:
-        raise NotFound(f"{quoted(scope.user)} has no message with the number {seq}")
+        raise NotFound(f"{quoted(question.scope.user)} has no message with the number {question.seq}")
     chunk, at, thread = found
-    return [rows.summary(row) for row in connection.execute(_ABOVE, (owner, seq, chunk, at, thread))]
+    return [rows.summary(row) for row in connection.execute(_ABOVE, (owner, question.seq, chunk, at, thread))]
 
 
-def following(
-    connection: apsw.Connection, scope: Scope, after: int, limit: int, *, here: bool, archived: bool
-) -> list[Message]:
+def following(connection: apsw.Connection, question: questions.MessagesAfter) -> list[Message]:
     """Return the user's oldest messages after one, in the scope's thread or in all."""
     where = ["owner = ?", "seq > ?"]
-    values: list[int | None] = [_number(find_person(connection, scope.space, scope.user)), after]
-    if here:
+    values: list[int | None] = [
+        _number(find_person(connection, question.scope.space, question.scope.user)),
+        question.after,
+    ]
+    if question.here:
         where.append("thread = ?")
-        values.append(_number(find_thread(connection, scope.space, scope.thread)))
-    if not archived:
+        values.append(_number(find_thread(connection, question.scope.space, question.scope.thread)))
+    if not question.archived:
         where.append("active = 1")
     # Named, because the size of an owner's log is not known to the planner.
-    index = "log_by_owner" if archived else "log_active_by_owner"
+    index = "log_by_owner" if question.archived else "log_active_by_owner"
     picked = f"SELECT seq FROM log INDEXED BY {index} WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.seq"
-    return records.messages(connection.execute(query, (*values, limit)))
+    return records.messages(connection.execute(query, (*values, question.limit)))
 
 
-def said_between(connection: apsw.Connection, space: str, since: int, until: int) -> list[Message]:
+def said_between(connection: apsw.Connection, question: questions.MessagesBetween) -> list[Message]:
     """Return what was said in a space, from one moment to before another, by when it was said."""
     query = f"""
     {rows.MESSAGE} WHERE log.seq IN (
         SELECT l.seq FROM thread h CROSS JOIN log l ON l.thread = h.id WHERE h.space = ? AND l.at >= ? AND l.at < ?
     ) ORDER BY log.at, log.seq
     """
-    return records.messages(connection.execute(query, (space, since, until)))
+    return records.messages(connection.execute(query, (question.space, question.since, question.until)))
 
 
-def said_per_day(connection: apsw.Connection, space: str, since: int, until: int, user: str | None) -> list[Activity]:
+def said_per_day(connection: apsw.Connection, question: questions.ActivityPerDay) -> list[Activity]:
     """Return how much was said in a space on each day of UTC, oldest first."""
     query = """
     SELECT date(l.at / 1000000, 'unixepoch'), count(*), count(*) FILTER (WHERE l.role = 'user')
@@ -189,28 +190,31 @@ def said_per_day(connection: apsw.Connection, space: str, since: int, until: int
      WHERE h.space = ?1 AND l.at >= ?2 AND l.at < ?3 AND (?4 IS NULL OR l.owner = ?4)
      GROUP BY 1 ORDER BY 1
     """
-    owner = None if user is None else _number(find_person(connection, space, user))
-    found = connection.execute(query, (space, since, until, owner))
+    owner = None if question.user is None else _number(find_person(connection, question.space, question.user))
+    found = connection.execute(query, (question.space, question.since, question.until, owner))
     return [Activity(date.fromisoformat(day), messages, turns) for day, messages, turns in rows.every(found)]
 
 
-def vectors(connection: apsw.Connection, scope: Scope, embedder: str, seqs: Sequence[int]) -> dict[int, bytes]:
+def vectors(connection: apsw.Connection, question: questions.MessageVectors) -> dict[int, bytes]:
     """Return the vectors of those of the messages that are the user's and have one."""
     query = """
     SELECT seq, value FROM vector WHERE embedder = (SELECT id FROM embedder WHERE name = ?)
        AND seq IN (SELECT value FROM json_each(?)) AND +owner = ?
     """
-    owner = _number(find_person(connection, scope.space, scope.user))
-    return dict(rows.every(connection.execute(query, (embedder, json.dumps(list(seqs)), owner))))
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
+    return dict(rows.every(connection.execute(query, (question.embedder, json.dumps(list(question.seqs)), owner))))
 
 
-def without_model(connection: apsw.Connection, kind: str, prompt: str, after: int, limit: int) -> list[Summary]:
+def without_model(connection: apsw.Connection, question: questions.SummariesWithoutModel) -> list[Summary]:
     """Return active summaries that neither a model nor a person wrote."""
     query = f"""
     {rows.SUMMARY} WHERE y.kind = ? AND y.id > ? AND y.prompt = ? AND y.active = 1 AND y.model IS NULL
        AND y.edited_by IS NULL ORDER BY y.id LIMIT ?
     """
-    return [rows.summary(row) for row in connection.execute(query, (kind, after, prompt, limit))]
+    return [
+        rows.summary(row)
+        for row in connection.execute(query, (question.kind, question.after, question.prompt, question.limit))
+    ]
 
 
 def _expect_previous(unit: Unit, draft: ViewDraft, owner: int, thread: int) -> None:

@@ -1,0 +1,58 @@
+"""Which function answers which question, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from aforesaid.store import questions
+from aforesaid.store.ephemeral import known_reads, reads
+from aforesaid.store.ephemeral.reader import Reader
+from aforesaid.store.questions import Question
+
+ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
+    questions.Messages: reads.messages,
+    questions.MessageById: reads.message,
+    questions.MessagesByNumber: reads.pick,
+    questions.MessagesAfter: reads.following,
+    questions.MessagesBetween: reads.said_between,
+    questions.ActivityPerDay: reads.said_per_day,
+    questions.Sessions: reads.sessions,
+    questions.UserLedger: reads.ledger,
+    questions.SummaryById: reads.summary,
+    questions.Summaries: reads.summaries_of,
+    questions.CoveredMessages: reads.covered,
+    questions.SummariesAbove: reads.above,
+    questions.SummariesWithoutModel: reads.without_model,
+    questions.Memories: known_reads.memories,
+    questions.MemoryById: known_reads.memory,
+    questions.MemoryVersions: known_reads.memory_versions,
+    questions.MemoriesOfSpace: known_reads.memories_in,
+    questions.DueMemories: known_reads.memories_due,
+    questions.NewestFacts: known_reads.facts,
+    questions.FactsVersions: known_reads.facts_versions,
+    questions.Tombstones: known_reads.forgotten,
+    questions.DerivedText: known_reads.derived,
+    questions.UnextractedUsers: known_reads.unextracted,
+    questions.SearchText: reads.search_text,
+    questions.MatchText: reads.match_text,
+    questions.SearchVector: reads.search_vector,
+    questions.SearchNotes: reads.search_notes,
+    questions.MessageVectors: reads.vectors,
+    questions.UnembeddedMessages: reads.unembedded,
+    questions.UnembeddedNotes: reads.unembedded_notes,
+    questions.Unprocessed: reads.ahead,
+    questions.DueEntries: reads.due_entries,
+    questions.PlannedEntry: reads.planned,
+    questions.PolicyBacklog: reads.backlog,
+    questions.DiscardableCount: reads.discardable,
+    questions.TokensSpent: reads.spent,
+    questions.Settings: reads.settings,
+    questions.AuditRows: reads.audit,
+    questions.DisplayNames: reads.names,
+    questions.Users: reads.users,
+    questions.IrregularIds: reads.irregular_ids,
+    questions.Totals: reads.stats,
+    questions.Marks: reads.marks,
+    questions.ChangeToken: reads.change_token,
+}

@@ -1,0 +1,382 @@
+"""Reads of the store in memory: one function for each question."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, date
+from itertools import chain, islice
+
+from aforesaid.domain.agenda import Ahead, Backlog
+from aforesaid.domain.agenda import Entry as Planned
+from aforesaid.domain.checks import EARLIEST, LARGEST, LATEST, moment
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.known_ids import is_regular
+from aforesaid.domain.literals import Within
+from aforesaid.domain.message import Message, Position, in_time_order
+from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
+from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.session import Session
+from aforesaid.domain.setting import EVERYBODY
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.errors import NotFound, quoted
+from aforesaid.store import questions
+from aforesaid.store.ephemeral import agenda, retention, summaries
+from aforesaid.store.ephemeral.index import Index
+from aforesaid.store.ephemeral.notes import find_notes, has_notes
+from aforesaid.store.ephemeral.reader import Reader
+from aforesaid.store.ephemeral.state import Entry, person, thread
+from aforesaid.store.matrix import Matrix
+from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
+from aforesaid.store.terms import query_words
+
+
+def messages(reader: Reader, question: questions.Messages) -> list[Message]:
+    """Return the newest messages by when they were said, oldest first."""
+    newest_first = (
+        entry.message
+        for entry in _newest(reader, question.scope, question.within, question.before)
+        if (question.archived or entry.message.active) and (question.versions or not entry.message.replaced)
+    )
+    return list(islice(newest_first, question.limit))[::-1]
+
+
+def _newest(reader: Reader, scope: Scope, within: Within, before: int | Position | None = None) -> Iterator[Entry]:
+    """Return what the scope holds before a position, by when it was said, newest first."""
+    holds = reader.state.holding(scope, within)
+    ordered = reader.time_order.of(reader.state, person(scope) if within == "user" else thread(scope), within != "user")
+    end = len(ordered)
+    if before is not None:
+        end = bisect_left(ordered, _position(reader, scope, within, before))
+    for place in range(end - 1, -1, -1):
+        entry = reader.state.log[ordered[place].seq]
+        if within != "session" or holds(entry.message):
+            yield entry
+
+
+def _position(reader: Reader, scope: Scope, within: Within, before: int | Position) -> Position:
+    """Return the position that a read ends before."""
+    if isinstance(before, Position):
+        return before
+    for entry in reader.state.newest_inside(scope, within):
+        if entry.message.seq <= before:
+            at, seq = entry.message.position
+            return Position(at, seq if seq == before else seq + 1)
+    return Position(EARLIEST, 0)
+
+
+def message(reader: Reader, question: questions.MessageById) -> Message:
+    """Return one message by its id."""
+    found = [
+        entry.message
+        for entry in reader.state.inside(question.scope, question.within)
+        if entry.message.id == question.message_id
+    ]
+    if not found:
+        raise NotFound(f"{quoted(question.scope.user)} has no message {quoted(question.message_id)}")
+    return max(found, key=lambda message: (message.thread == question.scope.thread, message.seq))
+
+
+def covered(reader: Reader, question: questions.CoveredMessages) -> list[Message]:
+    """Return the messages below a summary."""
+    return in_time_order(summaries.below(reader.state, reader.state.summary(question.scope, question.summary)))
+
+
+def above(reader: Reader, question: questions.SummariesAbove) -> list[Summary]:
+    """Return the summaries that a message lies below."""
+    return summaries.above(reader.state, question.scope, question.seq)
+
+
+def summary(reader: Reader, question: questions.SummaryById) -> Summary:
+    """Return one of the user's summaries."""
+    return reader.state.summary(question.scope, question.summary)
+
+
+def summaries_of(reader: Reader, question: questions.Summaries) -> list[Summary]:
+    """Return the user's summaries, highest level first."""
+    found = [
+        summary
+        for summary in reader.state.summaries.values()
+        if (summary.space, summary.user) == person(question.scope)
+        and question.active in (None, summary.active)
+        and question.kind in (None, summary.kind)
+        and question.day in (None, summary.day)
+        and (not question.here or summary.thread == question.scope.thread)
+    ]
+    return sorted(found, key=lambda summary: (-summary.level, summary.id))
+
+
+def said_between(reader: Reader, question: questions.MessagesBetween) -> list[Message]:
+    """Return what was said in a space, by when it was said."""
+    first, last = moment(max(question.since, EARLIEST)), moment(min(question.until - 1, LATEST))
+    every = (entry.message for entry in reader.state.log.values())
+    return in_time_order(each for each in every if each.space == question.space and first <= each.at <= last)
+
+
+def said_per_day(reader: Reader, question: questions.ActivityPerDay) -> list[Activity]:
+    """Return how much was said on each day."""
+    said = said_between(reader, questions.MessagesBetween(question.space, question.since, question.until))
+    roles: dict[date, list[str]] = {}
+    for message in said:
+        if question.user in (None, message.user):
+            roles.setdefault(message.at.astimezone(UTC).date(), []).append(message.role)
+    return [Activity(day, len(some), some.count("user")) for day, some in sorted(roles.items())]
+
+
+def vectors(reader: Reader, question: questions.MessageVectors) -> dict[int, bytes]:
+    """Return the vectors of messages."""
+    known = reader.state.vectors
+    mine = [message.seq for message in pick(reader, questions.MessagesByNumber(question.scope, question.seqs))]
+    return {seq: known[question.embedder, seq] for seq in mine if (question.embedder, seq) in known}
+
+
+def without_model(reader: Reader, question: questions.SummariesWithoutModel) -> list[Summary]:
+    """Return active summaries that no model and no person wrote, oldest first."""
+    return [
+        summary
+        for summary in reader.state.summaries.values()
+        if summary.active
+        and (summary.kind, summary.prompt) == (question.kind, question.prompt)
+        and summary.id > question.after
+        and summary.model is None
+        and summary.edited_by is None
+    ][: question.limit]
+
+
+def ahead(reader: Reader, question: questions.Unprocessed) -> Ahead:
+    """Return the oldest messages that a policy has not walked past."""
+    return Ahead(
+        reader.state.walks.get(question.policy, 0),
+        tuple(islice(agenda.unwalked(reader.state, question.policy), question.limit)),
+    )
+
+
+def due_entries(reader: Reader, question: questions.DueEntries) -> list[Planned]:
+    """Return what is due, longest waiting first."""
+    return agenda.entries(reader.state, question.policy, question.due_by, failing=question.failing)[: question.limit]
+
+
+def planned(reader: Reader, question: questions.PlannedEntry) -> Planned | None:
+    """Return what is planned for a subject."""
+    return reader.state.agenda.get(question.subject)
+
+
+def backlog(reader: Reader, question: questions.PolicyBacklog) -> Backlog:
+    """Return how much is due."""
+    return agenda.backlog(reader.state, question.policy, question.due_by)
+
+
+def sessions(reader: Reader, question: questions.Sessions) -> list[Session]:
+    """Return the sessions that the scope's newest messages are in, oldest first by start."""
+    wanted = dict[int, None]()
+    for entry in _newest(reader, question.scope, question.within):
+        message = entry.message
+        wanted[reader.state.session_names[(message.space, message.thread), message.session]] = None
+        if len(wanted) == question.limit:
+            break
+    found = [reader.state.sessions[key] for key in wanted]
+    return [kept.session for kept in sorted(found, key=lambda kept: (kept.session.started_at, kept.key))]
+
+
+def settings(reader: Reader, question: questions.Settings) -> list[Setting]:
+    """Return the user's settings, by name."""
+    found = [setting for (owner, _), setting in reader.state.settings.items() if owner == person(question.scope)]
+    return sorted(found, key=lambda setting: setting.key)
+
+
+def ledger(reader: Reader, question: questions.UserLedger) -> Ledger:
+    """Return the user's counts."""
+    mine = [entry.message for entry in reader.state.inside(question.scope, "user")]
+    wanted = questions.Summaries(question.scope, kind=None if question.here else "tree", here=question.here)
+    found = summaries_of(reader, wanted)
+    covered, last_chunk = 0, reader.state.chunks.get(person(question.scope), 0)
+    if question.here:
+        mine = [message for message in mine if message.thread == question.scope.thread]
+        found = [summary for summary in found if summary.reach in ("thread", "chunks")]
+        covered = max((summary.last for summary in found if summary.reach == "thread"), default=0)
+        last_chunk = max((message.chunk or 0 for message in mine), default=0)
+    turns = [message for message in mine if message.role == "user"]
+    active = Counter(summary.level for summary in found)
+    return Ledger(
+        messages=len(mine),
+        archived=sum(not message.active for message in mine),
+        turns=len(turns),
+        open_turns=sum(message.chunk is None and message.seq > covered for message in turns),
+        last_seq=max((message.seq for message in mine), default=0),
+        last_chunk=last_chunk,
+        active_summaries=tuple(sorted(active.items())),
+        highest_level=max(active, default=0),
+    )
+
+
+def search_text(reader: Reader, question: questions.SearchText) -> list[Hit]:
+    """Return the messages that best match any of the words."""
+    best = best_hits(
+        match_text(reader, questions.MatchText(question.scope, question.words, question.within)), question.limit
+    )
+    return [hit(reader.state.log[seq].message, score, found) for seq, score, found in best]
+
+
+def match_text(reader: Reader, question: questions.MatchText) -> TextMatches:
+    """Return which messages of the scope have which words."""
+    import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+    # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
+    shared = question.within != "user" and not is_direct(question.scope.thread)
+    index = _index(reader, question.scope, shared=shared)
+    columns = index.columns()
+    inside = np.ones(len(columns), dtype=bool)
+    if question.within != "user" and (not shared or question.within == "session"):
+        inside = np.isin(
+            columns.seq, [entry.message.seq for entry in reader.state.inside(question.scope, question.within)]
+        )
+    notes = question.within == "user" and has_notes(reader.state, question.scope)
+    postings = []
+    for word, stored_as in query_words(question.words):
+        rows, counts = index.having(stored_as)
+        rarity = posting(word, rows, counts, index.count).rarity
+        kept = inside[rows]
+        postings.append(Posting(word, rarity, rows[kept], counts[kept]))
+    return TextMatches(columns, telling(postings), max(index.length / max(index.count, 1), 1.0), notes)
+
+
+def _index(reader: Reader, scope: Scope, *, shared: bool) -> Index:
+    """Return the words of a thread or of a user, brought up to date."""
+    key = (shared, thread(scope) if shared else person(scope))
+    index = reader.indexes.get(key)
+    if index is None or not index.is_of(reader.state):
+        index = reader.indexes[key] = Index(reader.state)
+    index.grow(reader.state.numbers.said(key[1]) if shared else reader.state.numbers.owned(key[1]))
+    return index
+
+
+def unembedded(reader: Reader, question: questions.UnembeddedMessages) -> list[Unembedded]:
+    """Return the oldest messages that an embedder has not seen."""
+    due = [
+        entry.message
+        for entry in islice(reader.state.after(reader.state.seen.get(question.embedder, 0)), question.limit)
+    ]
+    equal = [reader.state.embedded.get((question.embedder, message.text)) for message in due]
+    return [
+        Unembedded(message.seq, message.text, None if seq is None else reader.state.vectors[question.embedder, seq])
+        for message, seq in zip(due, equal, strict=True)
+    ]
+
+
+def search_vector(reader: Reader, question: questions.SearchVector) -> Similar | None:
+    """Return the messages most similar to a vector."""
+    inside = [entry.message for entry in reader.state.inside(question.scope, question.within)]
+    seqs = [message.seq for message in inside if not message.replaced]
+    rows = [
+        (seq, reader.state.vectors[question.embedder, seq])
+        for seq in seqs
+        if (question.embedder, seq) in reader.state.vectors
+    ]
+    matrix = Matrix()
+    matrix.extend(rows)
+    return matrix.similar(question.vector, question.limit, question.also)
+
+
+def unembedded_notes(reader: Reader, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
+    """Return the oldest notes that an embedder has not seen."""
+    notes = [UnembeddedNote(NoteKey("summary", each.id), each.text) for each in reader.state.summaries.values()]
+    notes += [UnembeddedNote(NoteKey("memory", each.id), each.text) for each in reader.state.memories.values()]
+    return [note for note in notes if (question.embedder, note.key) not in reader.state.note_vectors][: question.limit]
+
+
+def search_notes(reader: Reader, question: questions.SearchNotes) -> list[NoteMatch]:
+    """Return the user's active notes that fit best."""
+    return find_notes(reader.state, question.scope, question.words, question.embedder, question.vector, question.limit)
+
+
+def pick(reader: Reader, question: questions.MessagesByNumber) -> list[Message]:
+    """Return messages of the scope by sequence number, in order."""
+    holds = reader.state.holding(question.scope, question.within)
+    found = [reader.state.log[seq].message for seq in sorted(set(question.seqs)) if seq in reader.state.log]
+    return [message for message in found if holds(message)]
+
+
+def spent(reader: Reader, question: questions.TokensSpent) -> int:
+    """Return the tokens that were spent on a day."""
+    return reader.state.spending.get((question.day, None if question.scope is None else person(question.scope)), 0)
+
+
+def users(reader: Reader, question: questions.Users) -> list[User]:
+    """Return the users who own something."""
+    found = []
+    names = reader.names.of(reader.state)
+    for (where, name), created_at in sorted(reader.state.owners.items()):
+        if question.space in (None, where):
+            mine = [entry.message for entry in reader.state.inside(Scope(where, name, ""), "user")]
+            last = max((message.at for message in mine), default=None)
+            archived = sum(not message.active for message in mine)
+            found.append(User(where, name, len(mine), archived, created_at, last, names.get((where, name))))
+    return found
+
+
+def names(reader: Reader, question: questions.DisplayNames) -> dict[str, str]:
+    """Return the display names of a space by user id."""
+    every = reader.names.of(reader.state)
+    if question.users is not None:
+        return {user: every[question.space, user] for user in question.users if (question.space, user) in every}
+    return {user: name for (where, user), name in every.items() if where == question.space}
+
+
+def audit(reader: Reader, question: questions.AuditRows) -> list[AuditEntry]:
+    """Return the newest audit rows about the user."""
+    return [entry for entry in reader.state.audit.values() if (entry.space, entry.user) == person(question.scope)][
+        -question.limit :
+    ]
+
+
+def irregular_ids(reader: Reader, _: questions.IrregularIds) -> frozenset[str]:
+    """Return the ids that are not spelled regularly."""
+    state = reader.state
+    ids = {each for pair in chain(state.owners, state.threads) for each in pair}
+    ids |= {kept.session.id for kept in state.sessions.values()}
+    ids |= {entry.message.author for entry in state.log.values()}
+    return frozenset(each for each in ids if not is_regular(each))
+
+
+def stats(reader: Reader, _: questions.Totals) -> Stats:
+    """Return totals."""
+    return Stats(
+        spaces=len({space for space, _ in reader.state.owners}),
+        users=sum(user != EVERYBODY for _, user in reader.state.owners),
+        threads=len(reader.state.threads),
+        sessions=len(reader.state.sessions),
+        messages=len(reader.state.log),
+        archived=sum(not entry.message.active for entry in reader.state.log.values()),
+        summaries=len(reader.state.summaries),
+        memories=len(reader.state.memories),
+        bytes=sum(len(entry.message.text.encode()) for entry in reader.state.log.values()),
+    )
+
+
+def following(reader: Reader, question: questions.MessagesAfter) -> list[Message]:
+    """Return the user's messages after a sequence number, oldest first."""
+    found = (
+        entry.message
+        for entry in reader.state.stretch(question.scope, question.after + 1, LARGEST)
+        if (not question.here or entry.message.thread == question.scope.thread)
+        and (question.archived or entry.message.active)
+    )
+    return list(islice(found, question.limit))
+
+
+def discardable(reader: Reader, question: questions.DiscardableCount) -> int:
+    """Return how much is older than a moment."""
+    return retention.discardable(reader.state, question.what, question.before)
+
+
+def change_token(*_: object) -> str:
+    """Return always the same text: no other process can change this store."""
+    return ""
+
+
+def marks(reader: Reader, _: questions.Marks) -> dict[str, str]:
+    """Return what is kept in mind about the store."""
+    return dict(reader.state.marks)
