@@ -79,7 +79,7 @@ bench-growth: $(READY)  ## benchmark growth, up to a million messages (about 15 
 	$(BIN)/python bench/growing.py $(ARGS)
 
 torture: $(READY)  ## run the torture tests: kill -9, torn writes, full disks, wrong clocks (about 20 minutes)
-	$(BIN)/python -m pytest tests/torture tests/api/test_arguments.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -s -p no:cacheprovider --timeout=0
+	$(BIN)/python -m pytest tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -s -p no:cacheprovider --timeout=0
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
 	$(BIN)/aforesaid eval $(DATA) --baseline like
