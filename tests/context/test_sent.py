@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,9 @@ from aforesaid.errors import InvalidInput, StoreError
 from aforesaid.memory import connect
 from aforesaid.models.tokens import count_messages, counter_for
 from aforesaid.profiles import load_profile
+from aforesaid.store import questions
+from aforesaid.store.questions import Question
+from intercepting import intercept
 
 if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory
@@ -151,22 +154,22 @@ def test_an_item_stands_in_the_middle_unless_something_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("profile", "fails", "hangs"),
     [
-        ("default", "memories", "messages"),
-        ("default", "messages", "memories"),
-        ("community", "messages", "summaries"),
-        ("community", "messages", "memories"),
+        ("default", questions.Memories, questions.Messages),
+        ("default", questions.Messages, questions.Memories),
+        ("community", questions.Messages, questions.Summaries),
+        ("community", questions.Messages, questions.Memories),
     ],
 )
 async def test_a_context_that_fails_leaves_no_read_behind(
-    profile: str, fails: str, hangs: str, monkeypatch: pytest.MonkeyPatch
+    profile: str, fails: type[Question[Any]], hangs: type[Question[Any]]
 ) -> None:
     hanging = asyncio.Event()
 
-    async def fail(*_: object, **__: object) -> None:
+    async def fail(*_: object) -> None:
         await hanging.wait()
         raise StoreError("the disk is gone")
 
-    async def hang(*_: object, **__: object) -> None:
+    async def hang(*_: object) -> None:
         hanging.set()
         await asyncio.Event().wait()
 
@@ -174,14 +177,14 @@ async def test_a_context_that_fails_leaves_no_read_behind(
         ann = memory.user("ann")
         await ann.add("user", "hello")
         before = asyncio.all_tasks()
-        with monkeypatch.context() as patch:
-            patch.setattr(memory.store, fails, fail)
-            patch.setattr(memory.store, hangs, hang)
-            with pytest.raises(StoreError, match="the disk is gone"):
-                await asyncio.wait_for(ann.context("hello"), 10)
-            for _ in range(10):
-                await asyncio.sleep(0)
-            assert asyncio.all_tasks() == before
+        works_again = intercept(memory.store, fails, fail)
+        intercept(memory.store, hangs, hang)
+        with pytest.raises(StoreError, match="the disk is gone"):
+            await asyncio.wait_for(ann.context("hello"), 10)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before
+        works_again()
 
 
 def test_what_is_found_is_left_out_where_it_is_all_that_is_shown() -> None:

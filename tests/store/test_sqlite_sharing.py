@@ -110,7 +110,7 @@ import asyncio, os, sys
 from making import add, adding
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreClosed, StoreRefused
-from aforesaid.store import open_store
+from aforesaid.store import open_store, questions
 
 ann = Scope.of("ann")
 
@@ -143,7 +143,7 @@ if pid == 0:
     os._exit(0)
 assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 loop.run_until_complete(add(store, ann, "after"))
-assert len(loop.run_until_complete(store.messages(ann))) == 2
+assert len(loop.run_until_complete(store.read(questions.Messages(ann)))) == 2
 loop.run_until_complete(store.close())
 """
 

@@ -69,7 +69,7 @@ def test_every_message_that_a_flipped_byte_did_not_hit_is_recovered(kind: str, a
         for path in sorted((arena / "snapshot").rglob("*"))
         if path.is_file() and path.stat().st_size and not path.name.endswith((".lock", "-shm"))
     ]
-    for _ in range(size.of(small=5, full=170)):
+    for _ in range(size.of(small=10, full=170)):
         live = arena / "live"
         shutil.rmtree(live, ignore_errors=True)
         shutil.copytree(arena / "snapshot", live)

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
-from pydantic import Field
+from pydantic import ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import LEAST_IMPORTANCE, MOST_IMPORTANCE, USUAL_IMPORTANCE, USUAL_PRIORITY, MemoryRecord
@@ -63,7 +64,9 @@ class NewMemory(Body):
 
 
 class MemoryEdit(Body):
-    """Changes of a memory. Omitted fields stay unchanged."""
+    """Changes of a memory, at least one. Omitted fields stay unchanged."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     category: Category | None = None
     content: Content | None = None
@@ -74,7 +77,7 @@ class MemoryEdit(Body):
         default=None, description=f"{_WHEN} Without it, new content that names another time moves the memory as well."
     )
     expires_at: Moment | None = None
-    active: bool | None = Field(default=None, description="False deactivates it, true reactivates it.")
+    active: bool | SkipJsonSchema[None] = Field(default=None, description="False deactivates it, true reactivates it.")
 
 
 @router.get("/memories", summary="List memories")
