@@ -17,7 +17,7 @@ demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks 
 	$(BIN)/aforesaid demo $(ARGS)
 
 test: $(READY) programs check  ## run lint, type and import checks, then all tests
-	$(BIN)/python -m pytest -n auto --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh

@@ -30,16 +30,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run tests of the rooms above the store on PostgreSQL only at full size: they do not depend on the kind of store.
+    """Run tests of the rooms above the store on PostgreSQL and JSON files only at full size.
 
-    Those with the marker `every_store` do, and are always run on it.
+    They do not depend on the kind of store. Those with the marker `every_store` do, and always run on all of them.
     """
     if config.getoption("--torture"):
         return
     left_out = [
         item
         for item in items
-        if "[postgres" in item.name
+        if ("[postgres" in item.name or ("[json" in item.name and "location" in getattr(item, "fixturenames", ())))
         and item.path.parent.name != "store"
         and item.get_closest_marker("every_store") is None
     ]
