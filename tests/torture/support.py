@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -10,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aforesaid.store.sqlite import Options, SqliteStore
+
+_FIGURES = os.environ.get("AFORESAID_TORTURE_FIGURES")
+"""A file to append the figures to: several processes may run scenarios at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ async def opened(path: Path, options: Options | None = None) -> AsyncIterator[Sq
 
 
 class Figures:
-    """What a scenario counted, printed as one line at its end."""
+    """What a scenario counted, as one line at its end: printed, and in the file that `make torture` shows."""
 
     def __init__(self, scenario: str, *counted: str) -> None:
         """Name what is counted, in the order in which it is to be read."""
@@ -59,7 +63,11 @@ class Figures:
         self._counts[what] = max(self._counts[what], number)
 
     def show(self) -> None:
-        """Print the line. Seen with `pytest -s`, which is how `make torture` runs."""
+        """Print the line."""
         counted = ", ".join(f"{number:,} {what}" for what, number in self._counts.items())
-        sys.stdout.write(f"\n[torture] {self._scenario}: {counted}, {time.monotonic() - self._started:.1f} s\n")
+        line = f"[torture] {self._scenario}: {counted}, {time.monotonic() - self._started:.1f} s\n"
+        sys.stdout.write(f"\n{line}")
         sys.stdout.flush()
+        if _FIGURES is not None:
+            with Path(_FIGURES).open("a", encoding="utf-8") as file:
+                file.write(line)
