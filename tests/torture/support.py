@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aforesaid.store.sqlite import Options, SqliteStore
 
-_FIGURES = os.environ.get("AFORESAID_TORTURE_FIGURES")
+_FIGURES = os.environ.get("TORTURE_FIGURES")
 """A file to append the figures to: several processes may run scenarios at the same time."""
 
 
