@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 import schemathesis
+import schemathesis.transport
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from schemathesis import GenerationMode
@@ -18,6 +19,10 @@ from schemathesis.specs.openapi.checks import (
 
 from aforesaid.memory import Memory
 from aforesaid.server import create_app
+
+# Loads the modules that send requests. Later, pytest would parse them while a server's thread may parse something too,
+# which Python 3.11 cannot do at the same time ("AST constructor recursion depth mismatch").
+schemathesis.transport.get(None)
 
 load_all_checks()
 CHECKS: Final = [
