@@ -90,6 +90,20 @@ def ask(client: OpenAI, *messages: Any, user: str = "ann", **more: Any) -> str: 
     return str(answer.choices[0].message.content)
 
 
+def hang_up_after_two_words(client: OpenAI, question: str, user: str = "ann") -> str:
+    """Ask for a stream and close it early. Return what had come until then."""
+    stream = client.chat.completions.create(
+        model="m", messages=[{"role": "user", "content": question}], stream=True, user=user
+    )
+    heard = ""
+    for chunk in stream:
+        heard += chunk.choices[0].delta.content or ""
+        if len(heard.split()) == 2:
+            break
+    stream.close()
+    return heard
+
+
 class Chat:
     """A chat as an app keeps it: everything so far is sent with each question."""
 

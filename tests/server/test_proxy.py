@@ -14,7 +14,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import StoreError
 from aforesaid.testing import Request, Writes, faults
 from server.serving import live
-from server.talking import Talk, ask, eventually, log_of, talking
+from server.talking import Talk, ask, eventually, hang_up_after_two_words, log_of, talking
 
 
 def test_the_second_conversation_knows_what_the_first_one_said(talk: Talk) -> None:
@@ -84,15 +84,7 @@ def test_a_stream_comes_back_byte_for_byte_and_is_stored(talk: Talk, request: py
 def test_a_client_that_hangs_up_has_heard_what_it_heard(talk: Talk, request: pytest.FixtureRequest) -> None:
     talk.model.fail(faults.Stalls(after=3))
     with talk.client() as client:
-        stream = client.chat.completions.create(
-            model="m", messages=[{"role": "user", "content": "Tell me a story."}], stream=True, user="ann"
-        )
-        heard = ""
-        for chunk in stream:
-            heard += chunk.choices[0].delta.content or ""
-            if len(heard.split()) == 2:
-                break
-        stream.close()
+        heard = hang_up_after_two_words(client, "Tell me a story.")
     assert heard
     eventually(lambda: len(log_of(talk, request)) == 2)
     kept = log_of(talk, request)[1].removeprefix("assistant: ")

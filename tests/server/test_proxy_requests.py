@@ -12,7 +12,7 @@ from aforesaid.store import questions
 from aforesaid.testing import Request, Writes, faults
 from intercepting import Read, intercept
 from pg import clean_database
-from server.talking import Chat, Talk, ask, eventually, log_of, talking
+from server.talking import Chat, Talk, ask, eventually, hang_up_after_two_words, log_of, talking
 
 CHOICES = Writes("Rome is best in May.", more=("Take the train to Rome.", "Skip Rome in August."))
 
@@ -137,15 +137,7 @@ def test_an_answer_that_the_client_broke_off_is_replaced_by_the_next_try(
 ) -> None:
     talk.model.fail(faults.Stalls(after=4))
     with talk.client() as client:
-        stream = client.chat.completions.create(
-            model="m", messages=[{"role": "user", "content": "Tell me a story."}], stream=True, user="ann"
-        )
-        heard = ""
-        for chunk in stream:
-            heard += chunk.choices[0].delta.content or ""
-            if len(heard.split()) == 2:
-                break
-        stream.close()
+        heard = hang_up_after_two_words(client, "Tell me a story.")
         eventually(lambda: len(log_of(talk, request)) == 2)
         partial = log_of(talk, request)[1]
         assert partial.startswith(f"assistant: {heard.strip()}")
