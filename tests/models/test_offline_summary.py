@@ -22,7 +22,7 @@ from aforesaid.models.offline import (
     summarise,
     summarise_summaries,
 )
-from aforesaid.store.terms import words_of
+from aforesaid.text.terms import words_of
 
 MAY = datetime(2026, 5, 8, 14, 0, tzinfo=UTC)
 CHAT = (

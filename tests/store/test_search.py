@@ -12,8 +12,8 @@ from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.columns import Roll
 from aforesaid.store.ephemeral import EphemeralStore
-from aforesaid.store.languages import language_of
-from aforesaid.store.terms import query_words, same_words, terms, words_of
+from aforesaid.text.languages import language_of
+from aforesaid.text.terms import query_words, same_words, terms, words_of
 from making import add, adding, archive
 
 ANN = Scope.of("ann")

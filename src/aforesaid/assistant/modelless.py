@@ -16,7 +16,7 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract, split_sentences
 from aforesaid.models.offline.questions import asks, without_request
 from aforesaid.models.offline.recognise_request import recognise_request
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

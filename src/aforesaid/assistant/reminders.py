@@ -14,7 +14,7 @@ from aforesaid.errors import InvalidInput, NotFound
 from aforesaid.models.offline import read_requested_time
 from aforesaid.models.offline.request_patterns import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.profiles.effective import TIME_ZONE
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

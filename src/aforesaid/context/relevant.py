@@ -9,8 +9,8 @@ from typing import Final
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
-from aforesaid.store.languages import language_of, stop_words
-from aforesaid.store.terms import query_words, terms
+from aforesaid.text.languages import language_of, stop_words
+from aforesaid.text.terms import query_words, terms
 
 _LEAST: Final = 0.2
 """Relevance from which a memory counts as found. A person's own name, which is in most of them, stays below."""

@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
 from aforesaid.models.embed import Embedder
 from aforesaid.models.offline import find_times, split_sentences
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.terms import fold, words_of
 
 if TYPE_CHECKING:
     import numpy as np

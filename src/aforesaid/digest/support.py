@@ -17,8 +17,8 @@ from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
 from aforesaid.models.offline import split_sentences
 from aforesaid.models.offline.text.language import guess_language, stems_of
-from aforesaid.store.languages import ENGLISH, stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import ENGLISH, stop_words
+from aforesaid.text.terms import fold, words_of
 
 _ENOUGH_SHARED: Final = 0.5
 _ENOUGH_WORDS: Final = 3

@@ -19,7 +19,7 @@ from aforesaid.models.meaning import nearness
 from aforesaid.models.offline import split_sentences
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import UNSPACED, vocabulary
-from aforesaid.store.terms import words_of
+from aforesaid.text.terms import words_of
 
 SUPPORTED: Final = 0.2
 """A memory that shares this part of its words with what a person said needs no comparison by meaning."""

@@ -25,8 +25,8 @@ from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import words_of
+from aforesaid.text.languages import stop_words
+from aforesaid.text.terms import words_of
 
 KIND: Final = "habits"
 _PAGE: Final = 500

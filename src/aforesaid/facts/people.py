@@ -9,8 +9,8 @@ from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import stop_words
+from aforesaid.text.terms import fold, words_of
 
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100

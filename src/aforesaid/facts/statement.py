@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from aforesaid.models.offline.memories.keys import Claim, claim_of
 from aforesaid.models.offline.text.language import guess_language
 from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.store.languages import stems, stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import stems, stop_words
+from aforesaid.text.terms import fold, words_of
 
 _ALIKE: Final = 0.8
 _ENOUGH: Final = 3

@@ -38,7 +38,7 @@ from aforesaid.models.offline import (
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.store.terms import query_words
+from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
     from aforesaid.models.chat import Chat

@@ -20,9 +20,9 @@ from aforesaid.recall.question_vectors import QuestionVectors
 from aforesaid.recall.request import SearchRequest
 from aforesaid.store import Store, questions
 from aforesaid.store.ranking import TextMatches
-from aforesaid.store.terms import words_of
 from aforesaid.tasks import begin
 from aforesaid.telemetry import Metrics
+from aforesaid.text.terms import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.score import ScoreScale
 from aforesaid.store.ranking import have
-from aforesaid.store.terms import same_words
+from aforesaid.text.terms import same_words
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

@@ -7,8 +7,8 @@ from typing import Final
 
 from aforesaid.evaluation.summaries.chats import Chat
 from aforesaid.models.offline import split_sentences
-from aforesaid.store.languages import language_of, stems, stop_words
-from aforesaid.store.terms import terms, words_of
+from aforesaid.text.languages import language_of, stems, stop_words
+from aforesaid.text.terms import terms, words_of
 
 # Words of greetings, politeness and agreement, in addition to the stop words.
 _POLITE: Final = """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 
 class Rouge(NamedTuple):

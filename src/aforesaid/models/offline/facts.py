@@ -15,8 +15,8 @@ from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.text.language import guess_language, stems_of
 from aforesaid.models.offline.text.sentences import sentences
 from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import stop_words
+from aforesaid.text.terms import fold, words_of
 
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
 _THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)

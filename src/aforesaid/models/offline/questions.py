@@ -8,7 +8,7 @@ from typing import Final
 from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.text.sentences import is_question, sentences
 from aforesaid.models.offline.text.word_lists import alternatives
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 _LONGEST: Final = 300
 """Maximum characters of a question without a question mark."""

@@ -25,7 +25,7 @@ from aforesaid.models.offline.request_patterns import (
 )
 from aforesaid.models.offline.text.aligned_folding import fold_aligned
 from aforesaid.models.offline.times.request import read_requested_time
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 Action = Literal["remember", "forget", "recall", "remind", "none"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.models.offline.times.time_words import AMBIGUOUS_MONTHS, plain_calendar_words
 from aforesaid.recall.candidates import Candidates
-from aforesaid.store.terms import words_of
+from aforesaid.text.terms import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

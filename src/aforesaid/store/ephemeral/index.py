@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aforesaid.store.columns import ColumnRow, Columns, Roll
 from aforesaid.store.ephemeral.state import Entry, State, as_microseconds
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,7 +14,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral import summaries
 from aforesaid.store.ephemeral.state import State, person
 from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
-from aforesaid.store.terms import query_words, terms
+from aforesaid.text.terms import query_words, terms
 
 if TYPE_CHECKING:
     from aforesaid.store.questions import Vector

@@ -31,7 +31,7 @@ from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, person, thread
 from aforesaid.store.matrix import Matrix
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
-from aforesaid.store.terms import query_words
+from aforesaid.text.terms import query_words
 
 
 def messages(reader: Reader, question: questions.Messages) -> list[Message]:

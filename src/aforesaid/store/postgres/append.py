@@ -18,7 +18,7 @@ from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.queries import Row, Statement, columns
 from aforesaid.store.postgres.sessions import Sessions, latest_sessions
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _BY_GIVEN_ID: Final = f"""
 {rows.MESSAGE} JOIN unnest($1::text[], $2::text[], $3::text[]) AS wanted (space, thread, given_id)

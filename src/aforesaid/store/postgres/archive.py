@@ -13,7 +13,7 @@ from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _MESSAGES: Final = """
 SELECT count(*), count(*) FILTER (WHERE active AND chunk IS NULL), count(*) FILTER (WHERE role = 'user'),

@@ -17,7 +17,7 @@ from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.queries import Queries, Row
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE space = $1 AND owner = $2 AND seq = ANY($3::bigint[])"
 _FIRST: Final = 6

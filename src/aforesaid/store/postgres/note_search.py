@@ -17,7 +17,7 @@ from aforesaid.store.notes import MOST_SOURCES, RankedNote, rank_notes
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import query_words
+from aforesaid.text.terms import query_words
 
 _TERMS: Final = """
 SELECT 2 * id, terms FROM summary WHERE space = $1 AND owner = $2

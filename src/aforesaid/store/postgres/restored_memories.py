@@ -15,7 +15,7 @@ from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import memories
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _KNOWN: Final = """
 SELECT m.id, m.revision, m.text FROM memory m

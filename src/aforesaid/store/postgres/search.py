@@ -22,7 +22,7 @@ from aforesaid.store.postgres import reads
 from aforesaid.store.postgres.queries import Queries, Row
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sized_cache import SizedCache
-from aforesaid.store.terms import query_words
+from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
     import numpy as np

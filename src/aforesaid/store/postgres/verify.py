@@ -12,7 +12,7 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.findings import told
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres.queries import Queries, Row
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _PAGE: Final = 2_000
 

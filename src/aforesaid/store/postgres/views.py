@@ -17,7 +17,7 @@ from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.archive import insert, read
 from aforesaid.store.postgres.queries import Queries, Row
 from aforesaid.store.postgres.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _CURRENT: Final = """
 SELECT id FROM summary WHERE space = $1 AND owner = $2 AND kind = $3 AND level = 1 AND day = $4 AND active

@@ -18,7 +18,7 @@ from aforesaid.store.sqlite.connection import prefixed_terms
 from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.sessions import Sessions
 from aforesaid.store.sqlite.unit import Unit
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 _BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
 _BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"

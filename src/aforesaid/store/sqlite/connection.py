@@ -26,7 +26,7 @@ from aforesaid.errors import (
 from aforesaid.store.error_rules import FILE_RULES, Rule, of, rule_for
 from aforesaid.store.sqlite.encryption import opened, unreadable
 from aforesaid.store.sqlite.migrate import schema_version
-from aforesaid.store.terms import terms
+from aforesaid.text.terms import terms
 
 OLDEST_SQLITE: Final = (3, 51, 3)
 """Older versions can corrupt a database in WAL mode when a checkpoint and a restart of the log meet."""

@@ -13,7 +13,7 @@ from aforesaid.store.columns import Columns, columns_of
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sqlite import reads
 from aforesaid.store.sqlite.caches import Caches
-from aforesaid.store.terms import query_words
+from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:
     import numpy as np

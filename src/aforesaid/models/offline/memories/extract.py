@@ -20,7 +20,7 @@ from aforesaid.models.offline.text.sentences import is_question, length_in_words
 from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.models.offline.times.find import When, find_times
 from aforesaid.models.offline.times.request import read_requested_time
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.terms import fold, words_of
 
 _LONGEST: Final = 400
 _LONGER: Final = frozenset({"task", "other"})

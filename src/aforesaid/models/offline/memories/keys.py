@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from aforesaid.models.offline.text.language import as_matched, guess_language, stems_of
 from aforesaid.models.offline.text.word_lists import alternatives
-from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import words_of
+from aforesaid.text.languages import stop_words
+from aforesaid.text.terms import words_of
 
 
 class Claim(NamedTuple):

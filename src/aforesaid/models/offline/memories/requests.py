@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from aforesaid.models.offline.text.language import as_matched, guess_language
 from aforesaid.models.offline.text.sentences import is_question, sentences
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 _LONGEST: Final = 240
 """Characters of a request. Longer sentences are stories or pasted texts."""

@@ -18,8 +18,8 @@ from aforesaid.models.offline.text.language import guess_language, stems_of
 from aforesaid.models.offline.text.openers import without_hesitation, without_opener
 from aforesaid.models.offline.text.sentences import is_question, length_in_words
 from aforesaid.models.offline.text.vocabulary import UNSPACED, Vocabulary, vocabulary
-from aforesaid.store.languages import stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import stop_words
+from aforesaid.text.terms import fold, words_of
 
 # Words.
 _REPEATED: Final = 0.51

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 
 def fold_aligned(text: str) -> str:

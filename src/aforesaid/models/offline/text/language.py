@@ -9,8 +9,8 @@ from typing import Final
 from unicodedata import normalize
 
 from aforesaid.models.offline.text.vocabulary import UNSPACED, vocabulary
-from aforesaid.store.languages import ENGLISH, stems, stop_words
-from aforesaid.store.terms import fold, words_of
+from aforesaid.text.languages import ENGLISH, stems, stop_words
+from aforesaid.text.terms import fold, words_of
 
 _SCRIPTS: Final = (
     ("japanese", re.compile("[\u3040-\u30ff]"), 3),

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import Final
 
 from aforesaid.models.offline.text.vocabulary import Vocabulary
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 _OPENER: Final = re.compile(r"([^\W\d_]+(?:[’'][^\W\d_]+)?)(\s*[,!.:;…–—-]+\s*|\s+)")
 _HESITATION: Final = {

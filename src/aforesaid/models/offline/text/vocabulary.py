@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
-from aforesaid.store.terms import fold
+from aforesaid.text.terms import fold
 
 
 class Vocabulary(NamedTuple):

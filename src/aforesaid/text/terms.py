@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from unicodedata import combining, normalize
 
-from aforesaid.store.languages import all_stems, language_of, stems, stop_words
+from aforesaid.text.languages import all_stems, language_of, stems, stop_words
 
 LONGEST_TERM: Final = 64
 """Longer runs (encoded files, hashes) are cut; they are found by their beginning."""

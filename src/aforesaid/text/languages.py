@@ -86,7 +86,7 @@ _WIDE: Final = re.compile("[^\x00-\u036f]")
 @cache
 def stop_words(language: str) -> frozenset[str]:
     """Return the words of a language that a query can do without, folded like the words of the index."""
-    from aforesaid.store.terms import fold  # noqa: PLC0415 - the two need each other, this one only once
+    from aforesaid.text.terms import fold  # noqa: PLC0415 - the two need each other, this one only once
 
     return frozenset(fold(_STOP_WORDS.get(language, "")).split())
 
