@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.text.terms import words_of
+from aforesaid.text.words import words_of
 from facts.talking import connect, say, texts
 
 SAID = [

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.models.offline import forget_fact, merge_fact
-from aforesaid.text.terms import words_of
+from aforesaid.text.words import words_of
 
 BLOB = "Software engineer at TechCorp, lives in Berlin, enjoys hiking."
 

@@ -12,17 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.errors import InvalidInput
-from aforesaid.models.offline import (
-    Measure,
-    Spoken,
-    Summarised,
-    count_words,
-    roll,
-    split_sentences,
-    summarise,
-    summarise_summaries,
-)
-from aforesaid.text.terms import words_of
+from aforesaid.models.offline import Measure, Spoken, Summarised, count_words, roll, summarise, summarise_summaries
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.words import words_of
 
 MAY = datetime(2026, 5, 8, 14, 0, tzinfo=UTC)
 CHAT = (

@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from aforesaid.domain.scope import Scope
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.columns import Roll
 from aforesaid.store.ephemeral import EphemeralStore
-from aforesaid.text.languages import language_of
-from aforesaid.text.terms import query_words, same_words, terms, words_of
+from aforesaid.text.terms import query_words, terms
 from making import add, adding, archive
 
 ANN = Scope.of("ann")
@@ -140,46 +139,6 @@ async def test_a_query_may_hold_anything(store: Store, query: str) -> None:
     await add(store, Scope.of("bob", thread="general"), "a secret of somebody else")
     hits = await store.read(questions.SearchText(ANN, query))
     assert all(hit.message is not None and hit.message.user == "ann" for hit in hits)
-
-
-@given(st.text(), st.text())
-@example("Happy birthday!", "happy BIRTHDAY")
-@example("Ünï çode", "uni code")
-@example("?!", "!?")
-def test_texts_that_say_the_same_words_are_told_by_one_key(one: str, other: str) -> None:
-    alike = words_of(one) == words_of(other) if words_of(one) else one == other
-    assert (same_words(one) == same_words(other)) is alike
-    assert same_words(one) == same_words(f" {one} \n") or not words_of(one)
-
-
-def test_terms_keep_what_people_search_for() -> None:
-    assert terms("Hello, WORLD! It's 3.5°C") == ["hello", "world", "it", "s", "3", "5", "c"]
-    assert terms("北京大学") == ["北", "京", "大", "学", "北京", "京大", "大学"]
-    assert terms("日本語とEnglish") == ["english", "日", "本", "語", "と", "日本", "本語", "語と"]
-    assert terms("한국어") == ["한", "국", "어", "한국", "국어"]
-    assert len(terms("हिन्दी में।")) == 2
-    assert len(terms("தமிழ்")) == 1
-    assert terms("x" * 100) == ["x" * 64]
-    assert terms("🙂 !?") == []
-    assert words_of("Die Häuser und 北京") == ["die", "hauser", "und", "北", "京", "北京"]
-
-
-@pytest.mark.parametrize(
-    ("text", "language"),
-    [
-        ("We moved to the house of my sister", "english"),
-        ("Ich wohne jetzt in der Stadt", "german"),
-        ("Mi hermana deja las maletas en la estación", "spanish"),
-        ("Je suis dans la maison avec mon frère", "french"),
-        ("Non ho ancora visto la nuova casa", "italian"),
-        ("Eu não tenho mais o livro dela", "portuguese"),
-        ("Ik heb het boek niet gelezen", "dutch"),
-        ("Berlin", "english"),
-        ("", "english"),
-    ],
-)
-def test_the_language_of_a_text_is_told_by_its_small_words(text: str, language: str) -> None:
-    assert language_of(words_of(text)) == language
 
 
 @pytest.mark.parametrize(

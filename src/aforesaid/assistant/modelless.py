@@ -13,10 +13,11 @@ from aforesaid.assistant.turn import Turn
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import is_direct
-from aforesaid.models.offline import Spoken, extract, split_sentences
+from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.questions import asks, without_request
 from aforesaid.models.offline.recognise_request import recognise_request
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold
+from aforesaid.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

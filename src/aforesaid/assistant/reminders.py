@@ -11,10 +11,10 @@ from aforesaid.assistant.answer import Answer
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.models.offline import read_requested_time
 from aforesaid.models.offline.request_patterns import AGAIN_AND_AGAIN, REMINDED_OF
 from aforesaid.profiles.effective import TIME_ZONE
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold
+from aforesaid.text.times.request import read_requested_time
 
 if TYPE_CHECKING:
     from aforesaid.memory import UserMemory

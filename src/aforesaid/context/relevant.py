@@ -9,7 +9,8 @@ from typing import Final
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryRecord
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
-from aforesaid.text.languages import language_of, stop_words
+from aforesaid.text.languages import index_language
+from aforesaid.text.stop_words import stop_words
 from aforesaid.text.terms import query_words, terms
 
 _LEAST: Final = 0.2
@@ -47,7 +48,7 @@ def _coverage(memories: Sequence[MemoryRecord], question: str, cache: TermCache)
     """Return the weighted share of the question's words that each memory contains."""
     asked = query_words(question)
     # A question of stop words alone is about nothing in particular.
-    dull = stop_words(language_of([each.word for each in asked]))
+    dull = stop_words(index_language([each.word for each in asked]))
     words = [frozenset(each.terms) for each in asked if each.word not in dull]
     said = [_terms(memory.text, cache) for memory in memories]
     covered, worth = [0.0] * len(memories), 0.0

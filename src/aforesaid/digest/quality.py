@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 from aforesaid.domain.message import Message
 from aforesaid.domain.summary import Quality, Summary
 from aforesaid.models.embed import Embedder
-from aforesaid.models.offline import find_times, split_sentences
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.times.find import find_times
+from aforesaid.text.words import words_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,10 +15,13 @@ from typing import Final
 from aforesaid.errors import ModelError, ModelGarbled
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
-from aforesaid.models.offline import split_sentences
-from aforesaid.models.offline.text.language import guess_language, stems_of
-from aforesaid.text.languages import ENGLISH, stop_words
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import ENGLISH, guess_language
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.words import words_of
 
 _ENOUGH_SHARED: Final = 0.5
 _ENOUGH_WORDS: Final = 3
@@ -45,7 +48,6 @@ _REFUSAL: Final = re.compile(
     r"извините\b.*\bне\b|к сожалению\b.*\bне могу|申し訳|すみません|対応できません|抱歉|对不起|很抱歉|我无法)"
 )
 _KANA: Final = re.compile("[\u3040-\u309f]+")
-_UNSPACED: Final = frozenset({"chinese", "japanese", "korean"})
 
 
 async def require_support(
@@ -95,14 +97,14 @@ def is_junk(text: str) -> bool:
 def _shared_words(text: str, sources: Sequence[str], names: Sequence[str]) -> tuple[int, int]:
     """Return the number of distinct content words of a text, and how many of them its sources contain."""
     language = guess_language(text)
-    own = set(stems_of([word for word in words_of(text) if _tells(word, language)], language))
+    own = set(stems([word for word in words_of(text) if _tells(word, language)], language))
     known = dict.fromkeys(word for source in (*sources, *names) for word in words_of(source))
-    return len(own), len(own & set(stems_of(list(known), language)))
+    return len(own), len(own & set(stems(list(known), language)))
 
 
 def _tells(word: str, language: str) -> bool:
     """Return whether a word is a content word. In languages without spaces, pairs of characters are, except endings."""
-    if language in _UNSPACED:
+    if language in UNSPACED_LANGUAGES:
         return len(word) > 1 and _KANA.fullmatch(word) is None
     return word not in stop_words(language)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from aforesaid.domain.memory import Event, MemoryRecord
-from aforesaid.models.offline import When, find_times
+from aforesaid.text.times.find import When, find_times
 
 _DAY: Final = timedelta(days=1)
 _SCHEDULED: Final = frozenset({"schedule", "task", "reminder"})

@@ -11,15 +11,9 @@ from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
-from aforesaid.models.offline import (
-    ExtractedMemory,
-    Spoken,
-    When,
-    extract,
-    find_times,
-    read_requested_time,
-    recognise_request,
-)
+from aforesaid.models.offline import ExtractedMemory, Spoken, extract, recognise_request
+from aforesaid.text.times.find import When, find_times
+from aforesaid.text.times.request import read_requested_time
 
 if TYPE_CHECKING:
     from aforesaid.models.prompts.shapes import Extracted

@@ -18,9 +18,9 @@ from aforesaid.facts.people import person_called, subject_of
 from aforesaid.facts.settle import REJECTED
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline import read_requested_time
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
+from aforesaid.text.times.request import read_requested_time
 
 CLAIM = "claim"
 """What is written down where somebody takes a reminder to deliver it."""

@@ -16,10 +16,11 @@ from aforesaid.facts.people import Person
 from aforesaid.facts.statement import support
 from aforesaid.models.embed import Embedder
 from aforesaid.models.meaning import nearness
-from aforesaid.models.offline import split_sentences
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.vocabulary import UNSPACED, vocabulary
-from aforesaid.text.terms import words_of
+from aforesaid.text.languages import guess_language
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 SUPPORTED: Final = 0.2
 """A memory that shares this part of its words with what a person said needs no comparison by meaning."""
@@ -81,7 +82,7 @@ def shared_words(text: str, said: Sequence[str], names: Collection[str]) -> floa
     Of languages without spaces, single characters and endings count as words, and any two texts share some.
     """
     share = support(text, said, names)
-    return share if share >= _CLEARLY_SHARED or guess_language(text) not in UNSPACED else 0.0
+    return share if share >= _CLEARLY_SHARED or guess_language(text) not in UNSPACED_LANGUAGES else 0.0
 
 
 def own_words(candidate: Candidate) -> list[str]:

@@ -21,12 +21,12 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import SourcesChanged
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.vocabulary import vocabulary
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
-from aforesaid.text.languages import stop_words
-from aforesaid.text.terms import words_of
+from aforesaid.text.languages import guess_language
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 KIND: Final = "habits"
 _PAGE: Final = 500

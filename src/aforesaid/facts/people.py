@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.text.languages import stop_words
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100

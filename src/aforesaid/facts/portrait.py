@@ -26,13 +26,14 @@ from aforesaid.facts.people import Person, is_about_a_stranger
 from aforesaid.facts.statement import says_the_same
 from aforesaid.facts.telling import Teller, trustworthy
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline import forget_fact, split_sentences
+from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
 from aforesaid.models.prompts.fence import Fenced
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.tasks import SingleFlight, begin
 from aforesaid.telemetry import Metrics
+from aforesaid.text.sentences import split_sentences
 
 if TYPE_CHECKING:
     from cachetools import LRUCache

@@ -14,8 +14,9 @@ from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
 from aforesaid.facts.suspicion import sensitive, suspicion, tampered
 from aforesaid.models.offline import forget_fact, without_requests
-from aforesaid.models.offline.text.sentences import is_question
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.sentences import is_question
+from aforesaid.text.words import words_of
 
 _LEAST_WORDS: Final = 2
 _ECHO: Final = 0.6

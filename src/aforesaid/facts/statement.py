@@ -8,10 +8,12 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.keys import Claim, claim_of
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.text.languages import stems, stop_words
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 _ALIKE: Final = 0.8
 _ENOUGH: Final = 3

@@ -26,18 +26,11 @@ from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
-from aforesaid.models.offline import (
-    Spoken,
-    extract,
-    forget_fact,
-    merge_fact,
-    split_sentences,
-    standing_request,
-    topic_of,
-)
+from aforesaid.models.offline import Spoken, extract, forget_fact, merge_fact, standing_request, topic_of
 from aforesaid.models.prompts import load_prompt, strip_invisible
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
+from aforesaid.text.sentences import split_sentences
 from aforesaid.text.terms import query_words
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.literals import Category
 from aforesaid.domain.memory import Event
-from aforesaid.models.offline import in_an_hour
+from aforesaid.text.times.hours import in_an_hour
 
 _MORNING: Final = time(9)
 """When a reminder for a day rings, where no time of day was named."""

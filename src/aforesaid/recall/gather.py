@@ -22,7 +22,7 @@ from aforesaid.store import Store, questions
 from aforesaid.store.ranking import TextMatches
 from aforesaid.tasks import begin
 from aforesaid.telemetry import Metrics
-from aforesaid.text.terms import words_of
+from aforesaid.text.words import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

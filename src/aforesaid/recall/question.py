@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from aforesaid.recall.periods import Period, periods
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.times.periods import Period, periods
+from aforesaid.text.words import words_of
 
 _WHEN: Final = re.compile(
     r"\b(when|what (date|day|month|year|time)|how long ago|since when|wann|cuando|quand|quando|wanneer|когда)\b"

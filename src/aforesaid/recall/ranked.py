@@ -11,7 +11,7 @@ from aforesaid.domain.message import Message
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.score import ScoreScale
 from aforesaid.store.ranking import have
-from aforesaid.text.terms import same_words
+from aforesaid.text.words import word_key
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
@@ -32,7 +32,7 @@ def without_repetitions(ranked: Iterable[int], texts: Sequence[str], limit: int)
     """Group messages with the same words; return the best `limit` groups, best first."""
     kept: dict[str, list[int]] = {}
     for place in ranked:
-        said = same_words(texts[place])
+        said = word_key(texts[place])
         if said not in kept and len(kept) == limit:
             break
         kept.setdefault(said, []).append(place)

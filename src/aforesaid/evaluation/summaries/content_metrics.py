@@ -6,9 +6,12 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from aforesaid.evaluation.summaries.chats import Chat
-from aforesaid.models.offline import split_sentences
-from aforesaid.text.languages import language_of, stems, stop_words
-from aforesaid.text.terms import terms, words_of
+from aforesaid.text.languages import index_language
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.terms import terms
+from aforesaid.text.words import words_of
 
 # Words of greetings, politeness and agreement, in addition to the stop words.
 _POLITE: Final = """
@@ -49,7 +52,7 @@ def small_talk(summary: str, chat: Chat) -> tuple[int, int]:
 def content_words(text: str) -> set[str]:
     """Return the stems of the words of a text that are not stop words."""
     words = words_of(text)
-    language = language_of(words)
+    language = index_language(words)
     return set(stems((word for word in words if word not in stop_words(language)), language))
 
 

@@ -7,7 +7,8 @@ from itertools import groupby
 from random import Random
 from typing import Final, NamedTuple
 
-from aforesaid.models.offline import Spoken, count_words, split_sentences, summarise
+from aforesaid.models.offline import Spoken, count_words, summarise
+from aforesaid.text.sentences import split_sentences
 
 Method = Callable[[Sequence[Spoken], int], str]
 

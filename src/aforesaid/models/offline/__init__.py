@@ -7,10 +7,6 @@ from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, recognise_request
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.write import Measure, count_words, roll, summarise, summarise_summaries
-from aforesaid.models.offline.text.sentences import sentences as split_sentences
-from aforesaid.models.offline.times.find import When, find_times
-from aforesaid.models.offline.times.hours import in_an_hour
-from aforesaid.models.offline.times.request import RequestedTime, read_requested_time
 
 __all__ = [
     "ME",
@@ -18,20 +14,14 @@ __all__ = [
     "ForgetResult",
     "Measure",
     "RecognisedRequest",
-    "RequestedTime",
     "Spoken",
     "Summarised",
-    "When",
     "count_words",
     "extract",
-    "find_times",
     "forget_fact",
-    "in_an_hour",
     "merge_fact",
-    "read_requested_time",
     "recognise_request",
     "roll",
-    "split_sentences",
     "standing_request",
     "summarise",
     "summarise_summaries",

@@ -12,11 +12,13 @@ from typing import Final, NamedTuple
 
 from aforesaid.models.offline.memories.keys import Claim, claim_of
 from aforesaid.models.offline.memories.third_person import third_person
-from aforesaid.models.offline.text.language import guess_language, stems_of
-from aforesaid.models.offline.text.sentences import sentences
-from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.text.languages import stop_words
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.sentences import split_sentences
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 _PIECE: Final = re.compile(r",\s+(?:and\s+)?|;\s+|\s+and\s+|\s+und\s+|\s+y\s+|\s+et\s+|\s+и\s+|，|、")
 _THAT: Final = re.compile(r"^(?:that|dass|que|che|dat|что|أن)\b[\s,]*", re.IGNORECASE)
@@ -43,7 +45,7 @@ def merge_fact(facts: str, fact: str, name: str = "") -> str:
     preference of the same person) are removed; the rest stays unchanged. With a name, first-person statements are
     rewritten in the third person, or quoted where that is not safe.
     """
-    for sentence in sentences(fact):
+    for sentence in split_sentences(fact):
         facts = _merge(facts, _sentence(sentence, name))
     return facts
 
@@ -53,7 +55,7 @@ def _merge(facts: str, new: str) -> str:
         return facts
     claim = claim_of(new)
     kept: list[str] = []
-    for old in sentences(facts):
+    for old in split_sentences(facts):
         if _says_more(old, new):
             return facts
         if not _says_more(new, old):
@@ -69,7 +71,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetRes
     pizza") stays.
     """
     subject, wanted = _wanted(what, names)
-    known = sentences(facts)
+    known = split_sentences(facts)
     matching = [sentence for sentence in known if wanted and wanted <= _content(sentence, everything=True)]
     if subject:
         matching = [one for one in matching if subject <= _content(one, everything=True)] or matching
@@ -166,7 +168,7 @@ def _content(text: str, *, everything: bool = False) -> set[str]:
     words = words_of(text)
     left_out = stop_words(language) if everything else stop_words(language) | vocabulary(language).dull
     telling = [word for word in words if word not in left_out]
-    return set(stems_of(telling or words, language))
+    return set(stems(telling or words, language))
 
 
 def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
@@ -174,7 +176,7 @@ def _wanted(what: str, names: Collection[str]) -> tuple[set[str], set[str]]:
     plain = _THAT.sub("", what.strip())
     claim = claim_of(plain)
     subject = plain[: claim.start].strip() if claim is not None and ":" not in claim.key else ""
-    own = {stem for name in names for stem in stems_of(words_of(name), "english")}
+    own = {stem for name in names for stem in stems(words_of(name), "english")}
     wanted = _content(plain[len(subject) :] if subject else plain) - own
     return (_content(subject) - own if subject else set()), wanted
 

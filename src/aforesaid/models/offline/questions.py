@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from aforesaid.models.offline.text.aligned_folding import fold_aligned
-from aforesaid.models.offline.text.sentences import is_question, sentences
-from aforesaid.models.offline.text.word_lists import alternatives
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold, fold_aligned
+from aforesaid.text.sentences import is_question, split_sentences
+from aforesaid.text.word_lists import alternatives
 
 _LONGEST: Final = 300
 """Maximum characters of a question without a question mark."""
@@ -61,7 +60,7 @@ def without_request(text: str) -> str:
 
 def asks(text: str) -> bool:
     """Return whether a text is a question: "when is the wedding", "tell me where I live", "wo wohne ich?"."""
-    said = sentences(text)
+    said = split_sentences(text)
     if not said:
         return False
     if is_question(said[-1]):

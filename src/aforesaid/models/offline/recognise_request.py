@@ -23,9 +23,8 @@ from aforesaid.models.offline.request_patterns import (
     REMIND,
     SUFFIXED,
 )
-from aforesaid.models.offline.text.aligned_folding import fold_aligned
-from aforesaid.models.offline.times.request import read_requested_time
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold, fold_aligned
+from aforesaid.text.times.request import read_requested_time
 
 Action = Literal["remember", "forget", "recall", "remind", "none"]
 

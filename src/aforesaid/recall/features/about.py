@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.models.offline.times.time_words import AMBIGUOUS_MONTHS, plain_calendar_words
 from aforesaid.recall.candidates import Candidates
-from aforesaid.text.terms import words_of
+from aforesaid.text.times.time_words import AMBIGUOUS_MONTHS, plain_calendar_words
+from aforesaid.text.words import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aforesaid.recall.candidates import Candidates
-from aforesaid.text.terms import words_of
+from aforesaid.text.words import words_of
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers

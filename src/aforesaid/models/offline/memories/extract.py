@@ -14,13 +14,14 @@ from aforesaid.models.offline.memories.requests import may_hold_requests, standi
 from aforesaid.models.offline.memories.rules import RULES, Rule
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.spoken_turn import Spoken
-from aforesaid.models.offline.text.language import as_matched, guess_language
-from aforesaid.models.offline.text.openers import without_opener
-from aforesaid.models.offline.text.sentences import is_question, length_in_words, sentences
-from aforesaid.models.offline.text.vocabulary import vocabulary
-from aforesaid.models.offline.times.find import When, find_times
-from aforesaid.models.offline.times.request import read_requested_time
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold, fold_for_patterns
+from aforesaid.text.languages import guess_language
+from aforesaid.text.openers import without_opener
+from aforesaid.text.sentences import is_question, length_in_words, split_sentences
+from aforesaid.text.times.find import When, find_times
+from aforesaid.text.times.request import read_requested_time
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
 
 _LONGEST: Final = 400
 _LONGER: Final = frozenset({"task", "other"})
@@ -104,7 +105,7 @@ def extract(turns: Sequence[Spoken]) -> list[ExtractedMemory]:
     for number, turn in enumerate(turns):
         if turn.role != "user" or _JOKING.search(fold(turn.text)):
             continue
-        for sentence in sentences(turn.text):
+        for sentence in split_sentences(turn.text):
             for memory in _of_sentence(sentence, turn, number):
                 found.setdefault((memory.speaker, memory.text), memory)
     return list(found.values())
@@ -161,7 +162,7 @@ def _clauses(sentence: str) -> list[str]:
 
 def _of_clause(clause: str, language: str, rules: Sequence[Rule], turn: Spoken, number: int) -> ExtractedMemory | None:
     text = _QUOTED.sub(" ", clause)
-    looked = as_matched(text, language)
+    looked = fold_for_patterns(text, language)
     question = is_question(clause)
     unsure = re.search(_UNSURE.get(language, r"(?!)"), looked, re.IGNORECASE) is not None
     short = length_in_words(clause) < _LEAST_WORDS

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from aforesaid.models.offline.text.language import as_matched, guess_language, stems_of
-from aforesaid.models.offline.text.word_lists import alternatives
-from aforesaid.text.languages import stop_words
-from aforesaid.text.terms import words_of
+from aforesaid.text.folding import fold_for_patterns
+from aforesaid.text.languages import guess_language
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.word_lists import alternatives
+from aforesaid.text.words import words_of
 
 
 class Claim(NamedTuple):
@@ -171,7 +173,7 @@ _IDENTITY: Final = re.compile(r"^(?:the )?\w+ is (?P<name>[^\W\d_a-z]\w+)$")
 def claim_of(text: str) -> Claim | None:
     """Return what a sentence claims, in the first or in the third person. None where no rule knows it."""
     language = guess_language(text)
-    folded = as_matched(text.lower(), language).replace("'", " ")
+    folded = fold_for_patterns(text.lower(), language).replace("'", " ")
     found = _find(text, folded, language)
     if found is None and _IDENTITY.match(text.strip(" .!")):
         found = Claim("name", 0)
@@ -215,4 +217,4 @@ def _starred(key: str, rest: str, language: str = "") -> str:
     words = words_of(rest.split(" than ", maxsplit=1)[0].split(" over ", maxsplit=1)[0])
     content = [word for word in words if word not in stop_words(language)]
     name = key[:-1].strip()
-    return " ".join([name, *stems_of(content[: _STARRED.get(name, 1)], language)])
+    return " ".join([name, *stems(content[: _STARRED.get(name, 1)], language)])

@@ -13,16 +13,15 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from aforesaid.models.offline.text.language import as_matched, guess_language
-from aforesaid.models.offline.text.sentences import is_question, sentences
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold, fold_for_patterns
+from aforesaid.text.languages import LATIN_LANGUAGES, guess_language
+from aforesaid.text.sentences import is_question, split_sentences
 
 _LONGEST: Final = 240
 """Characters of a request. Longer sentences are stories or pasted texts."""
 _LONGEST_MESSAGE: Final = 1_000
 """Characters of a message that may hold a request. Longer ones are mostly pasted."""
 _PASTED: Final = re.compile(r"```|^\s*>|^(?:from|subject|to|von|betreff):", re.IGNORECASE | re.MULTILINE)
-_LATIN: Final = ("english", "german", "spanish", "french", "italian", "portuguese", "dutch")
 _NAMES: Final = ("OPEN", "VERBS", "GERUNDS", "FROM_NOW", "WANT")
 
 
@@ -32,7 +31,7 @@ def standing_request(sentence: str) -> bool:
         return False
     guessed = guess_language(sentence)
     # The language of a few words is often guessed wrong; these patterns have little in common.
-    languages = _LATIN if guessed in _LATIN else (guessed,)
+    languages = LATIN_LANGUAGES if guessed in LATIN_LANGUAGES else (guessed,)
     if not any(_asks(sentence, language) for language in languages):
         return False
     attack = _patterns()["attack"]
@@ -46,7 +45,7 @@ def may_hold_requests(message: str) -> bool:
 
 def without_requests(message: str) -> str:
     """Return the sentences of a message that are no standing requests."""
-    return "\n".join(sentence for sentence in sentences(message) if not standing_request(sentence))
+    return "\n".join(sentence for sentence in split_sentences(message) if not standing_request(sentence))
 
 
 def topic_of(request: str) -> str | None:
@@ -58,7 +57,7 @@ def topic_of(request: str) -> str | None:
 
 def _asks(sentence: str, language: str) -> bool:
     pattern = _patterns().get(language)
-    matched = as_matched(sentence, language)
+    matched = fold_for_patterns(sentence, language)
     return pattern is not None and pattern.search(matched.lower() if language == "english" else matched) is not None
 
 

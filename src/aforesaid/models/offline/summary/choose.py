@@ -9,7 +9,7 @@ from typing import Final
 
 from aforesaid.models.offline.summary.centrality import centrality
 from aforesaid.models.offline.summary.signals import Sentence, Weighed, weigh
-from aforesaid.models.offline.text.sentences import is_question
+from aforesaid.text.sentences import is_question
 
 _CENTRAL: Final = 0.527
 _LENGTH: Final = 0.68

@@ -14,12 +14,15 @@ from datetime import date
 from math import exp, log
 from typing import Final, NamedTuple
 
-from aforesaid.models.offline.text.language import guess_language, stems_of
-from aforesaid.models.offline.text.openers import without_hesitation, without_opener
-from aforesaid.models.offline.text.sentences import is_question, length_in_words
-from aforesaid.models.offline.text.vocabulary import UNSPACED, Vocabulary, vocabulary
-from aforesaid.text.languages import stop_words
-from aforesaid.text.terms import fold, words_of
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.openers import without_hesitation, without_opener
+from aforesaid.text.scripts import UNSPACED_LANGUAGES, UNSPACED_LETTERS
+from aforesaid.text.sentences import is_question, length_in_words
+from aforesaid.text.stemming import stems
+from aforesaid.text.stop_words import stop_words
+from aforesaid.text.vocabulary import Vocabulary, vocabulary
+from aforesaid.text.words import words_of
 
 # Words.
 _REPEATED: Final = 0.51
@@ -57,7 +60,7 @@ _INSIDE: Final = re.compile(r"(?<=[\w,;:] )[^\W\d_]\w+")
 _HAS_DIGIT: Final = re.compile(r"\d")
 _SIGNS: Final = re.compile(r"[{}<>=;|\\/*#@$^~`_+&\[\]()]")
 _MANY_SIGNS: Final = 0.12
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _HIRAGANA: Final = re.compile("[\u3040-\u309f]+")
 
 
@@ -134,7 +137,7 @@ def _read(sentence: Sentence, usual: str, names: Collection[str]) -> _Read:
 
 
 def _cues(whole: str, language: str, lists: Vocabulary) -> tuple[str, ...]:
-    unspaced = language in UNSPACED
+    unspaced = language in UNSPACED_LANGUAGES
     words = words_of(whole)
     text = fold(whole) if unspaced else ""
     found = [
@@ -164,7 +167,7 @@ def _kinds(text: str, language: str, words: Vocabulary, names: Collection[str]) 
     spaced = [word for word in plain if word not in pairs]
     found: dict[str, float] = {}
     strong = 0.0
-    for word, stem in zip(spaced, stems_of(spaced, language), strict=True):
+    for word, stem in zip(spaced, stems(spaced, language), strict=True):
         if word in stop or stem in found:
             continue
         kind, counts = _kind(word, words, names, capital)

@@ -15,7 +15,7 @@ from aforesaid.models.offline.recognise_request import NOTHING, may_ask, recogni
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
 from aforesaid.models.offline.summary.choose import best, choose
 from aforesaid.models.offline.summary.signals import Sentence
-from aforesaid.models.offline.text.sentences import length_in_words, sentences
+from aforesaid.text.sentences import length_in_words, split_sentences
 
 Measure = Callable[[str], int]
 
@@ -95,7 +95,7 @@ def _of_turns(turns: Sequence[Spoken]) -> list[Sentence]:
     return [
         Sentence((number, place), _name(turn.speaker), _day(turn.at), text, turn.role == "assistant")
         for number, turn in enumerate(_without_unanswered(_without_requests(turns)) or turns)
-        for place, text in enumerate(sentences(turn.text))
+        for place, text in enumerate(split_sentences(turn.text))
     ]
 
 
@@ -129,7 +129,7 @@ def _without_unanswered(turns: Sequence[Spoken]) -> list[Spoken]:
     kept: list[Spoken] = []
     next_speaker: str | None = None  # who speaks next, apart from questions
     for turn in reversed(turns):
-        said = sentences(turn.text)
+        said = split_sentences(turn.text)
         questions = 0
         while turn.role == "user" and questions < len(said) and asks(said[-1 - questions]):
             questions += 1
@@ -148,7 +148,7 @@ def _of_summaries(parts: Sequence[Summarised]) -> list[Sentence]:
     return [
         Sentence((number, place), line.speaker, line.day, text)
         for number, line in enumerate(lines)
-        for place, text in enumerate(sentences(line.text))
+        for place, text in enumerate(split_sentences(line.text))
     ]
 
 

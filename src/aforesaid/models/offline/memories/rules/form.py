@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple
 
 from aforesaid.domain.literals import Category
-from aforesaid.models.offline.times.days import Direction
+from aforesaid.text.times.days import Direction
 
 
 class Rule(NamedTuple):

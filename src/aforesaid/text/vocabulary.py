@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold
 
 
 class Vocabulary(NamedTuple):
@@ -27,9 +27,6 @@ class Vocabulary(NamedTuple):
     dull: frozenset[str]
     """Frequent words that say little about the topic of a conversation."""
 
-
-UNSPACED: Final = frozenset({"chinese", "japanese", "korean"})
-"""Languages without spaces, whose words are matched as substrings."""
 
 _SMALL_TALK: Final = {
     "english": """

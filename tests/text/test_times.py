@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.models.offline import find_times
+from aforesaid.text.times.find import find_times
 
 SAID = datetime(2026, 5, 6, 15, 0, tzinfo=UTC)
 Direction = Literal["past", "future", "nearest"]

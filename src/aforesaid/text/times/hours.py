@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
-from aforesaid.models.offline.text.word_lists import word_list
+from aforesaid.text.times.time_words import EAST_ASIAN_LANGUAGES
+from aforesaid.text.word_lists import word_list
 
 PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
 
@@ -109,7 +110,6 @@ _PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
     "chinese": {"morning": "早上|上午", "noon": "中午", "afternoon": "下午", "evening": "晚上|今晚|明晚"},
     "japanese": {"morning": "朝|午前", "noon": "正午|昼", "afternoon": "午後", "evening": "夕方|今晩|夜"},
 }
-_UNSPACED: Final = frozenset({"chinese", "japanese"})
 
 
 class OpenHour(NamedTuple):
@@ -236,6 +236,6 @@ def _hour_patterns(language: str) -> tuple[re.Pattern[str], ...]:
 
 @cache
 def _part_patterns(language: str) -> tuple[tuple[PartOfDay, re.Pattern[str]], ...]:
-    edge = "" if language in _UNSPACED else r"(?<!\w)(?:{})(?!\w)"
+    edge = "" if language in EAST_ASIAN_LANGUAGES else r"(?<!\w)(?:{})(?!\w)"
     parts = _PARTS.get(language, _PARTS["english"])
     return tuple((part, re.compile(edge.format(words) if edge else words)) for part, words in parts.items())

@@ -7,15 +7,15 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.models.offline.text.aligned_folding import fold_aligned
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.text.word_lists import alternatives
-from aforesaid.models.offline.times.find import Span, When, read_times
-from aforesaid.models.offline.times.time_words import CALENDARS
+from aforesaid.text.folding import fold_aligned
+from aforesaid.text.languages import guess_language
+from aforesaid.text.times.find import Span, When, read_times
+from aforesaid.text.times.time_words import CALENDARS, EAST_ASIAN_LANGUAGES
+from aforesaid.text.word_lists import alternatives
 
 LONGEST_REQUEST: Final = 2_000
 """Characters of a text that are read. A time that stands further behind is not what is asked for."""
-_LANGUAGES: Final = (*CALENDARS, "chinese", "japanese")
+_LANGUAGES: Final = (*CALENDARS, *sorted(EAST_ASIAN_LANGUAGES))
 _ISO: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _CUT: Final = "\0"
 _BEFORE_A_TIME: Final = alternatives("""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from aforesaid.text.scripts import UNSPACED_LETTERS
+
 LONGEST: Final = 400
 """Maximum characters of a sentence. Longer ones are cut at commas, dashes or spaces."""
 
@@ -26,15 +28,14 @@ _BREATH: Final = re.compile(r"[,;:，、；：،]\s*|\s+[-–—]+\s+|\s+")
 _SPACE: Final = re.compile(r"\s+")
 _QUESTION: Final = re.compile(r"[?？؟]\W*$|^\W*¿")
 _GREEK_QUESTION: Final = re.compile(r"[\u0370-\u03ff]\W*;\W*$")
-_LETTERS: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_UNSPACED_LETTER: Final = re.compile(f"[{_LETTERS}]")
-_UNSPACED: Final = re.compile(f"[{_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
+_UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED_LETTERS}]")
+_UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
 """Letters of scripts without spaces, and their punctuation."""
 _LOOK_BACK: Final = 12
 """Number of characters before a full stop that are checked for an abbreviation."""
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """Return the non-empty sentences of a text, each on one line."""
     found: list[str] = []
     for line in text.splitlines():

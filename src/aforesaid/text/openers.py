@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from typing import Final
 
-from aforesaid.models.offline.text.vocabulary import Vocabulary
-from aforesaid.text.terms import fold
+from aforesaid.text.folding import fold
+from aforesaid.text.vocabulary import Vocabulary
 
 _OPENER: Final = re.compile(r"([^\W\d_]+(?:[’'][^\W\d_]+)?)(\s*[,!.:;…–—-]+\s*|\s+)")
 _HESITATION: Final = {

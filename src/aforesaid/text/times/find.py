@@ -8,11 +8,11 @@ from datetime import date, datetime, time, timedelta
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
-from aforesaid.models.offline.text.aligned_folding import fold_aligned
-from aforesaid.models.offline.text.language import guess_language
-from aforesaid.models.offline.times.days import DAY, Days, Direction
-from aforesaid.models.offline.times.eastern import EAST_ASIAN, east_asian_number
-from aforesaid.models.offline.times.hours import (
+from aforesaid.text.folding import fold_aligned
+from aforesaid.text.languages import guess_language
+from aforesaid.text.times.days import DAY, Days, Direction
+from aforesaid.text.times.eastern import EAST_ASIAN, east_asian_number
+from aforesaid.text.times.hours import (
     NamedPart,
     PartOfDay,
     clock_of,
@@ -23,9 +23,9 @@ from aforesaid.models.offline.times.hours import (
     parts_of_day,
     within,
 )
-from aforesaid.models.offline.times.moments import short_while
-from aforesaid.models.offline.times.time_words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK
-from aforesaid.models.offline.times.western import REQUESTED, Rules, western
+from aforesaid.text.times.moments import short_while
+from aforesaid.text.times.time_words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK, EAST_ASIAN_LANGUAGES
+from aforesaid.text.times.western import REQUESTED, Rules, western
 
 _HOUR: Final = timedelta(hours=1)
 _NOON: Final = 12
@@ -34,7 +34,6 @@ _LAST_MINUTE: Final = 59
 _HALF_AN_HOUR: Final = 30
 _UNREAD: Final = "\0"
 _HALVES: Final = frozenset({"am", "a.m", "pm", "p.m"})
-_EAST_ASIAN: Final = frozenset({"chinese", "japanese"})
 
 Span = tuple[int, int]
 """The places of a text at which something begins and ends."""
@@ -134,7 +133,7 @@ def find_days(
     The surest patterns come first, then `more`; no part of the text is read twice.
     """
     found: list[PlacedDays] = []
-    for pattern, resolve in (*(EAST_ASIAN if language in _EAST_ASIAN else western(language)), *more):
+    for pattern, resolve in (*(EAST_ASIAN if language in EAST_ASIAN_LANGUAGES else western(language)), *more):
         for match in pattern.finditer(text):
             days = resolve(match, today, towards)
             if days is not None:
@@ -149,7 +148,7 @@ def find_days(
 def _clocks(text: str, language: str, *, bare: bool) -> list[_Clock]:
     """Return the times of day that a text names, in order; with `bare`, hours such as "at 7" too."""
     patterns: Iterable[re.Pattern[str]] = [EAST_ASIAN_CLOCK]
-    if language not in _EAST_ASIAN:
+    if language not in EAST_ASIAN_LANGUAGES:
         patterns = map(re.compile, CALENDARS.get(language, CALENDARS["english"]).clock)
     found = [
         _Clock(match.start(), match.end(), clock, open=False)

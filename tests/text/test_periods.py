@@ -1,3 +1,5 @@
+"""Periods that questions name."""
+
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
@@ -6,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aforesaid.recall.periods import periods
-from aforesaid.recall.question import Question, without
+from aforesaid.text.times.periods import periods
 
 ASKED = datetime(2026, 5, 13, 15, 0, tzinfo=UTC)  # a Wednesday
 
@@ -105,11 +106,4 @@ def test_a_date_with_slashes_has_its_day_first_and_in_english_either_way() -> No
 
 @given(st.text(), st.datetimes(timezones=st.just(UTC)))
 def test_no_text_makes_it_fail(text: str, asked: datetime) -> None:
-    Question.of(text, asked)
-
-
-def test_names_are_dropped_from_what_is_embedded() -> None:
-    question = Question.of("What did Caroline's brother tell Caroline?", ASKED)
-    assert without(question.text, frozenset({"caroline"})) == "What did brother tell"
-    assert without("Caroline", frozenset({"caroline"})) == "Caroline"
-    assert Question.of("When did it rain?", ASKED).asks_when
+    periods(text, asked)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from aforesaid.models.offline import find_times
+from aforesaid.text.times.find import find_times
 
 SAID = datetime(2026, 5, 10, 23, 50, tzinfo=UTC)
 

@@ -295,6 +295,8 @@ def plain_calendar_words() -> frozenset[str]:
 
 AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
 
+EAST_ASIAN_LANGUAGES: Final = frozenset({"chinese", "japanese"})
+"""Languages without spaces whose times are read, by the tables below instead of `CALENDARS`."""
 EAST_ASIAN_DAYS: Final = {
     "大后天": 3, "明後日": 2, "あさって": 2, "后天": 2, "明天": 1, "明日": 1, "明晚": 1, "今天": 0, "今日": 0,
     "今晚": 0, "今晩": 0, "一昨日": -2, "おととい": -2, "昨天": -1, "昨晚": -1, "昨日": -1, "昨夜": -1, "前天": -2,

@@ -6,7 +6,7 @@ import re
 from datetime import date
 from typing import Final
 
-from aforesaid.models.offline.times.days import (
+from aforesaid.text.times.days import (
     Days,
     Direction,
     Which,
@@ -16,13 +16,13 @@ from aforesaid.models.offline.times.days import (
     step,
     weekday,
 )
-from aforesaid.models.offline.times.time_words import (
+from aforesaid.text.times.time_words import (
     CHINESE_NUMBERS,
     CHINESE_WEEKDAYS,
     EAST_ASIAN_DAYS,
     JAPANESE_WEEKDAYS,
 )
-from aforesaid.models.offline.times.western import Resolve, Rules
+from aforesaid.text.times.western import Resolve, Rules
 
 _TEN: Final = 10
 _NUMBER: Final = r"\d{1,3}|[一二两三四五六七八九十]{1,2}"

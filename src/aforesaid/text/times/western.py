@@ -8,7 +8,7 @@ from datetime import date
 from functools import cache
 from typing import Final
 
-from aforesaid.models.offline.times.days import (
+from aforesaid.text.times.days import (
     Days,
     Direction,
     Which,
@@ -19,7 +19,7 @@ from aforesaid.models.offline.times.days import (
     step,
     weekday,
 )
-from aforesaid.models.offline.times.time_words import CALENDARS, CalendarWords
+from aforesaid.text.times.time_words import CALENDARS, CalendarWords
 
 Resolve = Callable[[re.Match[str], date, Direction], Days | None]
 Rules = tuple[tuple[re.Pattern[str], Resolve], ...]

@@ -1,1 +1,0 @@
-"""Text analysis: language, sentences, and vocabulary that shows the kind of a sentence."""

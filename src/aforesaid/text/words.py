@@ -1,0 +1,48 @@
+"""Tokenising: splits a text into words, as the keyword index stores them before stemming."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Final
+
+from aforesaid.text.folding import fold
+from aforesaid.text.scripts import SIGNS, UNSPACED_LETTERS
+
+LONGEST_WORD: Final = 64
+"""Maximum characters of a word. Longer runs, such as encoded files and hashes, are cut and found by their beginning."""
+
+# For plain ASCII, one pass that lowers letters and turns all that is not a letter, a digit or _ into a space.
+_ASCII_FOLD: Final = bytes(
+    ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(128)
+).ljust(256)
+_RUN: Final = re.compile(rf"([{UNSPACED_LETTERS}]+)|((?:[^\W{UNSPACED_LETTERS}]|[{SIGNS}])+)")
+
+
+def split(text: str) -> tuple[list[str], list[str]]:
+    """Return the folded words of a text, and the characters and pairs of characters of its runs without spaces."""
+    if text.isascii():
+        words = text.encode().translate(_ASCII_FOLD).decode().split()
+        if max(map(len, words), default=0) > LONGEST_WORD:
+            words = [word[:LONGEST_WORD] for word in words]
+        return words, []
+    words, characters = [], []
+    for unspaced, word in _RUN.findall(fold(text)):
+        if word:
+            words.append(word[:LONGEST_WORD])
+        else:
+            characters.extend(unspaced)
+            characters.extend(map("".join, pairwise(unspaced)))
+    return words, characters
+
+
+def words_of(text: str) -> list[str]:
+    """Return the folded words of a text, not stemmed; scripts without spaces give their characters and pairs."""
+    words, characters = split(text)
+    return words + characters
+
+
+def word_key(text: str) -> str:
+    """Return a key that is equal for texts of the same words; the text itself if it contains none."""
+    words = text.encode().translate(_ASCII_FOLD).decode().split() if text.isascii() else words_of(text)
+    return " ".join(words) or text
