@@ -364,3 +364,20 @@ async def test_other_requests_are_answered_while_another_process_changes_the_key
     holder.join()
     assert in_time == [True], "the event loop waited for the lock"
     assert removed.status_code == 200
+
+
+def test_keys_lie_beside_the_store(tmp_path: Path) -> None:
+    settings = Settings()
+    assert keys_path(settings, tmp_path / "memory.db") == tmp_path / "memory.db.keys.json"
+    assert keys_path(settings, f"json:{tmp_path}/memory.json") == tmp_path / "memory.json.keys.json"
+    assert keys_path(settings, ":memory:") is None
+    named = Settings(server=Serving(keys=str(tmp_path / "own.json")))
+    assert keys_path(named, ":memory:") == tmp_path / "own.json"
+
+
+def test_two_processes_that_add_keys_lose_none(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    rings = [Keys(path) for _ in range(4)]
+    for number in range(20):
+        rings[number % 4].add(f"key {number}", "reader")
+    assert len(json.loads(path.read_text(encoding="utf-8"))["keys"]) == 20
