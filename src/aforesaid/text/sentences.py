@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from aforesaid.text.folding import fold
 from aforesaid.text.scripts import UNSPACED_LETTERS
+from aforesaid.text.times.time_words import month_words
 
 LONGEST: Final = 400
 """Maximum characters of a sentence. Longer ones are cut at commas, dashes or spaces."""
@@ -22,8 +24,9 @@ _ABBREVIATED: Final = re.compile(
     re.IGNORECASE,
 )
 _ORDINAL: Final = re.compile(r"(?:^|\s)\d{1,2}\.$")
-# "am 3. Juli": languages that number days with a full stop.
-_MONTH: Final = re.compile(r"(?:Jan|Feb|Mär|Maa|Mar|Apr|Mai|Maj|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Des|Dec)[a-zäé]*\b")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_MONTHS: Final = (month_words("german") | month_words("english")) - {"may"}
+"""Months that follow a day with a full stop, as in "am 3. Juli"; other languages write them in small letters."""
 _BREATH: Final = re.compile(r"[,;:，、；：،]\s*|\s+[-–—]+\s+|\s+")
 _SPACE: Final = re.compile(r"\s+")
 _QUESTION: Final = re.compile(r"[?？؟]\W*$|^\W*¿")
@@ -31,6 +34,8 @@ _GREEK_QUESTION: Final = re.compile(r"[\u0370-\u03ff]\W*;\W*$")
 _UNSPACED_LETTER: Final = re.compile(f"[{UNSPACED_LETTERS}]")
 _UNSPACED: Final = re.compile(f"[{UNSPACED_LETTERS}\u3000-\u303f\uff00-\uff0f\uff1a-\uff20]")
 """Letters of scripts without spaces, and their punctuation."""
+_LONGEST_MONTH: Final = 20
+"""Characters after a full stop that are checked for a month."""
 _LOOK_BACK: Final = 12
 """Number of characters before a full stop that are checked for an abbreviation."""
 
@@ -77,8 +82,13 @@ def _goes_on(line: str, start: int, end: int) -> bool:
     if before.endswith(".."):
         return after.islower()
     if _ORDINAL.search(before) is not None:
-        return after.islower() or _MONTH.match(line, end) is not None
+        return after.islower() or _begins_with_month(line[end : end + _LONGEST_MONTH])
     return _ABBREVIATED.search(before) is not None or (before.lower().endswith(("a.m.", "p.m.")) and after.islower())
+
+
+def _begins_with_month(text: str) -> bool:
+    word = _WORD.match(text)
+    return word is not None and fold(word[0]) in _MONTHS
 
 
 def _breathe(sentence: str) -> list[str]:

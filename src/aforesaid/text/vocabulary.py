@@ -10,6 +10,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from aforesaid.text.folding import fold
+from aforesaid.text.times.time_words import full_calendar_words
 
 
 class Vocabulary(NamedTuple):
@@ -168,59 +169,38 @@ _SECOND_PERSON: Final = {
 }
 _TIMES: Final = {
     "english": """
-        yesterday today tonight tomorrow last next ago week weeks weekend month months year years monday tuesday
-        wednesday thursday friday saturday sunday january february march april june july august september october
-        november december o'clock am pm morning afternoon evening recently birthday
+        last next ago week weeks weekend month months year years o'clock am pm morning afternoon evening recently
+        birthday
     """,
     "german": """
-        gestern heute morgen ubermorgen vorgestern letzte letzten letztes nachste nachsten nachstes vor woche wochen
-        wochenende monat monate jahr jahre montag dienstag mittwoch donnerstag freitag samstag sonntag januar februar
-        marz april mai juni juli august september oktober november dezember uhr abend vormittag nachmittag geburtstag
+        morgen letzte letzten letztes nachste nachsten nachstes vor woche wochen wochenende monat monate jahr jahre uhr
+        abend vormittag nachmittag geburtstag
     """,
     "spanish": """
-        ayer hoy manana anoche pasado pasada proximo proxima hace semana semanas mes meses ano anos lunes martes
-        miercoles jueves viernes sabado domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre
-        noviembre diciembre hora horas tarde noche cumpleanos
+        manana pasado pasada proximo proxima hace semana semanas mes meses ano anos hora horas tarde noche cumpleanos
     """,
     "french": """
-        hier aujourd demain dernier derniere prochain prochaine semaine semaines mois an ans annee lundi mardi
-        mercredi jeudi vendredi samedi dimanche janvier fevrier mars avril mai juin juillet aout septembre octobre
-        novembre decembre heure heures matin soir anniversaire
+        aujourd dernier derniere prochain prochaine semaine semaines mois an ans annee heure heures matin soir
+        anniversaire
     """,
-    "italian": """
-        ieri oggi domani scorso scorsa prossimo prossima settimana settimane mese mesi anno anni lunedi martedi
-        mercoledi giovedi venerdi sabato domenica gennaio febbraio marzo aprile maggio giugno luglio agosto settembre
-        ottobre novembre dicembre ore mattina sera compleanno fa
-    """,
+    "italian": "scorso scorsa prossimo prossima settimana settimane mese mesi anno anni ore mattina sera compleanno fa",
     "portuguese": """
-        ontem hoje amanha passado passada proximo proxima semana semanas mes meses ano anos segunda terca quarta
-        quinta sexta sabado domingo janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro
-        dezembro horas manha tarde noite aniversario
+        passado passada proximo proxima semana semanas mes meses ano anos horas manha tarde noite aniversario
     """,
-    "dutch": """
-        gisteren vandaag morgen vorige volgende geleden week weken weekend maand maanden jaar maandag dinsdag
-        woensdag donderdag vrijdag zaterdag zondag januari februari maart april mei juni juli augustus september
-        oktober november december uur ochtend middag avond verjaardag
-    """,
+    "dutch": "vorige volgende geleden week weken weekend maand maanden jaar uur ochtend middag avond verjaardag",
     "russian": """
-        вчера сегодня завтра послезавтра позавчера прошлый прошлой прошлом следующий следующей следующем назад неделя
-        неделе неделю месяц месяца месяце год года году лет понедельник вторник среда среду четверг пятница пятницу
-        суббота субботу воскресенье января февраля марта апреля мая июня июля августа сентября октября ноября декабря
-        утром вечером часов рождения
+        прошлый прошлой прошлом следующий следующей следующем назад неделя неделе неделю месяц месяца месяце год года
+        году лет утром вечером часов рождения
     """,
-    "arabic": """
-        أمس اليوم غدا الماضي الماضية القادم القادمة قبل أسبوع الأسبوع شهر الشهر سنة عام الاثنين الثلاثاء الأربعاء
-        الخميس الجمعة السبت الأحد صباحا مساء الساعة
-    """,
+    "arabic": "الماضي الماضية القادم القادمة قبل أسبوع الأسبوع شهر الشهر سنة عام صباحا مساء الساعة",
     "hindi": """
         कल आज परसों पिछले अगले हफ्ते हफ़्ते महीने साल सोमवार मंगलवार बुधवार गुरुवार शुक्रवार शनिवार रविवार सुबह शाम बजे
     """,
-    "chinese": """
-        昨天 今天 明天 后天 前天 上周 下周 上个月 下个月 去年 明年 星期 周末 礼拜 月 年 早上 晚上 下午 上午 生日
-    """,
-    "japanese": "昨日 今日 明日 明後日 先週 来週 先月 来月 去年 来年 曜日 週末 月 年 朝 夜 午後 午前 時 誕生日",
+    "chinese": "上周 下周 上个月 下个月 去年 明年 星期 周末 礼拜 月 年 早上 晚上 下午 上午 生日",
+    "japanese": "先週 来週 先月 来月 去年 来年 曜日 週末 月 年 朝 夜 午後 午前 時 誕生日",
     "korean": "어제 오늘 내일 모레 지난주 다음주 지난달 다음달 작년 내년 요일 주말 월 년 아침 저녁 오후 오전 생일",
 }
+"""Words of times besides the names of days and months, which `times.time_words` lists."""
 _DULL: Final = {
     "english": """
         get got getting gets go goes going went gone make makes made making know knows knew think thinks thought want
@@ -289,7 +269,7 @@ def vocabulary(language: str) -> Vocabulary:
         joints=_words(_JOINTS, language),
         first_person=_words(_FIRST_PERSON, language),
         second_person=_words(_SECOND_PERSON, language),
-        times=_words(_TIMES, language),
+        times=_words(_TIMES, language) | full_calendar_words(language) - {"may"},  # far more often a verb
         dull=_words(_DULL, language),
     )
 

@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.literals import Role
 from aforesaid.models.prompts.invisible import strip_invisible
+from aforesaid.text.times.time_words import SHORT_MONTHS, SHORT_WEEKDAYS
 
 _TO_THE_MINUTE: Final = len("2026-03-01 09:30")
-_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class Fenced(str):
@@ -103,12 +102,12 @@ def listed(items: Iterable[tuple[str, str]]) -> Fenced:
 
 def moment(at: datetime) -> str:
     """Write a moment as it is in its time zone, to the minute, with the weekday that people reckon by."""
-    return f"{_DAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
+    return f"{SHORT_WEEKDAYS[at.weekday()]} {at.isoformat(' ', 'minutes')[:_TO_THE_MINUTE]}"
 
 
 def written_day(day: date) -> str:
     """Write a day in few tokens, such as `Sun 1 Mar 2026`."""
-    return f"{_DAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]} {day.year}"
+    return f"{SHORT_WEEKDAYS[day.weekday()]} {day.day} {SHORT_MONTHS[day.month - 1]} {day.year}"
 
 
 @lru_cache(1_024)

@@ -16,34 +16,24 @@ from aforesaid.text.times.days import (
     step,
     weekday,
 )
+from aforesaid.text.times.number_words import CHINESE_NUMBER, east_asian_number
 from aforesaid.text.times.time_words import (
-    CHINESE_NUMBERS,
     CHINESE_WEEKDAYS,
     EAST_ASIAN_DAYS,
     JAPANESE_WEEKDAYS,
 )
 from aforesaid.text.times.western import Resolve, Rules
 
-_TEN: Final = 10
-_NUMBER: Final = r"\d{1,3}|[一二两三四五六七八九十]{1,2}"
+_NUMBER: Final = rf"\d{{1,3}}|{CHINESE_NUMBER}"
 _WHICH: Final[dict[str, Which]] = {
     "下": "next", "上": "last", "这": "this", "本": "this", "来": "next", "先": "last", "今": "this",
     "明": "next", "去": "last", "昨": "last",
 }  # fmt: skip
+_DAYS: Final = EAST_ASIAN_DAYS["chinese"] | EAST_ASIAN_DAYS["japanese"]
 _UNITS: Final = {
     "天": "day", "日": "day", "周": "week", "星期": "week", "週間": "week", "个月": "month", "か月": "month",
     "ヶ月": "month", "年": "year",
 }  # fmt: skip
-
-
-def east_asian_number(written: str) -> int:
-    """Return a number below 100 that is written in digits or in Chinese characters."""
-    if written.isdecimal():
-        return int(written)
-    tens, ten, ones = written.rpartition("十")
-    if not ten:
-        return CHINESE_NUMBERS[written[:1]]
-    return (CHINESE_NUMBERS[tens] if tens else 1) * _TEN + (CHINESE_NUMBERS[ones] if ones else 0)
 
 
 def _full(match: re.Match[str], today: date, towards: Direction) -> Days | None:
@@ -55,7 +45,7 @@ def _full(match: re.Match[str], today: date, towards: Direction) -> Days | None:
 
 
 def _counted(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    return shifted(today, EAST_ASIAN_DAYS[match[0]], "day")
+    return shifted(today, _DAYS[match[0]], "day")
 
 
 def _amounts(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
@@ -79,7 +69,7 @@ def _whole(match: re.Match[str], today: date, _towards: Direction) -> Days | Non
 
 
 _FULL: Final = re.compile(
-    rf"(?:(?P<year>\d{{4}})年)?(?P<month>\d{{1,2}}|[一二三四五六七八九十]{{1,2}})月(?:(?P<day>{_NUMBER})[日号號])?"
+    rf"(?:(?P<year>\d{{4}})年)?(?P<month>\d{{1,2}}|{CHINESE_NUMBER})月(?:(?P<day>{_NUMBER})[日号號])?"
 )
 _ISO: Final = re.compile(r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)")
 EAST_ASIAN: Final[Rules] = (
@@ -91,7 +81,7 @@ EAST_ASIAN: Final[Rules] = (
     ),
     (re.compile(r"(?:(?P<which>[来先今])週の?)?(?P<weekday>[月火水木金土日])曜日?"), _weekdays(JAPANESE_WEEKDAYS)),
     (_FULL, _full),
-    (re.compile("|".join(EAST_ASIAN_DAYS)), _counted),
+    (re.compile("|".join(_DAYS)), _counted),
     (re.compile(r"(?P<which>[上下这本])个?(?P<unit>周|星期|礼拜|月)(?P<end>末)?"), _whole),
     (re.compile(r"(?P<which>[来先今])(?P<unit>週|月)(?P<end>末)?"), _whole),
     (re.compile(r"(?P<which>[去昨今明来])(?P<unit>年)(?P<end>(?!))?"), _whole),

@@ -11,7 +11,7 @@ from unicodedata import normalize
 from aforesaid.text.folding import fold_aligned
 from aforesaid.text.languages import guess_language
 from aforesaid.text.times.days import DAY, Days, Direction
-from aforesaid.text.times.eastern import EAST_ASIAN, east_asian_number
+from aforesaid.text.times.eastern import EAST_ASIAN
 from aforesaid.text.times.hours import (
     NamedPart,
     PartOfDay,
@@ -24,6 +24,7 @@ from aforesaid.text.times.hours import (
     within,
 )
 from aforesaid.text.times.moments import short_while
+from aforesaid.text.times.number_words import east_asian_number
 from aforesaid.text.times.time_words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK, EAST_ASIAN_LANGUAGES
 from aforesaid.text.times.western import REQUESTED, Rules, western
 

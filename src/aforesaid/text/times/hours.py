@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from functools import cache
 from typing import Final, Literal, NamedTuple
 
+from aforesaid.text.times.number_words import CHINESE_NUMBER, HOURS
 from aforesaid.text.times.time_words import EAST_ASIAN_LANGUAGES
-from aforesaid.text.word_lists import word_list
 
 PartOfDay = Literal["morning", "noon", "afternoon", "evening", "night"]
 
@@ -55,13 +55,8 @@ _OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
     "portuguese": (rf"(?<!\w)as {_H}",),
     "russian": (rf"(?<!\w)в {_H}(?: час(?:а|ов)?)?(?! ?(?:утра|дня|вечера|ночи|минут|дне))",),
     "arabic": (rf"(?<!\w)(?:ال)?ساع[ةه] {_H}",),
-    "chinese": (r"(?P<h>\d{1,2}|[一二两三四五六七八九十]{1,2})[点點](?P<m>\d{1,2}|半)?分?(?!钟?[后後])",),
-    "japanese": (r"(?P<h>\d{1,2}|[一二三四五六七八九十]{1,2})[時](?P<m>\d{1,2}|半)?分?(?!間)",),
-}
-_HOUR_WORDS: Final[dict[str, list[str]]] = {
-    "english": word_list("one two three four five six seven eight nine ten eleven twelve"),
-    "german": word_list("eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf"),
-    "dutch": word_list("een twee drie vier vijf zes zeven acht negen tien elf twaalf"),
+    "chinese": (rf"(?P<h>\d{{1,2}}|{CHINESE_NUMBER})[点點](?P<m>\d{{1,2}}|半)?分?(?!钟?[后後])",),
+    "japanese": (rf"(?P<h>\d{{1,2}}|{CHINESE_NUMBER})[時](?P<m>\d{{1,2}}|半)?分?(?!間)",),
 }
 _PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
     "english": {
@@ -155,7 +150,7 @@ def clock_of(hour: OpenHour, language: str, number: int) -> time | None:
     """
     groups = hour.groups
     if groups.get("word"):
-        number = _HOUR_WORDS[language].index(groups["word"] or "") + 1
+        number = HOURS[language][groups["word"] or ""]
     written = groups.get("m")
     minute = 30 if written == "半" else int(written or 0)
     if groups.get("past"):
@@ -229,7 +224,7 @@ def on(day: date, clock: time, zone: tzinfo | None) -> datetime:
 
 @cache
 def _hour_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    words = "|".join(_HOUR_WORDS.get(language, ()))
+    words = "|".join(HOURS.get(language, ()))
     patterns = _OPEN_HOURS.get(language, _OPEN_HOURS["english"])
     return tuple(re.compile(pattern.replace("(?P<word>H)", f"(?P<word>{words})")) for pattern in patterns)
 

@@ -1,8 +1,8 @@
 """Periods that a question names, relative to when it is asked: days, weeks, months and years.
 
-The dates themselves are read by `models.offline.times`, with its calendar words. A question is read more loosely than a
-statement, since a period only makes the messages in it likelier: dates without a year mean the last two years, a year
-alone is a period, and a date such as 01/07/2024, which can be read in two ways in English, means both days.
+Dates are read as in statements, by `find_days`, but more loosely, since a period only makes the messages in it
+likelier: dates without a year mean the last two years, a year alone is a period, and a date such as 01/07/2024, which
+can be read in two ways in English, means both days.
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import Final, NamedTuple
 
+from aforesaid.text.times.number_words import CHINESE_NUMBER, NUMBERS
+
 Unit = str
 """One of day, week, weekend, month, year."""
 
@@ -77,8 +79,7 @@ CALENDARS: Final = {
         present="this",
         ago=("N U ago",),
         ahead=("in N U",),
-        numbers={"a couple of": 2, "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-        | {"seven": 7, "eight": 8, "nine": 9, "ten": 10},
+        numbers=NUMBERS["english"] | {"a couple of": 2, "a": 1, "an": 1},
         clock=_ENGLISH_CLOCK,
         before_month="in|since|until|till|by|during|before|after|through|early|late|mid"
         "|(?:beginning|start|middle|end|month|rest) of",
@@ -94,8 +95,17 @@ CALENDARS: Final = {
             r"(?<!am )(?<!guten )(?<!heute )(?<!jeden )morgen": 1,
         },
         weekdays=("montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag|sonnabend", "sonntag"),
-        months=("januar", "februar", "marz", "april", "mai", "juni", "juli", "august", "september")
-        + ("oktober", "november", "dezember"),
+        months=(
+            "januar|jan|janner",
+            "februar|feb",
+            "marz|mar",
+            "april|apr",
+            "mai",
+            "juni|jun",
+            "juli|jul",
+            "august|aug",
+        )
+        + ("september|sep", "oktober|okt", "november|nov", "dezember|dez"),
         units={"weekend": "wochenende", "day": "tag(?:e|en)?", "week": "woche(?:n)?", "month": "monat(?:e|en)?"}
         | {"year": "jahr(?:e|en)?"},
         upcoming="nachste[nrms]?|kommende[nrms]?",
@@ -103,10 +113,10 @@ CALENDARS: Final = {
         present="diese[nrms]?",
         ago=("vor N U",),
         ahead=("in N U",),
-        numbers={"einem": 1, "einer": 1, "ein": 1, "zwei": 2, "drei": 3, "vier": 4, "funf": 5, "sechs": 6},
+        numbers=NUMBERS["german"],
         clock=(r"(?<![\d:.])(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))? uhr", _COLON),
         before_month="im|in|seit|bis|ab|vor|nach|anfang|mitte|ende|monat",
-        ambiguous=frozenset({"april", "mai", "august"}),
+        ambiguous=frozenset({"april", "mai", "august", "jan", "mar", "jun", "aug", "dez"}),
     ),
     "spanish": CalendarWords(
         days={
@@ -127,7 +137,7 @@ CALENDARS: Final = {
         present="est[ea]",
         ago=("hace N U",),
         ahead=("(?:en|dentro de) N U",),
-        numbers={"un": 1, "una": 1, "dos": 2, "tres": 3, "cuatro": 4, "cinco": 5, "seis": 6},
+        numbers=NUMBERS["spanish"],
         clock=(
             r"a las? (?P<h>\d{1,2})(?::(?P<m>\d{2}))? (?:de la )?(?P<half>manana|tarde|noche|a\.?m|p\.?m)",
             _COLON,
@@ -159,7 +169,7 @@ CALENDARS: Final = {
         present="ce|cette",
         ago=("il y a N U",),
         ahead=("dans N U",),
-        numbers={"un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "six": 6},
+        numbers=NUMBERS["french"],
         clock=(r"(?<![\d:.])(?P<h>\d{1,2}) ?h(?:eures?)?(?: ?(?P<m>\d{2}))?\b", _COLON),
         before_month=r"en|depuis|des|jusqu'en|debut|mi|fin|(?:mois|debut|fin) (?:de|d')",
         ambiguous=frozenset({"mars", "avril", "mai"}),
@@ -183,7 +193,7 @@ CALENDARS: Final = {
         present="quest[oa]",
         ago=("N U fa",),
         ahead=("(?:tra|fra) N U",),
-        numbers={"un": 1, "una": 1, "due": 2, "tre": 3, "quattro": 4, "cinque": 5, "sei": 6},
+        numbers=NUMBERS["italian"],
         clock=(r"alle (?P<h>1[3-9]|2[0-3])(?:[:.](?P<m>\d{2}))?", _COLON),
         before_month=r"in|a|ad|nel|da|fino a|(?:mese|fine|inizio|meta) (?:di|d')",
         ambiguous=frozenset({"marzo", "maggio"}),
@@ -200,7 +210,7 @@ CALENDARS: Final = {
         present="est[ea]|ness[ea]",
         ago=("ha N U", "N U atras"),
         ahead=("(?:em|daqui a|dentro de) N U",),
-        numbers={"um": 1, "uma": 1, "dois": 2, "duas": 2, "tres": 3, "quatro": 4, "cinco": 5, "seis": 6},
+        numbers=NUMBERS["portuguese"],
         clock=(
             r"(?<![\d:.])(?P<h>\d{1,2})h(?:(?P<m>\d{2}))?\b",
             r"as (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: horas)? da (?P<half>manha|tarde|noite)",
@@ -227,7 +237,7 @@ CALENDARS: Final = {
         present="deze|dit",
         ago=("N U geleden",),
         ahead=("over N U",),
-        numbers={"een": 1, "twee": 2, "drie": 3, "vier": 4, "vijf": 5, "zes": 6},
+        numbers=NUMBERS["dutch"],
         clock=(r"om (?P<h>\d{1,2})(?::(?P<m>\d{2}))? uur", _COLON),
         before_month="in|sinds|tot|vanaf|begin|half|eind|maand",
         ambiguous=frozenset({"april", "mei", "augustus"}),
@@ -245,7 +255,7 @@ CALENDARS: Final = {
         present="эт(?:от|ой|ом|у|и|их)",
         ago=("N U назад",),
         ahead=("через N U",),
-        numbers={"один": 1, "одну": 1, "два": 2, "две": 2, "три": 3, "четыре": 4, "пять": 5, "шесть": 6, "": 1},
+        numbers=NUMBERS["russian"] | {"": 1},
         clock=(
             r"в (?P<h>\d{1,2})(?::(?P<m>\d{2}))?(?: час[а-я]*)? (?P<half>утра|дня|вечера|ночи)",
             _COLON,
@@ -272,51 +282,79 @@ CALENDARS: Final = {
     ),
 }
 
-_ENDINGS: Final = re.compile(r"(\w+)\[(\w+)\](\??)")
+AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
 
-
+EAST_ASIAN_DAYS: Final = {
+    "chinese": {
+        "大后天": 3, "后天": 2, "明天": 1, "明晚": 1, "今天": 0, "今晚": 0, "昨天": -1, "昨晚": -1, "前天": -2,
+    },
+    "japanese": {
+        "明後日": 2, "あさって": 2, "明日": 1, "今日": 0, "今晩": 0, "昨日": -1, "昨夜": -1, "一昨日": -2,
+        "おととい": -2,
+    },
+}  # fmt: skip
+"""Days counted from today, in languages without spaces, whose times are read by these tables and not by `CALENDARS`."""
+EAST_ASIAN_LANGUAGES: Final = frozenset(EAST_ASIAN_DAYS)
+CHINESE_WEEKDAYS: Final = "一二三四五六日"
+JAPANESE_WEEKDAYS: Final = "月火水木金土日"
+EAST_ASIAN_CLOCK: Final = re.compile(
+    r"(?P<half>上午|早上|凌晨|中午|下午|晚上|今晚|午前|午後|朝|夜)の?"
+    rf"(?P<h>\d{{1,2}}|{CHINESE_NUMBER})(?:[点點时時]|:)(?P<m>\d{{2}}|半)?"
+)
+SHORT_WEEKDAYS: Final = tuple(name[:3].capitalize() for name in CALENDARS["english"].weekdays)
+"""Mon to Sun, whatever the locale is."""
+SHORT_MONTHS: Final = tuple(name[:3].capitalize() for name in CALENDARS["english"].months)
+"""Jan to Dec."""
 AMBIGUOUS_MONTHS: Final = frozenset().union(*(calendar.ambiguous for calendar in CALENDARS.values()))
-_OTHER_MEANINGS: Final = AMBIGUOUS_MONTHS | {"hier"}
+_OTHER_MEANINGS: Final = AMBIGUOUS_MONTHS | {"hier", "morgen", "segunda", "terca", "quarta", "quinta", "sexta"}
 """Words that name a day or a month in one language and something else in the same one or another."""
+_ENDING: Final = re.compile(r"\[(\w+)\](\??)")
+_OPEN_ENDING: Final = re.compile(r"\(\?:[^)]*\)\?|\[а-я\]\*")
+"""Parts of a pattern that may match nothing. The word is listed without them."""
+
+
+@cache
+def month_words(language: str) -> frozenset[str]:
+    """Return the words that name months in a language, with their abbreviations and cases."""
+    return _words(*CALENDARS[language].months) if language in CALENDARS else frozenset()
+
+
+@cache
+def calendar_words(language: str) -> frozenset[str]:
+    """Return the single words that name days and months in a language, such as "monday", "june" and "yesterday"."""
+    if language not in CALENDARS:
+        return frozenset(EAST_ASIAN_DAYS.get(language, ()))
+    calendar = CALENDARS[language]
+    return month_words(language) | _words(*calendar.weekdays, *calendar.days)
+
+
+@cache
+def full_calendar_words(language: str) -> frozenset[str]:
+    """Return the single words that name days and months in a language, without abbreviations such as "jan"."""
+    words = calendar_words(language)
+    return frozenset(
+        word
+        for word in words
+        if not (word.isascii() and any(other != word and other.startswith(word) for other in words))
+    )
 
 
 @cache
 def plain_calendar_words() -> frozenset[str]:
     """Return the single words of all languages that name days and months and mean nothing else."""
+    return frozenset().union(*map(calendar_words, CALENDARS)) - _OTHER_MEANINGS
+
+
+def _words(*patterns: str) -> frozenset[str]:
+    """Return the single words that patterns match, each with every ending."""
     found: set[str] = set()
-    for calendar in CALENDARS.values():
-        named = [word for words in (*calendar.weekdays, *calendar.months) for word in words.split("|")]
-        for word in (*named, *calendar.days):
-            ending = _ENDINGS.fullmatch(word)
-            found |= {word} if ending is None else {ending[1] + letter for letter in ending[2]}
-            found |= {ending[1]} if ending is not None and ending[3] else set()
-    return frozenset(word for word in found if word.isalpha()) - _OTHER_MEANINGS
-
-
-AFTERNOON: Final = frozenset({"pm", "p.m", "tarde", "noche", "noite", "дня", "вечера", "下午", "晚上", "午後", "夜"})
-
-EAST_ASIAN_LANGUAGES: Final = frozenset({"chinese", "japanese"})
-"""Languages without spaces whose times are read, by the tables below instead of `CALENDARS`."""
-EAST_ASIAN_DAYS: Final = {
-    "大后天": 3, "明後日": 2, "あさって": 2, "后天": 2, "明天": 1, "明日": 1, "明晚": 1, "今天": 0, "今日": 0,
-    "今晚": 0, "今晩": 0, "一昨日": -2, "おととい": -2, "昨天": -1, "昨晚": -1, "昨日": -1, "昨夜": -1, "前天": -2,
-}  # fmt: skip
-CHINESE_WEEKDAYS: Final = "一二三四五六日"
-JAPANESE_WEEKDAYS: Final = "月火水木金土日"
-CHINESE_NUMBERS: Final = {
-    "一": 1,
-    "二": 2,
-    "两": 2,
-    "三": 3,
-    "四": 4,
-    "五": 5,
-    "六": 6,
-    "七": 7,
-    "八": 8,
-    "九": 9,
-    "十": 10,
-}
-EAST_ASIAN_CLOCK: Final = re.compile(
-    r"(?P<half>上午|早上|凌晨|中午|下午|晚上|今晚|午前|午後|朝|夜)の?"
-    r"(?P<h>\d{1,2}|[一二两三四五六七八九十]{1,2})(?:[点點时時]|:)(?P<m>\d{2}|半)?"
-)
+    for pattern in patterns:
+        listed = _OPEN_ENDING.sub("", pattern)
+        for word in listed.split("|") if "(" not in listed else ():
+            ending = _ENDING.search(word)
+            stem = word[: ending.start()] if ending else word
+            endings = [] if ending is None else [*ending[1]]
+            if ending is None or ending[2]:
+                endings.append("")
+            found.update(stem + letters for letters in endings if stem.isalpha())
+    return frozenset(found)
