@@ -21,7 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.transfer import Purged
-from aforesaid.facts import ForgetResult, Preferences, RememberResult
+from aforesaid.facts import Forgotten, Preferences, Remembered
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.importing import Loaded
@@ -309,7 +309,7 @@ class SyncUserMemory:
 
     def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
-    ) -> RememberResult:
+    ) -> Remembered:
         """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
@@ -318,7 +318,7 @@ class SyncUserMemory:
         memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
 
-    def forget(self, fact: str, *, name: str | None = None) -> ForgetResult:
+    def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
         """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
         It is not learned again from what had been said until now; saying it again later counts.
@@ -519,14 +519,15 @@ class SyncUserMemory:
         model: str | None = None,
         answers: Message | None = None,
         most: int | None = None,
+        without: Sequence[str] = (),
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
-        stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
-        more than `most`.
+        stored after it. The profile decides what a context holds; `without` names sections of it to leave out, such as
+        those that your own prompt is for. Without a `budget` it is the one that is set, but no more than `most`.
         """
 
     def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:

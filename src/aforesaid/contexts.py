@@ -53,8 +53,9 @@ class Contexts:
         self.store = store
         self.profile = profile
         self.effective = EffectiveSettings(store, profile)
-        self.recipes: LRUCache[tuple[str, str], Recipe] = LRUCache(_RECIPES)
-        """The recipe of each user's last context: the next one most likely has the same."""
+        self.recipes: LRUCache[tuple[str, ...], Recipe] = LRUCache(_RECIPES)
+        """The recipe of each user's last context, by space, user and sections that were left out: the next one most
+        likely has the same."""
         self._recall = recall
         self._people = people
 
@@ -95,27 +96,28 @@ class UserContexts(Audited):
         model: str | None = None,
         answers: Message | None = None,
         most: int | None = None,
+        without: Sequence[str] = (),
     ) -> Context:
         """Return what to send to a model that is to answer `text`: never more than `budget` tokens. No model is asked.
 
         `context.messages` is for any OpenAI-style API, `context.text` the same as one text, `context.explain()` says
         what is in it, what is not, and why. `system` is your system prompt, `persona` the character of a bot, and
         `model` says how tokens are counted. `answers` is the stored message that `text` is, where others may have been
-        stored after it. The profile decides what a context holds. Without a `budget` it is the one that is set, but no
-        more than `most`.
+        stored after it. The profile decides what a context holds; `without` names sections of it to leave out, such as
+        those that your own prompt is for. Without a `budget` it is the one that is set, but no more than `most`.
         """
         from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
         from aforesaid.models.tokens import counter_for  # noqa: PLC0415
 
-        asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user)
+        asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user, *without)
         # Which reads are needed depends on settings, which hardly ever change.
-        expected = self._contexts.recipes.get(key, self._contexts.profile.context)
+        expected = self._contexts.recipes.get(key) or self._contexts.profile.context.without(without)
         prefetched = self._contexts.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
         try:
             settings = await self._contexts.effective.of(self.scope)
             profile = tuned(self._contexts.profile, settings)
-            self._contexts.recipes[key] = profile.context
-            usual = settings.get(BUDGET) or profile.context.budget
+            recipe = self._contexts.recipes[key] = profile.context.without(without)
+            usual = settings.get(BUDGET) or recipe.budget
             if most is not None:
                 usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
             tokens = checks.at_least(usual if budget is None else budget, LEAST_BUDGET, "the budget", "budget")
@@ -129,9 +131,7 @@ class UserContexts(Audited):
                 after=cleared_up_to(settings),
                 answers=None if answers is None else answers.seq,
             )
-            building = self._contexts.builder.build(
-                self.scope, request, profile.context, counter_for(model), prefetched
-            )
+            building = self._contexts.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
             if not self._audited:
                 return await building
             # At the same time; nobody sees the context before the audit log has who asked for it.

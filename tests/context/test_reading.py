@@ -12,6 +12,7 @@ import pytest
 from aforesaid import Memory, connect
 from aforesaid.context.reads import ContextReads
 from aforesaid.domain.message import Message, Position
+from aforesaid.errors import InvalidInput
 from aforesaid.store import questions
 from aforesaid.store.questions import Question
 from intercepting import Read, intercept
@@ -94,6 +95,46 @@ async def test_settings_that_change_what_is_read_are_expected_the_next_time(
         assert limits == [5]
         assert [item.key for item in first.items] == [item.key for item in second.items]
         assert sum(item.section == "recent" for item in second.items) == 4
+
+
+def counted(memory: Memory, kind: type[Question[Any]]) -> list[Question[Any]]:
+    """Return a list that grows with each read of one kind."""
+    asked: list[Question[Any]] = []
+
+    async def count(read: Read, question: Question[Any]) -> object:
+        asked.append(question)
+        return await read(question)
+
+    intercept(memory.store, kind, count)
+    return asked
+
+
+async def test_what_follows_the_best_hits_is_read_together_with_them(tmp_path: Path) -> None:
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        await talk(memory, *(f"The {word} is in bloom." for word in ("rose", "lily", "tulip")), "Since Monday.", "Yes.")
+        asked = counted(memory, questions.MessagesByNumber)
+        context = await memory.user("ann").context("tulip", 1_000)
+    assert len(asked) == 1
+    assert any("Since Monday" in item.text for item in context.items)
+
+
+async def test_sections_that_a_caller_leaves_out_are_neither_read_nor_shown(tmp_path: Path) -> None:
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        await talk(memory, "I drink tea.")
+        ann, asked = memory.user("ann"), counted(memory, questions.DerivedText)
+        whole = await ann.context("tea")
+        assert asked
+        asked.clear()
+        context = await ann.context("tea", without=["rules", "habits"])
+    assert not asked
+    assert {item.section for item in whole.items} - {item.section for item in context.items} == {"rules"}
+
+
+@pytest.mark.parametrize("name", ["current", "recents", ""])
+async def test_the_question_and_unknown_sections_cannot_be_left_out(name: str, tmp_path: Path) -> None:
+    async with connect(tmp_path / "memory.db", embedder="deterministic") as memory:
+        with pytest.raises(InvalidInput, match="without"):
+            await memory.user("ann").context("tea", without=[name])
 
 
 async def test_an_erased_person_leaves_nothing_at_hand(tmp_path: Path) -> None:

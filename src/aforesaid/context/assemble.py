@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 from typing import Final
 
@@ -119,6 +120,7 @@ class Assembler:
         self._now = now
         self._count = count
         self._sections = {name: _Section(recipe.share(name, budget), overhead(name), day_cost) for name in recipe.order}
+        self._filling = recipe.filling()
         self._left_out: list[LeftOut] = []
         self._spent = 0
         self._shown: set[int] = set()
@@ -131,7 +133,7 @@ class Assembler:
 
     def assemble(self, offers: Mapping[SectionName, Sequence[Item]]) -> Assembled:
         """Fill all sections. Offers are in the order of preference."""
-        filling = self._recipe.filling()
+        filling = self._filling
         for name in (name for name in filling if name in _FIRST):
             self._fill(name, offers.get(name, ()))
         recent = self._take_exchange(offers.get("recent", ())) if "recent" in filling else ()
@@ -166,7 +168,7 @@ class Assembler:
             if cost > self._room():
                 section.waiting.append(item)
             else:
-                self._take("recent", shorter, cost)
+                self._take(section, shorter, cost)
                 room -= cost
         return older
 
@@ -174,17 +176,18 @@ class Assembler:
         section = self._sections[name]
         # The date is as long at every budget. A share of 0 switches it off.
         share = self._budget if name == "date" and section.share else section.share
-        in_a_row = name in _IN_A_ROW
-        for number, offer in enumerate(self._wanted(offered)):
+        in_a_row, cut, cut_first = name in _IN_A_ROW, name in _REQUIRED, name in _CUT
+        for item in self._wanted(offered):
             room = min(share - section.used, self._budget - self._spent)
-            item = offer
-            if name in _REQUIRED or (number == 0 and name in _CUT):
-                item = self._cut_to(offer, room - section.headings(offer))
-            cost = section.cost(item)
+            taken = item
+            if cut or cut_first:
+                taken = self._cut_to(item, room - section.headings(item))
+                cut_first = False
+            cost = section.cost(taken)
             if cost > room or (in_a_row and section.waiting):
-                section.waiting.append(offer)
+                section.waiting.append(item)
             else:
-                self._take(name, item, cost)
+                self._take(section, taken, cost)
 
     def _lend(self) -> bool:
         """Give sections what others left, as long as something fits. Tell whether anything was added."""
@@ -192,10 +195,11 @@ class Assembler:
         again = True
         while again:
             again = False
-            for name in self._recipe.filling():
+            for name in self._filling:
                 section = self._sections[name]
-                again |= self._lengthen(section)
-                if self._recipe.tokens.get(name, 1) and section.waiting:
+                if self._whole:
+                    again |= self._lengthen(section)
+                if section.waiting and self._recipe.tokens.get(name, 1):
                     again |= self._lend_to(name, section)
             added |= again
         return self._fill_up() or added
@@ -211,7 +215,7 @@ class Assembler:
         if cost > self._room():
             return False
         section.waiting.pop(0)
-        self._take("recent", shorter, cost)
+        self._take(section, shorter, cost)
         return True
 
     def _lend_to(self, name: SectionName, section: _Section) -> bool:
@@ -221,7 +225,7 @@ class Assembler:
             if item.shows and item.shows <= self._shown:
                 self._left_out.append(LeftOut(item, "it is there already"))
             elif (cost := section.cost(item)) <= self._budget - self._spent:
-                self._take(name, item, cost)
+                self._take(section, item, cost)
             elif name in _IN_A_ROW:
                 section.waiting += waiting[place:]
                 break
@@ -232,7 +236,7 @@ class Assembler:
     def _lengthen(self, section: _Section) -> bool:
         """Show more of items that were cut."""
         longer = False
-        for place, item in enumerate(section.kept if self._whole else ()):
+        for place, item in enumerate(section.kept):
             whole, room = self._whole.get(item.key), self._room()
             if whole is None or not item.cut or room < _LEAST_CUT:
                 continue
@@ -244,14 +248,14 @@ class Assembler:
                 longer = True
         return longer
 
-    def _take(self, name: SectionName, item: Item, cost: int) -> None:
-        self._sections[name].take(item, cost)
+    def _take(self, section: _Section, item: Item, cost: int) -> None:
+        section.take(item, cost)
         self._spent += cost
         self._keys.add(item.key)
-        if name == "recent" and not item.shows.isdisjoint(self._shown):
+        if item.section == "recent" and not item.shows.isdisjoint(self._shown):
             # It was found too. It is shown once, where it was said.
             self._drop_found(item.shows)
-        self._shown |= item.shows
+        self._shown.update(item.shows)
 
     def _drop_found(self, shown: frozenset[int]) -> None:
         section = self._sections.get("snippets")
@@ -347,7 +351,7 @@ class Assembler:
         raise ValueError("the budget is too small for anything")
 
     def _in_order(self) -> tuple[Item, ...]:
-        return tuple(item for name in self._recipe.order for item in sorted(self._sections[name].kept, key=_PLACE))
+        return tuple(chain.from_iterable(sorted(section.kept, key=_PLACE) for section in self._sections.values()))
 
     def _reports(self) -> tuple[SectionReport, ...]:
         left_out = Counter(left.item.section for left in self._left_out)

@@ -258,11 +258,11 @@ class Builder:
         if recipe.window and (older := await reads.messages(recipe.recent + recipe.window)):
             first = time_order(older[0])
         hits = [
-            _until(hit, conversation.last, asked) if hit.around else hit
+            _until(hit, last, asked) if hit.around else hit
             for hit in found
             if (message := hit.message) is not None
-            and time_order(message) <= last
-            and (first is None or time_order(message) >= first)
+            and (message.at, message.seq) <= last
+            and (first is None or (message.at, message.seq) >= first)
         ]
         return _limited(hits, conversation.recent, recipe.snippets)
 
@@ -305,10 +305,10 @@ async def _assembled(
     )
 
 
-def _until(hit: Hit, last: Message, asked: Collection[int]) -> Hit:
+def _until(hit: Hit, last: tuple[datetime, int], asked: Collection[int]) -> Hit:
     """Leave out messages around a hit that came after the last one, and the message to be answered."""
-    end = time_order(last)
-    return replace(hit, around=tuple(each for each in hit.around if time_order(each) <= end and each.seq not in asked))
+    around = tuple([each for each in hit.around if time_order(each) <= last and each.seq not in asked])
+    return hit if len(around) == len(hit.around) else replace(hit, around=around)
 
 
 def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[Hit]:
@@ -324,7 +324,7 @@ def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[
 
 
 def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
-    """Return whether a memory is a standing request of the person themself."""
+    """Tell whether a memory is a standing request of the person themself."""
     return INSTRUCTION in memory.tags and memory.speaker == scope.user
 
 
@@ -335,7 +335,7 @@ def _name_of(user: str, messages: Sequence[Message]) -> str:
 
 
 def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:
-    """Return whether the newest message is the one to be answered, which is shown once."""
+    """Tell whether the newest message is the one to be answered, which is shown once."""
     if request.answers is not None:
         return message.seq == request.answers
     return (message.role, message.text, message.user) == ("user", request.text, scope.user)

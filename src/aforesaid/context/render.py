@@ -113,11 +113,8 @@ def _grouped(items: Sequence[Item]) -> list[tuple[SectionName, list[Item]]]:
     return list(groups.items())
 
 
-def _rows(items: Sequence[Item]) -> Iterator[str]:
-    for day, item in _dated(items, ""):
-        if day:
-            yield day
-        yield item.text
+def _rows(items: Sequence[Item]) -> list[str]:
+    return [row for day, item in _dated(items, "") for row in ((day, item.text) if day else (item.text,))]
 
 
 def _dated(items: Sequence[Item], today: str = TODAY) -> Iterator[tuple[str, Item]]:

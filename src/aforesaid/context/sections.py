@@ -185,7 +185,7 @@ class Offers:
         found: dict[int, tuple[float, Message, float]] = {}
         for rank, hit, message in ranked:
             if message is not None and message.seq not in found:
-                found[message.seq] = rank, message, min(max(hit.score / best, 0.0), 1.0) if best > 0 else 0.0
+                found[message.seq] = rank, message, hit.score / best if hit.score > 0 else 0.0
         in_order = sorted([(message.at, seq) for seq, (_, message, _) in found.items()])
         places = {seq: place for place, (_, seq) in enumerate(in_order)}
         today, names = self._today(), dict[str, str]()

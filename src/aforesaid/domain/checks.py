@@ -137,7 +137,8 @@ def microseconds(value: object, what: str, field: str | None = None) -> int:
 
 def moment(microseconds_since_epoch: int) -> datetime:
     """Return a datetime in UTC: the inverse of `microseconds`."""
-    return _EPOCH + timedelta(microseconds=microseconds_since_epoch)
+    # Twice as fast as making a timedelta of the number, and every message that is read has two times.
+    return _EPOCH + microseconds_since_epoch * _MICROSECOND
 
 
 def at_least(value: object, minimum: int, what: str, field: str | None = None) -> int:

@@ -1,4 +1,4 @@
-"""People by id and name, and the subjects of statements about them."""
+"""Who somebody is, in the words that statements are made of."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from aforesaid.text.words import words_of
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100
 _LONGEST_SUBJECT: Final = 4
-"""Maximum words of a subject. More words are a description, not a name."""
+"""A subject of more words is a description, and nobody's name."""
 
 
 class Person(NamedTuple):
-    """A person who speaks or is mentioned."""
+    """Somebody who is spoken of."""
 
     id: str
     name: str
-    """Their name in sentences."""
+    """What to call them in a sentence."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,14 +33,14 @@ class Person(NamedTuple):
 
 
 def person_called(user: str, name: str | None) -> Person:
-    """Return a person with a display name; without one, the id is the name if it contains letters."""
+    """Return a person by the name they showed. Without one, an id that reads like a name has to do."""
     if name is not None and words_of(name):
         return Person(user, " ".join(name.split()))
     return Person(user, user if any(character.isalpha() for character in user) else NAMELESS)
 
 
 def people_in(messages: Iterable[Message], owner: str) -> dict[str, Person]:
-    """Return the speakers of messages, and the owner, by id, each with their last display name."""
+    """Return everybody who speaks in some messages, and the owner, by id. The last name that somebody showed counts."""
     shown: dict[str, str | None] = {owner: None}
     for message in messages:
         if message.role == "user":
@@ -49,10 +49,10 @@ def people_in(messages: Iterable[Message], owner: str) -> dict[str, Person]:
 
 
 def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
-    """Return the key of what a statement is about; None if no rule recognises it.
+    """Return what a statement is about, whoever it is about; None where no rule knows it.
 
-    A statement about the owner has the plain key, such as `home`. A statement about somebody else has a key with their
-    id or name (`@bob: home`, `carol: home`), so that it never supersedes one about the owner.
+    What the owner says about themselves has the bare key, such as `home`. What is about somebody else has a key of its
+    own (`@bob: home`, `carol: home`), so that it never takes the place of something about the owner.
     """
     claim = statement(text).claim
     if claim is None:
@@ -79,15 +79,15 @@ def _is(subject: Sequence[str], person: Person) -> bool:
 
 
 def about_tag(name: str) -> str:
-    """Return the tag of memories about a person who is no user, by their name."""
+    """Return the tag of what was said about somebody whom the memory does not know, by the name that was used."""
     return f"about {' '.join(fold(name).split())[:_LONGEST_NAME]}"
 
 
 def is_about_a_stranger(tags: Iterable[str]) -> bool:
-    """Return whether a memory with these tags is about a person who is no user."""
+    """Tell whether a memory with these tags is about somebody else than the person it is stored for."""
     return any(tag.startswith("about ") for tag in tags)
 
 
 def by_id(people: Mapping[str, Person], user: str) -> Person:
-    """Return a person by id, also one who is not in `people`."""
+    """Return a person, also one who has not spoken."""
     return people.get(user) or person_called(user, None)

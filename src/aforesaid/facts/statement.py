@@ -1,4 +1,4 @@
-"""Compares statements: whether two say the same, contradict each other, or are unrelated."""
+"""Comparing what is said: the same thing again, the opposite, or something else."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SINGLE: Final = frozenset({
     "name", "birthday", "age", "home", "work", "study", "marital", "diet", "favourite", "contact", "taste", "choice",
     "request",
 })  # fmt: skip
-"""Keys with one current value per person. Pets, allergies and origins, for example, can be several."""
+"""What somebody has one of at a time. Of a pet, an allergy or an origin there may be several."""
 
 
 class Statement(NamedTuple):
-    """The comparable parts of a text."""
+    """What a text says, as far as it can be compared."""
 
     words: frozenset[str]
-    """The stems of its content words."""
+    """The stems of the words that carry its meaning."""
     numbers: frozenset[str]
     denies: bool
     claim: Claim | None
@@ -42,13 +42,13 @@ class Statement(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
-    """Return the comparable parts of a text. Cached."""
+    """Return what a text says."""
     language = guess_language(text)
     found = words_of(text)
     dull = stop_words(language) | vocabulary(language).dull
-    content = [word for word in found if word not in dull] or found
+    telling = [word for word in found if word not in dull] or found
     return Statement(
-        frozenset(stems(content, language)),
+        frozenset(stems(telling, language)),
         frozenset(_NUMBER.findall(text)),
         _DENIAL.search(re.sub(r"['’]", " ", fold(text))) is not None,
         claim_of(text),
@@ -56,7 +56,7 @@ def statement(text: str) -> Statement:
 
 
 def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
-    """Return whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
+    """Tell whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
     if one == other:
         return True
     left, right = statement(one), statement(other)
@@ -77,7 +77,7 @@ def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
 
 
 def contradicts(new: str, old: str) -> bool:
-    """Return whether a new text excludes an old one about the same subject."""
+    """Tell whether two texts that are about the same subject cannot both hold, and the newer one counts."""
     mine, others = statement(new).claim, statement(old).claim
     if mine is None or others is None or mine.key != others.key or not single(mine.key):
         return False

@@ -1,4 +1,4 @@
-"""Time zones of users."""
+"""Where somebody's days begin and end."""
 
 from __future__ import annotations
 

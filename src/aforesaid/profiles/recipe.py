@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias, get_args
@@ -107,6 +107,15 @@ class Recipe:
     def full_share(self, name: SectionName, budget: int) -> int:
         """Return the share of a section, in proportion to the budget."""
         return self.tokens.get(name, self.budget) * budget // self.budget
+
+    def without(self, names: Collection[str]) -> Recipe:
+        """Return the recipe without some sections. Raises InvalidInput for an unknown one, and for the question."""
+        if not names:
+            return self
+        left = _sections(list(names), "without")
+        if "current" in left:
+            raise InvalidInput("without must not name 'current': a context always has the question", "without")
+        return replace(self, order=tuple(name for name in self.order if name not in left))
 
     def filling(self) -> tuple[SectionName, ...]:
         """Return the sections in the order in which they are filled: those that are trimmed first come last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -119,17 +119,24 @@ class Gatherer:
         return FoundCandidates(candidates, vector, matches.notes)
 
     async def read(
-        self, scope: Scope, request: SearchRequest, candidates: Candidates, chosen: Sequence[int]
+        self,
+        scope: Scope,
+        request: SearchRequest,
+        candidates: Candidates,
+        chosen: Sequence[int],
+        also: Iterable[int] = (),
     ) -> ReadCandidates:
-        """Return the chosen candidates, by their places in order, with their texts."""
+        """Return the chosen candidates, by their places in order, with their texts.
+
+        `also` are sequence numbers of further messages to read with them.
+        """
         import numpy as np  # noqa: PLC0415
 
         places = np.array(chosen, dtype=np.intp)
         seqs = candidates.columns.seq[candidates.rows[places]].tolist()
-        messages = {
-            message.seq: message
-            for message in await self._store.read(questions.MessagesByNumber(scope, seqs, within=request.within))
-        }
+        wanted = sorted({*seqs, *also})
+        read = await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within))
+        messages = {message.seq: message for message in read}
         # What was removed since the search began is no candidate any more.
         there = [seq in messages for seq in seqs]
         texts = [messages[seq].text for seq in seqs if seq in messages]

@@ -15,16 +15,24 @@ from aforesaid.text.words import word_key
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
-    from aforesaid.store.columns import Columns
+    from aforesaid.store.columns import Columns, Rows
 
 _hit: Final = fast_constructor(Hit)
 
 
-def order(candidates: Candidates, parts: Mapping[str, Numbers]) -> list[int]:
+def totals(parts: Mapping[str, Numbers]) -> Numbers:
+    """Return the weighted sum of each candidate."""
+    import numpy as np  # noqa: PLC0415
+
+    summed: Numbers = np.sum(list(parts.values()), axis=0)
+    return summed
+
+
+def order(candidates: Candidates, sums: Numbers) -> list[int]:
     """Return the candidates' places, best first, newer first among equals."""
     import numpy as np  # noqa: PLC0415
 
-    places: list[int] = np.lexsort((-candidates.rows, -np.sum(list(parts.values()), axis=0))).tolist()
+    places: list[int] = np.lexsort((-candidates.rows, -sums)).tolist()
     return places
 
 
@@ -48,48 +56,54 @@ def without_repeated_sessions(ranked: Iterable[int], candidates: Candidates) -> 
     return list(kept.values())
 
 
-def rows_around(columns: Columns, row: int, count: int) -> list[int]:
-    """Return the rows around one in its session: a third before, two thirds after, more where a side is short."""
-    session, last = columns.session[row], len(columns) - 1
-    before: list[int] = []
-    after: list[int] = []
-    while len(before) < count and row - len(before) > 0 and columns.session[row - len(before) - 1] == session:
-        before.append(row - len(before) - 1)
-    while len(after) < count and row + len(after) < last and columns.session[row + len(after) + 1] == session:
-        after.append(row + len(after) + 1)
-    fewer = min(count // 3, len(before))
-    later = min(count - fewer, len(after))
-    fewer = min(count - later, len(before))
-    return [*reversed(before[:fewer]), *after[:later]]
+def seqs_around(columns: Columns, row: int, count: int) -> list[int]:
+    """Return the sequence numbers of the messages around one in its session, in order.
+
+    A third of them comes before it and two thirds after it, more where the other side is short.
+    """
+    first = max(row - count, 0)
+    near: list[int] = columns.session[first : row + count + 1].tolist()
+    place = row - first
+    session, before, after = near[place], 0, 0
+    while before < place and near[place - before - 1] == session:
+        before += 1
+    while after < len(near) - place - 1 and near[place + after + 1] == session:
+        after += 1
+    after = min(count - min(count // 3, before), after)
+    before = min(count - after, before)
+    seqs: list[int] = columns.seq[row - before : row + after + 1].tolist()
+    del seqs[before]
+    return seqs
 
 
 def message_hits(
     candidates: Candidates,
     groups: Sequence[Sequence[int]],
-    parts: Mapping[str, Numbers],
+    sums: Numbers,
     messages: Mapping[int, Message],
     around: Mapping[int, Sequence[Message]],
     scale: ScoreScale,
-    *,
-    explained: bool = True,
+    explained: Mapping[str, Numbers] | None = None,
 ) -> list[Hit]:
-    """Make hits of groups of equal messages, best first in each; messages removed in the meantime are left out."""
-    import numpy as np  # noqa: PLC0415
+    """Make hits of groups of equal messages, best first in each; messages removed in the meantime are left out.
 
+    `sums` are the weighted sums. `explained` has what each feature added, for hits that are to say it.
+    """
     best = [group[0] for group in groups]
-    rows, names = candidates.rows[best], tuple(parts)
+    rows = candidates.rows[best]
     # Looked up for all hits at once: reading numbers one by one is slow.
-    added = np.stack([values[best] for values in parts.values()], axis=1) if best else np.zeros((0, 0))
-    scores, each_added = scale.scores(added.sum(axis=1)), added.tolist() if explained else ()
-    words = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings] if explained else []
+    scores = scale.scores(sums[best])
     similarities = candidates.background.similarities(candidates.dense[rows])
+    words, added = _explanations(candidates, rows, best, explained)
     seqs = candidates.columns.seq[candidates.rows].tolist()
     hits = []
     for place, group in enumerate(groups):
-        said = [messages[seqs[each]] for each in group if seqs[each] in messages]
-        if not said or said[0].seq != seqs[group[0]]:
+        first = messages.get(seqs[group[0]])
+        if first is None:
             continue
-        first = said[0]
+        sources: tuple[str, ...] = (first.id,)
+        if len(group) > 1:
+            sources = tuple([messages[seqs[each]].id for each in group if seqs[each] in messages])
         hits.append(
             _hit(
                 "message",
@@ -97,12 +111,24 @@ def message_hits(
                 first.text,
                 scores[place],
                 first.at,
-                (first.id,) if len(said) == 1 else tuple([message.id for message in said]),
-                tuple([word for word, found in words if found[place]]) if explained else (),
+                sources,
+                words[place] if words else (),
                 first,
-                tuple(zip(names, each_added[place], strict=True)) if explained else (),
+                added[place] if added else (),
                 similarities[place],
                 tuple(around.get(group[0], ())),
             )
         )
     return hits
+
+
+def _explanations(
+    candidates: Candidates, rows: Rows, best: list[int], parts: Mapping[str, Numbers] | None
+) -> tuple[list[tuple[str, ...]], list[tuple[tuple[str, float], ...]]]:
+    """Return the words of the question that each hit has, and what each feature added to it."""
+    if parts is None:
+        return [], []
+    found = [(posting.word, have(posting.rows, rows)) for posting in candidates.postings]
+    words = [tuple([word for word, has in found if has[place]]) for place in range(len(best))]
+    names, columns = tuple(parts), [values[best].tolist() for values in parts.values()]
+    return words, [tuple(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]

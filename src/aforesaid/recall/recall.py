@@ -6,6 +6,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from aforesaid.domain.hit import Hit
@@ -17,7 +18,14 @@ from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
 from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
 from aforesaid.recall.notes import ScoredNote, evidence, note_hits, score_notes
-from aforesaid.recall.ranked import message_hits, order, rows_around, without_repeated_sessions, without_repetitions
+from aforesaid.recall.ranked import (
+    message_hits,
+    order,
+    seqs_around,
+    totals,
+    without_repeated_sessions,
+    without_repetitions,
+)
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store, questions
@@ -27,6 +35,9 @@ _READ: Final = 50
 """Texts read per search, at least. Reading more changed nothing on labelled conversations."""
 _MORE: Final = 30
 """Texts read beyond the number of hits: features of the text may still change the order."""
+
+_MAY_MOVE_UP: Final = 4
+"""Messages around this many more candidates are read than are wanted, since features of the text change the order."""
 
 
 class Recall:
@@ -96,28 +107,31 @@ class Recall:
         )
         # Only texts that can still be among the hits are read.
         many = request.limit + len(request.without)
-        best = sorted(_not_beside(request, candidates, order(candidates, parts))[: max(_READ, many + _MORE)])
-        candidates, places, messages = await self._gatherer.read(scope, request, candidates, best)
+        best = _not_beside(request, candidates, order(candidates, totals(parts)))[: max(_READ, many + _MORE)]
+        around_best = _seqs_around(request, candidates, best[: _expected(request)])
+        also = chain.from_iterable(around_best.values())
+        candidates, places, messages = await self._gatherer.read(scope, request, candidates, sorted(best), also)
         parts = {name: values[places] for name, values in parts.items()}
         if request.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
-        ranked = order(candidates, parts)
+        sums = totals(parts)
+        ranked = order(candidates, sums)
         scale = SIMILARITY_SCALE
         if request.arms == "all":
-            best_message = sum(float(values[ranked[0]]) for values in parts.values()) if ranked else -math.inf
-            scale = score_scale(candidates, best_message, notes)
+            scale = score_scale(candidates, float(sums[ranked[0]]) if ranked else -math.inf, notes)
         if request.similarity is not None:
             near = candidates.background.similarities(candidates.dense[candidates.rows])
             ranked = [place for place in ranked if (near[place] or 0.0) >= request.similarity]
         hits: list[Hit] = []
+        explained = parts if request.explained else None
         if "message" in request.kinds:
             groups = without_repetitions(ranked, candidates.texts, many)
             around = await self._around(scope, request, candidates, groups, messages)
-            hits += message_hits(candidates, groups, parts, messages, around, scale, explained=request.explained)
+            hits += message_hits(candidates, groups, sums, messages, around, scale, explained)
         if "session" in request.kinds:
             groups = without_repeated_sessions(ranked, candidates)[:many]
             around = await self._around(scope, request, candidates, groups, messages)
-            hits += [_as_session(hit) for hit in message_hits(candidates, groups, parts, messages, around, scale)]
+            hits += map(_as_session, message_hits(candidates, groups, sums, messages, around, scale, parts))
         return hits, scale
 
     async def _around(
@@ -130,20 +144,15 @@ class Recall:
     ) -> dict[int, list[Message]]:
         """Return the messages around the first of each group, if the request asks for them.
 
-        `messages` are those that were read already, by their sequence numbers.
+        `messages` are those that were read already, by their sequence numbers. Mostly they are all that is needed.
         """
         if not request.around:
             return {}
-        columns = candidates.columns
-        beside = {
-            group[0]: columns.seq[rows_around(columns, int(candidates.rows[group[0]]), request.around)].tolist()
-            for group in groups[: request.around_best]
-        }
-        wanted = sorted({seq for seqs in beside.values() for seq in seqs}.difference(messages))
-        read = (
-            await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within)) if wanted else []
-        )
-        found = {**messages, **{message.seq: message for message in read}}
+        beside = _seqs_around(request, candidates, [group[0] for group in groups[: request.around_best]])
+        found = messages
+        if wanted := sorted({seq for seqs in beside.values() for seq in seqs if seq not in messages}):
+            read = await self._store.read(questions.MessagesByNumber(scope, wanted, within=request.within))
+            found = {**messages, **{message.seq: message for message in read}}
         return {place: [found[seq] for seq in seqs if seq in found] for place, seqs in beside.items()}
 
     async def _notes(
@@ -156,6 +165,23 @@ class Recall:
         wanted = [note for note in notes if note.key.kind in request.kinds]
         sessions = len(found.candidates.columns.sessions)
         return score_notes(wanted, found.candidates.background, weights(kind), sessions)
+
+
+def _seqs_around(request: SearchRequest, candidates: Candidates, places: Sequence[int]) -> dict[int, list[int]]:
+    """Return the sequence numbers of the messages around each of these candidates, if the request asks for them."""
+    if not request.around:
+        return {}
+    columns, rows = candidates.columns, candidates.rows[places].tolist()
+    return {place: seqs_around(columns, row, request.around) for place, row in zip(places, rows, strict=True)}
+
+
+def _expected(request: SearchRequest) -> int:
+    """Return how many of the best candidates are likely to be hits that come with the messages around them.
+
+    Those messages are read together with the candidates: a second read takes as long as the first one.
+    """
+    most = request.limit if request.around_best is None else request.around_best
+    return most + _MAY_MOVE_UP
 
 
 def _not_beside(request: SearchRequest, candidates: Candidates, places: list[int]) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import binascii
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -49,10 +49,16 @@ class Caller:
     from a further message only then."""
     name: str | None = None
     """The display name of the person."""
+    _people: dict[str | None, UserMemory] = field(default_factory=dict, repr=False, compare=False)
+    """The person's memory by thread. One request asks for the same one many times."""
 
     def person(self, thread: str | None) -> UserMemory:
         """Return the person's memory with a thread to store messages in. Access through it is not audited."""
-        return self.credential.person(self.memory, self.user, space=self.space, thread=thread, audited=False)
+        person = self._people.get(thread)
+        if person is None:
+            person = self.credential.person(self.memory, self.user, space=self.space, thread=thread, audited=False)
+            self._people[thread] = person
+        return person
 
     @property
     def reads(self) -> UserMemory:

@@ -7,7 +7,7 @@ goes directly before the question. What stands between them, the client's histor
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,17 +16,20 @@ from aforesaid.context.render import block
 from aforesaid.models.prompts import Line
 from aforesaid.models.prompts.fence import enclosed, fence_line
 from aforesaid.models.tokens import TokenCounter
+from aforesaid.profiles.recipe import SectionName
 from aforesaid.server.proxy.turns import Turn
 
 _STABLE: Final = ("instructions", "portrait", "summaries")
 """Sections that rarely change from one request to the next, in the order in which they are written."""
-_NOT_ADDED: Final = frozenset({"system", "rules", "persona", "habits", "recent", "current"})
-"""Sections that the client's own prompt is for, and the turns, which are written apart from the others."""
+NOT_ADDED: Final = ("system", "rules", "persona", "habits")
+"""Sections that the client's own prompt is for."""
+_TURNS: Final = ("recent", "current")
+"""Sections that are written apart from the others, and not at all."""
 _HERE: Final = "What was said last in this conversation, before the messages of this request:"
 _ELSEWHERE: Final = "What was said last in other conversations:"
 _SYSTEM_ROLES: Final = ("system", "developer")
 
-Front: TypeAlias = tuple[tuple[str, str], ...]
+Front: TypeAlias = tuple[tuple[SectionName, str], ...]
 """The items of a stable text in their order, each as its section and its text."""
 
 
@@ -68,17 +71,20 @@ def write(
     all of them still hold, the stable text stays as it was, and what has been added goes before the question.
     If it is too much, the oldest of the messages said last are left out first.
     """
-    items = [item for item in context.items if item.section not in _NOT_ADDED and not _repeats(item, client)]
+    items, recent = _to_write(context.items, client)
     stable = [item for item in items if item.section in _STABLE]
-    offered: dict[tuple[str, str], Item] = {(left.item.section, left.item.text): left.item for left in context.left_out}
-    offered |= {(item.section, item.text): item for item in stable}
-    if front is not None and offered.keys() >= set(front):
-        stable = [offered[key] for key in front]
-    kept = tuple((item.section, item.text) for item in stable)
-    added = [item for item in items if (item.section, item.text) not in kept]
+    if front:
+        # An item that has no room any more still holds.
+        offered = {(left.item.section, left.item.text): left.item for left in context.left_out}
+        offered |= {(item.section, item.text): item for item in stable}
+        if offered.keys() >= set(front):
+            stable = [offered[key] for key in front]
+    elif front is not None:
+        stable = []
+    kept = {(item.section, item.text): None for item in stable}
+    added = [item for item in items if item.section not in _STABLE or (item.section, item.text) not in kept]
     first = _blocks(stable, user)
-    recent = [item for item in context.items if item.section == "recent" and not _repeats(item, client)]
-    lines = [(bool(item.shows & client.here), fence_line(_line(item, user))) for item in recent]
+    lines = [(not client.here.isdisjoint(item.shows), fence_line(_line(item, user))) for item in recent]
     costs = [counter.count(f"{line}\n") for _, line in lines]
     over = sum(item.tokens for item in (*stable, *added)) + sum(costs) - most
     known = _blocks(added, user)
@@ -92,7 +98,7 @@ def write(
         tokens = before + counter.count(text)
         over = tokens - most
         if over <= 0:
-            return MemoryText(first, text, tokens, kept)
+            return MemoryText(first, text, tokens, tuple(kept))
         if not lines:
             first = counter.cut(first, most)
             text = counter.cut(text, max(0, most - counter.count(first)))
@@ -126,18 +132,33 @@ def insert_in_question(messages: Sequence[object], memory: MemoryText) -> list[o
     return changed
 
 
-def _repeats(item: Item, client: ClientHas) -> bool:
-    if item.shows and item.shows <= client.known:
-        return True
-    return item.section == "recent" and item.role == "user" and Turn("user", item.text).words == client.question
+def _to_write(items: Iterable[Item], client: ClientHas) -> tuple[list[Item], list[Item]]:
+    """Return what is to be written of a context: what is known, and the messages said last."""
+    known, recent = [], []
+    for item in items:
+        if item.section in _TURNS:
+            if item.section == "recent" and not _has(client, item) and not _is_question(item, client):
+                recent.append(item)
+        elif not _has(client, item):
+            known.append(item)
+    return known, recent
 
 
-def _blocks(items: Sequence[Item], user: str) -> str:
-    sections = sorted(
-        dict.fromkeys(item.section for item in items),
-        key=lambda section: _STABLE.index(section) if section in _STABLE else len(_STABLE),
-    )
-    return "\n\n".join(block(name, [item for item in items if item.section == name], user) for name in sections)
+def _has(client: ClientHas, item: Item) -> bool:
+    return bool(item.shows) and item.shows <= client.known
+
+
+def _is_question(item: Item, client: ClientHas) -> bool:
+    return item.role == "user" and Turn("user", item.text).words == client.question
+
+
+def _blocks(items: Iterable[Item], user: str) -> str:
+    """Return the sections of some items, the stable ones first."""
+    sections: dict[SectionName, list[Item]] = {}
+    for item in items:
+        sections.setdefault(item.section, []).append(item)
+    names = sorted(sections, key=lambda name: _STABLE.index(name) if name in _STABLE else len(_STABLE))
+    return "\n\n".join(block(name, sections[name], user) for name in names)
 
 
 def _joined(known: str, lines: Sequence[tuple[bool, str]]) -> str:

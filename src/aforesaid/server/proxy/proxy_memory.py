@@ -27,7 +27,7 @@ from aforesaid.models.tokens import TokenCounter, counter_for
 from aforesaid.profiles.recipe import LEAST_BUDGET
 from aforesaid.server.proxy.caller import Caller
 from aforesaid.server.proxy.conversations import Conversation, Conversations, NewTurn, reply_id, version_id
-from aforesaid.server.proxy.insertion import ClientHas, Front, MemoryText, write
+from aforesaid.server.proxy.insertion import NOT_ADDED, ClientHas, Front, MemoryText, write
 from aforesaid.server.proxy.turns import Turn, text_of, turns_of
 from aforesaid.settings import Serving
 from aforesaid.tasks import begin
@@ -106,7 +106,7 @@ class ProxyMemory:
             finish(self._store_request(outcome, looks=False))
             return outcome
         # Recall takes longest, so it begins first.
-        recall = begin(caller.reads.context(question, model=model, most=self._most))
+        recall = begin(caller.reads.context(question, model=model, most=self._most, without=NOT_ADDED))
         finish(self._store_request(outcome, looks=True))
         began = time.perf_counter()
         try:
