@@ -21,7 +21,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.summary import Summary, SummaryKind
 from aforesaid.domain.transfer import Purged
-from aforesaid.facts import Forgotten, Preferences, Remembered
+from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
 from aforesaid.portability.importing import Loaded
@@ -309,7 +309,7 @@ class SyncUserMemory:
 
     def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
-    ) -> Remembered:
+    ) -> RememberResult:
         """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
@@ -318,7 +318,7 @@ class SyncUserMemory:
         memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
 
-    def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
+    def forget(self, fact: str, *, name: str | None = None) -> ForgetResult:
         """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
         It is not learned again from what had been said until now; saying it again later counts.

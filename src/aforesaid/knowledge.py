@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from aforesaid.facts import (
         Curator,
         Extractor,
-        Forgotten,
-        Observer,
+        FactEditor,
+        ForgetResult,
+        HabitCounter,
         Portraitist,
         Preferences,
-        Remembered,
-        Teller,
+        RememberResult,
     )
     from aforesaid.models.chat import Chat
     from aforesaid.models.embed import Embedder
@@ -58,11 +58,11 @@ class Knowledge:
         """The spelling of ids in this store."""
 
     @cached_property
-    def teller(self) -> Teller:
+    def fact_editor(self) -> FactEditor:
         """The editor of facts."""
-        from aforesaid.facts import Teller  # noqa: PLC0415
+        from aforesaid.facts import FactEditor  # noqa: PLC0415
 
-        return Teller(self.store, self.profile, self._chat)
+        return FactEditor(self.store, self.profile, self._chat)
 
     @cached_property
     def curator(self) -> Curator:
@@ -79,25 +79,25 @@ class Knowledge:
         return Portraitist(self.store, self.profile, self._chat, self.metrics, self._loops)
 
     @cached_property
-    def observer(self) -> Observer:
+    def habit_counter(self) -> HabitCounter:
         """The counter of habits."""
-        from aforesaid.facts import Observer  # noqa: PLC0415
+        from aforesaid.facts import HabitCounter  # noqa: PLC0415
 
-        return Observer(self.store, self.profile)
+        return HabitCounter(self.store, self.profile)
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
     ) -> str | None:
         """Return the portrait without calling a model. Values that are passed are not read again."""
-        return await self.portraitist.at_hand(scope, memories, summaries)
+        return await self.portraitist.without_waiting(scope, memories, summaries)
 
     async def habits(self, scope: Scope) -> str:
         """Return the counted habits of a user."""
-        return await self.observer.at_hand(scope)
+        return await self.habit_counter.stored_habits(scope)
 
     async def observe(self, scope: Scope) -> None:
         """Update the counted habits of a user."""
-        await self.observer.preferences(scope)
+        await self.habit_counter.preferences(scope)
 
     def extractor(self) -> Extractor:
         """Return an extractor of memories."""
@@ -152,7 +152,7 @@ class UserKnowledge(Handle):
     @checked()
     async def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None
-    ) -> Remembered:
+    ) -> RememberResult:
         """Store a fact: "prefers tea", "I moved to Berlin". A newer fact replaces one that it contradicts.
 
         `by` is who says so, if not the user; what others say that is sensitive waits for approval, and so does what
@@ -163,20 +163,20 @@ class UserKnowledge(Handle):
         speaker = None if by is None else checks.identifier(by, "by", "by")
         words = _words(fact, "the fact")
         whom = None if about is None else checks.display_name(about)
-        return await self._knowledge.teller.remember(
+        return await self._knowledge.fact_editor.remember(
             self.scope, words, by=speaker, name=_name(name), actor=self._who, about=whom
         )
 
     @timed("forget")
     @audited_inside
     @checked()
-    async def forget(self, fact: str, *, name: str | None = None) -> Forgotten:
+    async def forget(self, fact: str, *, name: str | None = None) -> ForgetResult:
         """Forget a fact, in the facts text and in the memories. The result is true if it was known.
 
         It is not learned again from what had been said until now; saying it again later counts.
         """
         words = _words(fact, "what to forget")
-        return await self._knowledge.teller.forget(self.scope, words, name=_name(name), actor=self._who)
+        return await self._knowledge.fact_editor.forget(self.scope, words, name=_name(name), actor=self._who)
 
     @timed("portrait")
     @audited("portrait.read", "portrait")
@@ -200,7 +200,7 @@ class UserKnowledge(Handle):
     @audited("preferences.read", "preferences")
     async def preferences(self) -> Preferences:
         """Return the user's preferences, counted in their messages: topics, hours, languages, lengths, tone."""
-        return await self._knowledge.observer.preferences(self.scope)
+        return await self._knowledge.habit_counter.preferences(self.scope)
 
     async def _observe(self) -> None:
         """Update the counted habits of the user, if that is done on demand."""

@@ -145,6 +145,13 @@ def test_counts_read_right(number: int, noun: str, text: str) -> None:
 
 
 @pytest.mark.defect("N6")
+def test_one_message_is_called_a_message(run: Run) -> None:
+    told = ok(run("purge", "ann", "--yes"))
+    assert "1 message," in told
+    assert "1 messages" not in told
+
+
+@pytest.mark.defect("N6")
 def test_the_progress_of_an_import_counts_messages(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     file = tmp_path / "chat.jsonl"

@@ -9,10 +9,10 @@ import pytest
 
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
+from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.grounding import meanings
 from aforesaid.facts.people import Person
-from aforesaid.facts.screen import screen
 from aforesaid.models.embed import LocalEmbedder
 from aforesaid.store import open_store
 from facts.held_out import LATER, PAIRS, Pair
@@ -134,8 +134,8 @@ async def judged(pair: Pair) -> str:
     said = await _stored(scope, pair.said, ann.name)
     candidate = Candidate("fact", pair.written, 5, (said,), ann, None, None, None, "extract/2 test", "")
     near = await meanings([candidate], {"ann": ann}, ONE)
-    screened = screen(candidate, [said], ann, {"ann": ann}, (), near)
-    return "dropped" if screened.dropped else "quarantined" if screened.quarantine else "active"
+    admission = admit(candidate, [said], ann, {"ann": ann}, (), near)
+    return "dropped" if admission.dropped else "quarantined" if admission.quarantine else "active"
 
 
 async def _stored(scope: Scope, text: str, name: str) -> Message:

@@ -270,10 +270,10 @@ async def test_a_model_that_cannot_merge_is_asked_three_times_and_then_left_alon
         await a_week(memory, facts="Ann likes tea")
         portraitist = memory._knowledge.portraitist
         for _ in range(3):
-            assert HISTORY in (await portraitist.at_hand(ANN) or "")
+            assert HISTORY in (await portraitist.without_waiting(ANN) or "")
             with pytest.raises(ModelError, match="could not be merged"):
                 await portraitist._merge_stale()
-        await portraitist.at_hand(ANN)
+        await portraitist.without_waiting(ANN)
         await portraitist._merge_stale()
         assert len(asked(scripted, "portrait")) == 3
         await memory.loops.close()
@@ -284,10 +284,10 @@ async def test_what_is_at_hand_costs_nothing() -> None:
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
         portraitist = memory._knowledge.portraitist
-        assert (await portraitist.at_hand(ANN) or "").startswith("Ann likes tea.")
+        assert (await portraitist.without_waiting(ANN) or "").startswith("Ann likes tea.")
         assert asked(scripted, "portrait") == []
         await memory.user("ann", space="900").portrait()
-        assert await portraitist.at_hand(ANN) == "Merged."
+        assert await portraitist.without_waiting(ANN) == "Merged."
 
 
 def test_a_portrait_stands_in_a_prompt_as_escaped_xml() -> None:

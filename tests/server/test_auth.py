@@ -335,20 +335,28 @@ def test_a_key_needs_a_name_and_a_role(arguments: tuple[str, str]) -> None:
 
 
 @pytest.mark.defect("U3")
-async def test_other_requests_are_answered_while_another_process_changes_the_keys(tmp_path: Path) -> None:
-    path = tmp_path / "keys.json"
+async def test_other_requests_are_answered_while_another_process_changes_the_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, flock, loop = tmp_path / "keys.json", fcntl.flock, asyncio.get_running_loop()
     lock = os.open(tmp_path / "keys.json.lock", os.O_CREAT | os.O_RDWR, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    answered, in_time = threading.Event(), []
+    flock(lock, fcntl.LOCK_EX)
+    answered, in_time, waits = threading.Event(), [], asyncio.Event()
 
     def release() -> None:
         in_time.append(answered.wait(20))
         os.close(lock)
 
+    def locking(handle: int, operation: int) -> None:
+        loop.call_soon_threadsafe(waits.set)
+        flock(handle, operation)
+
     holder = threading.Thread(target=release)
     async with running(keys=path) as server, server.admin() as client:
+        monkeypatch.setattr(fcntl, "flock", locking)
         holder.start()
         making = asyncio.create_task(client.post("/api/keys", json={"name": "app", "role": "app"}))
+        await waits.wait()
         assert (await client.get("/api/stats")).status_code == 200
         answered.set()
         key = (await making).json()

@@ -108,6 +108,7 @@ def test_no_request_that_fits_the_description_is_refused_for_a_rule_that_could_b
         answer = case.call(base_url=server.address, headers={"Authorization": f"Bearer {server.link}"})
         if answer.status_code == 422:
             refused = {each["where"].partition(".")[2] for each in answer.json()["errors"]}
+            assert refused, answer.text
             assert refused <= NOT_DESCRIBABLE, answer.text
 
     ask()

@@ -20,7 +20,7 @@ from aforesaid.errors import (
 )
 
 if TYPE_CHECKING:
-    from aforesaid.facts import Forgotten, Remembered
+    from aforesaid.facts import ForgetResult, RememberResult
 
 _SHOWN: Final = 20
 _STORAGES: Final = {"sqlite": "SQLite", "json": "JSON file", "files": "account folders", "postgresql": "PostgreSQL"}
@@ -83,14 +83,14 @@ def status(found: MemoryStatus) -> str:
     )
 
 
-def remembered(found: Remembered) -> str:
+def remembered(found: RememberResult) -> str:
     """Return the outcome of remembering."""
     if found.outcome == "quarantined":
         return f"That is quarantined until somebody approves it: {found.reason}"
     return "I will remember that." if found.outcome == "stored" else "I knew that already."
 
 
-def forgotten(found: Forgotten, what: str) -> str:
+def forgotten(found: ForgetResult, what: str) -> str:
     """Return the outcome of forgetting."""
     return f"I have forgotten that: {what}" if found.found else f"I knew nothing about that: {what}"
 

@@ -324,7 +324,7 @@ def _limited(hits: Sequence[Hit], recent: Sequence[Message], most: int) -> list[
 
 
 def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
-    """Tell whether a memory is a standing request of the person themself."""
+    """Return whether a memory is a standing request of the person themself."""
     return INSTRUCTION in memory.tags and memory.speaker == scope.user
 
 
@@ -335,7 +335,7 @@ def _name_of(user: str, messages: Sequence[Message]) -> str:
 
 
 def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:
-    """Tell whether the newest message is the one to be answered, which is shown once."""
+    """Return whether the newest message is the one to be answered, which is shown once."""
     if request.answers is not None:
         return message.seq == request.answers
     return (message.role, message.text, message.user) == ("user", request.text, scope.user)

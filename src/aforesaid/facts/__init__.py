@@ -1,25 +1,25 @@
-"""What is known about people: learned, told, changed, forgotten, and put into words."""
+"""Facts and memories: extracting, editing and forgetting them, portraits and habits."""
 
 from aforesaid.facts.agenda import happening
 from aforesaid.facts.curating import Curator, claims_of
-from aforesaid.facts.extractor import Extractor, Learned
-from aforesaid.facts.habits import Observer, Preferences
+from aforesaid.facts.extractor import ExtractionResult, Extractor
+from aforesaid.facts.fact_editor import FactEditor, ForgetResult, RememberResult
+from aforesaid.facts.habits import HabitCounter, Preferences
 from aforesaid.facts.ical import calendar
 from aforesaid.facts.people import about_tag
 from aforesaid.facts.portrait import Portraitist, as_xml
-from aforesaid.facts.telling import Forgotten, Remembered, Teller
 from aforesaid.facts.zones import zone_of
 
 __all__ = [
     "Curator",
+    "ExtractionResult",
     "Extractor",
-    "Forgotten",
-    "Learned",
-    "Observer",
+    "FactEditor",
+    "ForgetResult",
+    "HabitCounter",
     "Portraitist",
     "Preferences",
-    "Remembered",
-    "Teller",
+    "RememberResult",
     "about_tag",
     "as_xml",
     "calendar",

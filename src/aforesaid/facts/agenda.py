@@ -1,4 +1,4 @@
-"""What is scheduled, and when."""
+"""Selects scheduled memories by time."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _SCHEDULED: Final = frozenset({"schedule", "task", "reminder"})
 
 
 def happening(memories: Sequence[MemoryRecord], asked: datetime, when: str | None) -> list[MemoryRecord]:
-    """Return what happens in the times that a question names, soonest first; without any, all that is to come."""
+    """Return the memories with an event in the times that `when` names, soonest first; by default, all future ones."""
     dated = [
         (memory.event, memory) for memory in memories if memory.event is not None and memory.category in _SCHEDULED
     ]
     times = _times(when, asked) if when else []
     if times:
-        found = [(event, memory) for event, memory in dated if any(_meet(event, each) for each in times)]
+        found = [(event, memory) for event, memory in dated if any(_overlap(event, each) for each in times)]
     else:
         found = [(event, memory) for event, memory in dated if event.end > asked]
     return [memory for _, memory in sorted(found, key=lambda each: (each[0].start, each[1].id))]
 
 
 def _times(when: str, asked: datetime) -> list[When]:
-    """Return the times that a question names. "Monday", asked on a Monday, is today as well as in a week."""
+    """Return the times that a question names. "Monday", asked on a Monday, means both today and a week from now."""
     found = find_times(when, asked, "future")
     yesterday = find_times(when, asked - _DAY, "future")
     if len(yesterday) == len(found):
@@ -35,5 +35,5 @@ def _times(when: str, asked: datetime) -> list[When]:
     return found
 
 
-def _meet(event: Event, when: When) -> bool:
+def _overlap(event: Event, when: When) -> bool:
     return event.start < when.end and event.end > when.start

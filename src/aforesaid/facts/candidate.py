@@ -1,4 +1,4 @@
-"""What may become a memory: found by rules or by a model, in the same form."""
+"""Candidates for memories, found by rules or by a model."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RULES: Final = "rules/1"
 _HOUR: Final = timedelta(hours=1)
 _DAY: Final = timedelta(days=1)
 DATED: Final = frozenset({"schedule", "task", "reminder"})
-"""Categories whose memories happen at a time, which is ahead when they are written down."""
+"""Categories of memories with a time, which is in the future when they are stored."""
 _DATE_ALONE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class Candidate(NamedTuple):
-    """Something that may be worth remembering."""
+    """A possible memory, before `admission` and `reconcile` decide about it."""
 
     category: Category
     text: str
@@ -39,10 +39,10 @@ class Candidate(NamedTuple):
     subject: str | None
     event: Event | None
     replaces: int | None
-    """The memory that is true no longer, as a model sees it."""
+    """The id of the memory that it replaces, according to a model."""
     extractor: str
     quote: str
-    """The words themselves, as far as they are known."""
+    """The original words; empty if unknown."""
     request: bool = False
     """Whether it is a standing request of the owner to the assistant."""
 
@@ -58,18 +58,18 @@ class Candidate(NamedTuple):
 
 
 def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
-    """Return what rules find in messages."""
+    """Return the candidates that rules find in messages."""
     turns = [
         Spoken(by_id(people, message.author).name, _statement_in(message), message.at.astimezone(zone), message.role)
         for message in messages
     ]
     among_people = _among_people(messages, owner)
-    # One turn at a time: the same thing said in two messages is found twice, and counted.
+    # One turn at a time, so that a statement in two messages is found twice, and counted.
     return [
         _from_rules(each, messages[number], people, owner)
         for number, turn in enumerate(turns)
         for each in extract([turn])
-        # What somebody else asks for, or the owner asks of other people, is no request to the assistant.
+        # Requests by others, and requests of the owner to other people, are not meant for the assistant.
         if not each.request or (messages[number].author == owner.id and not among_people)
     ]
 
@@ -77,19 +77,19 @@ def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: P
 def requests_in(
     messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo
 ) -> list[Candidate]:
-    """Return the owner's standing requests to the assistant, which rules find beside a model."""
+    """Return the owner's standing requests to the assistant, found by rules."""
     return [candidate for candidate in by_rules(messages, people, owner, zone) if candidate.request]
 
 
 def _among_people(messages: Sequence[Message], owner: Person) -> bool:
-    """Tell whether these messages are people talking with one another, without an assistant."""
+    """Return whether these messages are a conversation between people, without an assistant."""
     roles = {message.role for message in messages}
     others = any(message.role == "user" and message.author != owner.id for message in messages)
     return others and "assistant" not in roles
 
 
 def _statement_in(message: Message) -> str:
-    """Return what a message states: of "Bot, remember that I have a daughter" the daughter; of "forget …" nothing."""
+    """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …"."""
     if message.role != "user":
         return message.text
     requested = recognise_request(message.text)
@@ -117,7 +117,7 @@ def _from_rules(found: ExtractedMemory, message: Message, people: Mapping[str, P
 
 
 def _lasting(category: Category, event: Event | None, said: datetime) -> Category:
-    """Return `fact` for an appointment that was over when it was spoken of: what happened does not expire."""
+    """Return `fact` for an appointment that was already over when mentioned, since past events do not expire."""
     return "fact" if category == "schedule" and event is not None and event.end <= said else category
 
 
@@ -136,7 +136,7 @@ def from_model(
     zone: tzinfo,
     extractor: str,
 ) -> Candidate | None:
-    """Return what a model found. None where it names no message that was there: then nobody said it."""
+    """Return a model's memory as a candidate; None if it names no message of a user as its source."""
     numbers = sorted({number for number in extracted.sources if 1 <= number <= len(messages)})
     sources = tuple(messages[number - 1] for number in numbers)
     said = [message for message in sources if message.role == "user"]
@@ -161,7 +161,7 @@ def from_model(
 
 
 def _read_when(when: str | None, text: str, said: datetime, category: Category) -> Event | None:
-    """Read the time that a model gives, or else the one that the text names."""
+    """Return the time that a model gives, or else the one that the text names."""
     if when:
         try:
             start = datetime.fromisoformat(when)

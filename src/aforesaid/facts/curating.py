@@ -1,4 +1,4 @@
-"""Changes to single memories by hand: write down, correct, deactivate, reactivate, approve."""
+"""Changes to single memories by hand: create, edit, deactivate, reactivate, approve, undo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, SourcesChanged, WrongState, quoted
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import person_called, subject_of
-from aforesaid.facts.settle import REJECTED
+from aforesaid.facts.reconcile import REJECTED
 from aforesaid.facts.timing import timing
 from aforesaid.facts.zones import zone_of
 from aforesaid.profiles import Profile
@@ -23,16 +23,16 @@ from aforesaid.store import Store, questions
 from aforesaid.text.times.request import read_requested_time
 
 CLAIM = "claim"
-"""What is written down where somebody takes a reminder to deliver it."""
+"""Action of a version in which a worker claims a reminder to deliver it."""
 _HOUR = timedelta(hours=1)
 _NO_GRACE = timedelta(0)
 _STILL_NOW = timedelta(minutes=5)
-"""How old a reminder's moment may be when a program passes one: it computed "now" before it called."""
+"""How far in the past a program's moment for a reminder may be: it computed "now" before the call."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class Curator:
-    """Changes single memories of a store. Every change keeps what was before it, and can be taken back."""
+    """Changes single memories. Every change stores the version before it, and can be undone."""
 
     def __init__(self, store: Store, profile: Profile) -> None:
         self._store = store
@@ -52,7 +52,7 @@ class Curator:
         sources: Sequence[int] = (),
         actor: str,
     ) -> MemoryRecord:
-        """Write a memory down. Without `when`, a schedule, a task or a reminder happens when its text says."""
+        """Store a memory. Without `when`, the time of a schedule, task or reminder is read from its text."""
         at = moment(now())
         zone = await zone_of(self._store, self._profile, scope)
         event = None if when is None else _event_at(when, at.astimezone(zone), category)
@@ -82,7 +82,7 @@ class Curator:
         return written
 
     async def _put_learned_away(self, scope: Scope, reminder: MemoryRecord, actor: str) -> None:
-        """Deactivate what was learned from the message that asked for a reminder: it would ring a second time."""
+        """Deactivate memories extracted from the message that asked for a reminder, which would remind twice."""
         for memory in await self._store.read(questions.Memories(scope)):
             learned = memory.category in DATED and memory.extractor != BY_HAND
             if learned and not set(memory.sources).isdisjoint(reminder.sources):
@@ -98,7 +98,7 @@ class Curator:
         when: datetime | str | None = None,
         **values: object,
     ) -> MemoryRecord:
-        """Correct a memory. Values that are None stay as they are.
+        """Edit a memory. Values that are None stay as they are.
 
         `when` moves it. Without `when`, a new text moves it if it names another time than the old text.
         """
@@ -120,7 +120,7 @@ class Curator:
         return await self._change(after, "edit", actor)
 
     async def deactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Put a memory away. It is kept, and can be brought back."""
+        """Deactivate a memory. It stays stored, and can be reactivated."""
         before = await self._expected(scope, memory, revision)
         if before.state == "deactivated":
             return before
@@ -130,7 +130,7 @@ class Curator:
         )
 
     async def reactivate(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Restore a memory that was deactivated, superseded or expired; but not one that waits for approval."""
+        """Reactivate a deactivated, superseded or expired memory. Raises WrongState for one that waits for approval."""
         before = await self._expected(scope, memory, revision)
         if before.state == "active":
             return before
@@ -139,17 +139,17 @@ class Curator:
         return await self._change(_active(before), "reactivate", actor)
 
     async def approve(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Believe what was kept apart."""
+        """Activate a quarantined memory."""
         return await self._change(_active(await self._waiting(scope, memory, revision)), "approve", actor)
 
     async def reject(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Do not believe what was kept apart. Saying it again does not bring it back."""
+        """Reject a quarantined memory. It is not extracted again."""
         before = await self._waiting(scope, memory, revision)
         over = replace(before, state="deactivated", active=False, valid_to=moment(now()), reason=REJECTED)
         return await self._change(over, "reject", actor)
 
     async def undo(self, scope: Scope, memory: int, actor: str, *, revision: int | None = None) -> MemoryRecord:
-        """Take back the last change of a memory.
+        """Undo the last change of a memory.
 
         A memory that was never changed is deactivated, and what it had superseded is active again.
         """
@@ -166,7 +166,7 @@ class Curator:
         return (await self._store.apply(changes)).memory
 
     async def claim(self, scope: Scope, memory: int, until: datetime, at: datetime, actor: str) -> bool:
-        """Put a reminder that is due off until a moment. True for the one call that did it."""
+        """Postpone a due reminder until a moment, to deliver it. True for the one call that did so."""
         before = await self._reminder(scope, memory)
         if before.remind_at is None or before.remind_at > at or not _waits(before):
             return False
@@ -183,7 +183,7 @@ class Curator:
             return False
         at = moment(now())
         claims = claims_of(await self._store.read(questions.MemoryVersions(scope, memory)))
-        # It says again when it was for, and not until when somebody had taken it.
+        # Restore the time of the reminder, which claims have postponed.
         remind = claims[0].before.remind_at if claims else before.remind_at
         done = replace(
             before,
@@ -201,7 +201,7 @@ class Curator:
         return True
 
     def _at(self, memory: MemoryRecord, event: Event, zone: tzinfo, *, keep_expiry: bool) -> MemoryRecord:
-        """Return a memory that happens at another time. A reminder that was delivered waits again."""
+        """Return a memory moved to another time. A delivered reminder becomes due again."""
         times = timing(memory.category, moment(now()), event, self._profile.keep_days, zone)
         moved = replace(memory, event=event, remind_at=times.remind_at)
         if not keep_expiry:
@@ -234,7 +234,7 @@ class Curator:
 
 
 def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
-    """Return the claims that a reminder is under: those after its last other change."""
+    """Return the current claims of a reminder: those after its last other change."""
     first = len(versions)
     while first and versions[first - 1].action == CLAIM:
         first -= 1
@@ -242,7 +242,7 @@ def claims_of(versions: Sequence[MemoryVersion]) -> Sequence[MemoryVersion]:
 
 
 def _event_at(when: datetime | str, said: datetime, category: Category) -> Event:
-    """Return the hour that begins at a moment. Without a time zone it is in the user's; words are read as in a chat."""
+    """Return the hour that begins at `when`. Without a zone it is in the user's; words are read as in a chat."""
     if isinstance(when, str):
         requested = read_requested_time(when, said)
         if requested is None:
@@ -261,7 +261,7 @@ def _event_at(when: datetime | str, said: datetime, category: Category) -> Event
 
 
 def _moved(before: MemoryRecord, after: MemoryRecord, when: datetime | str | None, said: datetime) -> Event | None:
-    """Return the new time of an edited memory; None where it keeps the one it has."""
+    """Return the new time of an edited memory; None if it keeps its time."""
     if when is not None:
         return _event_at(when, said, after.category)
     if after.category not in DATED or after.text == before.text:

@@ -1,4 +1,4 @@
-"""Learning from what is said: a batch of exchanges becomes changes to what is known, together with how far it came."""
+"""Extracts memories from messages: each batch is stored together with the position up to which the log was read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aforesaid.errors import ModelError, ModelGarbled, NoModel
 from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_in
 from aforesaid.facts.grounding import meanings
 from aforesaid.facts.people import Person, people_in
-from aforesaid.facts.settle import Situation, settle
+from aforesaid.facts.reconcile import ReconcileInput, reconcile
 from aforesaid.facts.statement import statement
 from aforesaid.facts.surroundings import just_before, surroundings
 from aforesaid.facts.zones import zone_of
@@ -44,15 +44,15 @@ _SHOWN: Final = 40
 """Maximum number of known memories shown to a model."""
 
 
-class Learned(NamedTuple):
-    """What came out of looking through some messages."""
+class ExtractionResult(NamedTuple):
+    """What was extracted from a batch of messages."""
 
     messages: int
-    """How many were looked through."""
+    """How many were examined."""
     added: int
     quarantined: int
     dropped: Mapping[str, int]
-    """Why others were not kept, and how many."""
+    """Number of dropped candidates, by reason."""
 
 
 @dataclass(slots=True)
@@ -63,14 +63,14 @@ class _Tally:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-class _Found(NamedTuple):
+class _FoundCandidates(NamedTuple):
     candidates: Sequence[Candidate]
-    unsaid: int
-    """How many a model wrote that rest on no message."""
+    without_source: int
+    """How many memories a model wrote without naming a message as source."""
 
 
 class _Job(NamedTuple):
-    """Everything that is needed to look through messages of one user."""
+    """The input of an extraction for one user."""
 
     scope: Scope
     known: Sequence[MemoryRecord]
@@ -78,15 +78,15 @@ class _Job(NamedTuple):
     owner: Person
     zone: tzinfo
     around: Sequence[Message]
-    """The messages, and what was said around them: a model reads it, and no memory comes from it."""
+    """The batch and messages around it. A model reads those too, but no memory is extracted from them."""
 
     def by_rules(self, batch: Sequence[Message]) -> list[Candidate]:
-        """Return what rules find."""
+        """Return the candidates that rules find."""
         return by_rules(batch, self.people, self.owner, self.zone)
 
 
 class Extractor:
-    """Looks through users' messages for what is worth remembering, with a model or by rules."""
+    """Extracts memories from users' messages, with a model or by rules."""
 
     def __init__(self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None = None) -> None:
         self._store = store
@@ -95,27 +95,27 @@ class Extractor:
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
         self._garbles = False
-        """Whether the model could not deal with anything the last time."""
+        """Whether the model's last answers were all unusable."""
 
     @property
     def asks_a_model(self) -> bool:
-        """Whether a model is configured for it."""
+        """Whether a model is configured for extraction."""
         return self._chat is not None and self._chat.has("extract")
 
     async def next_batch(self, scope: Scope, after: int, *, complete: bool) -> list[Message]:
-        """Return the messages to look through next: some exchanges, from the mark on.
+        """Return the next messages to extract from: whole exchanges after sequence number `after`.
 
-        With `complete`, an exchange that has no reply yet waits for it.
+        With `complete`, an exchange without a reply is left for later.
         """
         page = await self._store.read(questions.MessagesAfter(scope, after, _PAGE))
         exchanges = self._profile.extract_exchanges if self.asks_a_model else _PAGE
         return cut_batch(page, exchanges, complete=complete and self.asks_a_model)
 
-    async def learn(self, scope: Scope, after: int, batch: Sequence[Message]) -> Learned:
-        """Store what is worth remembering in a batch, and that it was looked through: all or nothing, step by step.
+    async def learn(self, scope: Scope, after: int, batch: Sequence[Message]) -> ExtractionResult:
+        """Extract and store the memories of a batch, in one or more transactions that also advance the position.
 
-        Raises ModelError when a model is configured and does not answer, SourcesChanged when somebody else was faster;
-        nothing is lost then, and it can be tried again.
+        Raises ModelError when a configured model does not answer, and SourcesChanged when another worker was faster.
+        Nothing is lost then: call it again.
         """
         tally = _Tally(messages=len(batch))
         context = await surroundings(self._store, scope, batch) if self.asks_a_model else []
@@ -124,21 +124,23 @@ class Extractor:
         people = {**people_in([*context, *batch], scope.user), scope.user: owner}
         zone = await zone_of(self._store, self._profile, scope)
         known = await self._store.read(questions.Memories(scope, active=None))
-        # What was replaced by a newer version is looked through, but not learned from.
+        # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
         job = _Job(scope, known, people, owner, zone, [*context, *newest])
-        found = await self._find(job, newest) if newest else _Found([], 0)
-        candidates, tally.dropped["unsupported"] = found.candidates, found.unsaid
+        found = await self._find(job, newest) if newest else _FoundCandidates([], 0)
+        candidates, tally.dropped["unsupported"] = found.candidates, found.without_source
         near = await self._near(scope, candidates)
         meant = await meanings(candidates, people, self._embedder)
         heard = in_time_order([*context, *batch])
         while True:
             # Read again: while a model answered, a bot may have set the reminder that a message asks for.
             known = await self._store.read(questions.Memories(scope, active=None))
-            stones = await self._store.read(questions.Tombstones(scope))
-            now = Situation(scope, owner, people, heard, known, stones, zone, self._profile.keep_days, near, meant)
-            # In a thread: comparing many things takes long enough for others to wait.
-            plan = await asyncio.to_thread(settle, candidates, now)
+            tombstones = await self._store.read(questions.Tombstones(scope))
+            now = ReconcileInput(
+                scope, owner, people, heard, known, tombstones, zone, self._profile.keep_days, near, meant
+            )
+            # In a thread, since comparing many memories would block the event loop.
+            plan = await asyncio.to_thread(reconcile, candidates, now)
             up_to = batch[-1].seq if not plan.rest else plan.rest[0].last - 1
             changes: list[Change] = [*plan.changes(), *await self._restate(scope, plan.restated, owner)]
             await self._store.apply([*changes, MarkExtracted(scope, after, up_to)])
@@ -149,53 +151,55 @@ class Extractor:
                 break
             candidates, after = plan.rest, up_to
         dropped = {reason: number for reason, number in tally.dropped.items() if number}
-        return Learned(tally.messages, tally.added, tally.quarantined, dropped)
+        return ExtractionResult(tally.messages, tally.added, tally.quarantined, dropped)
 
     async def _named(self, scope: Scope, owner: Person, batch: Sequence[Message]) -> Person:
-        """Return the owner by the name they last showed, also where they are silent in this batch."""
+        """Return the owner with their last display name, also if the batch has no message of theirs."""
         if any(message.author == scope.user and message.name for message in batch):
             return owner
         earlier = await self._store.read(questions.Messages(scope, limit=50, before=batch[0].seq))
         return people_in(earlier, scope.user)[scope.user]
 
-    async def _find(self, job: _Job, batch: Sequence[Message]) -> _Found:
+    async def _find(self, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
         if self._chat is None or not self._chat.has("extract"):
-            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
+            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
         try:
             return await self._ask(self._chat, job, batch)
         except NoModel:
-            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
+            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
         except ModelGarbled as error:
-            _log.warning("messages of %s are looked through in parts, or by rules alone: %s", job.scope.user, error)
+            _log.warning("messages of %s are extracted in parts, or by rules alone: %s", job.scope.user, error)
             return await self._by_halves(self._chat, job, batch)
 
-    async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found:
-        """Ask about the halves of a batch that a model could not deal with, so that one message does not stop others.
+    async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
+        """Ask about each half of a batch that the model answered unusably, so that one message does not block others.
 
-        Where it cannot deal with either half, rules take over: then it is the model that fails, and asking it about
-        every message would only cost. Until it answers again, it is asked once for each batch.
+        If both halves fail, the model itself is at fault, and rules are used without asking about every message. Until
+        the model gives a usable answer again, it is asked once per batch.
         """
         if len(batch) == 1 or self._garbles:
-            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
+            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
         middle = len(batch) // 2
         halves = (batch[:middle], batch[middle:])
         answers = [await self._ask_or_none(chat, job, half) for half in halves]
         if not any(answers):
             self._garbles = True
-            return _Found(await asyncio.to_thread(job.by_rules, batch), 0)
-        found: list[_Found] = []
+            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
+        found: list[_FoundCandidates] = []
         for half, answer in zip(halves, answers, strict=True):
             found.append(answer or await self._by_halves(chat, job, half))
-        return _Found([each for half in found for each in half.candidates], sum(half.unsaid for half in found))
+        return _FoundCandidates(
+            [each for half in found for each in half.candidates], sum(half.without_source for half in found)
+        )
 
-    async def _ask_or_none(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found | None:
+    async def _ask_or_none(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates | None:
         try:
             return await self._ask(chat, job, batch)
         except ModelGarbled as error:
             _log.info("%d messages are asked about in parts: %s", len(batch), error)
             return None
 
-    async def _ask(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _Found:
+    async def _ask(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
         from aforesaid.models.prompts.shapes import Extraction  # noqa: PLC0415 - brings pydantic
 
         prompt = load_prompt("extract")
@@ -223,10 +227,10 @@ class Extractor:
         candidates = [candidate for candidate in made if candidate is not None]
         # Standing requests are found by rules, with a model too: none may be missed or made up.
         requests = await asyncio.to_thread(requests_in, batch, people, owner, zone)
-        return _Found([*candidates, *requests], len(made) - len(candidates))
+        return _FoundCandidates([*candidates, *requests], len(made) - len(candidates))
 
     async def _near(self, scope: Scope, candidates: Sequence[Candidate]) -> dict[str, frozenset[int]]:
-        """Return which memories mean nearly the same as each candidate, where an embedder can tell."""
+        """Return the ids of memories that mean nearly the same as each candidate, by text."""
         texts = list(dict.fromkeys(candidate.text for candidate in candidates))
         if self._embedder is None or self._same_meaning is None or not texts:
             return {}
@@ -234,7 +238,7 @@ class Extractor:
             vectors = await self._embedder.embed(texts)
             thresholds = await self._same_meaning.thresholds(vectors)
         except ModelError as error:
-            # Equal words are still recognised; health says that the embedder is down.
+            # Equal words are still recognised; the health check reports the embedder.
             _log.warning("comparing by words alone: %s", error)
             return {}
         found = {}
@@ -246,7 +250,7 @@ class Extractor:
         return found
 
     async def _restate(self, scope: Scope, restated: Sequence[str], owner: Person) -> list[PutFacts]:
-        """Let the text of facts follow what the person said: what it contradicts goes."""
+        """Return the change that merges new statements into the text of facts, replacing what they contradict."""
         facts = await self._store.read(questions.NewestFacts(scope))
         if not restated or facts is None:
             return []
@@ -259,7 +263,7 @@ class Extractor:
 
 
 def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message]) -> list[MemoryRecord]:
-    """Return what is known that a model should see with these messages: what shares words with them comes first."""
+    """Return the known memories to show to a model with these messages, those that share words with them first."""
     said: set[str] = set()
     for message in batch:
         said |= statement(message.text[:4000]).words
@@ -271,9 +275,9 @@ def relevant(known: Sequence[MemoryRecord], batch: Sequence[Message]) -> list[Me
 
 
 def cut_batch(page: Sequence[Message], exchanges: int, *, complete: bool) -> list[Message]:
-    """Return the first exchanges of some messages: what a person said, up to the end of what was replied.
+    """Return the messages of the first exchanges of a page. An exchange is what a user said and the replies to it.
 
-    With `complete`, what has no reply yet is left for later, unless there is a whole page of it.
+    With `complete`, messages without a reply are left for later, unless they fill a whole page.
     """
     taken: list[Message] = []
     done = 0

@@ -1,7 +1,7 @@
-"""Judging whether a person said what a model wrote down, and whether it is about the person whom it names.
+"""Checks that the sources of a candidate support it, and that it is about the right person.
 
-Words decide where a memory shares some with its sources. Where it does not ("Ann is pregnant" from "we are expecting a
-baby"), its meaning decides, in any language. What neither confirms nor clearly contradicts waits for a person.
+If a candidate shares enough words with its sources, the words decide. Otherwise ("Ann is pregnant" from "we are
+expecting a baby") its meaning decides, in any language. If neither decides, a person has to.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
 SUPPORTED: Final = 0.2
-"""A memory that shares this part of its words with what a person said needs no comparison by meaning."""
+"""Share of words in common with its sources from which a candidate is not compared by meaning."""
 _CLEARLY_SHARED: Final = 0.5
 NEAR: Final = 3.5
-"""Nearness from which on a memory means what was said, in standard deviations. Chosen on tests/facts/test_grounding.py.
+"""Similarity from which a candidate is supported, in standard deviations. Chosen on tests/facts/test_grounding.py.
 
-On pairs that were written later (tests/facts/held_out.py) it accepted no invention.
+On the separate pairs of tests/facts/held_out.py it accepts no invention.
 """
 FAR: Final = 1.0
-"""Nearness below which a memory has nothing to do with what was said: less than one standard deviation.
+"""Similarity below which a candidate is unrelated to its sources, in standard deviations.
 
-Between `FAR` and `NEAR` a memory is doubtful, and a person decides. So is one that is nearer to a sentence about
-something else, at least `FAR` to what was said.
+Between `FAR` and `NEAR` a person decides. The same holds for a candidate that is at least `FAR` similar to its sources
+but more similar to an unrelated sentence.
 """
 _MY: Final = re.compile(
     r"\W*(?:my|mein|meine|mon|ma|mi|mio|mia|il mio|la mia|meu|minha|o meu|a minha|мой|моя)\s+(\w+)", re.IGNORECASE
@@ -56,9 +56,9 @@ _RELATIVES: Final = frozenset({
 async def meanings(
     candidates: Sequence[Candidate], people: Mapping[str, Person], embedder: Embedder | None
 ) -> dict[str, float]:
-    """Return how near candidates that share few words with their sources are to them, by their text.
+    """Return the similarity of candidates with their sources, by text, for those that share few words with them.
 
-    Without an embedder, or while it is down, nothing is returned, and such candidates are doubtful.
+    Without an embedder, or while it fails, nothing is returned, and a person decides about such candidates.
     """
     names = [name for person in people.values() for name in person.names]
     found: dict[str, float] = {}
@@ -66,7 +66,7 @@ async def meanings(
         said = own_words(candidate)
         if embedder is None or candidate.extractor == RULES or shared_words(candidate.text, said, names) >= SUPPORTED:
             continue
-        # A name says nothing about what happened, and weighs much in a short sentence.
+        # Names say nothing about the event, but weigh much in a short sentence.
         nameless = _without(candidate.text, names)
         try:
             near = [await nearness([text], said, embedder, most_elsewhere=FAR) for text in (candidate.text, nameless)]
@@ -77,9 +77,10 @@ async def meanings(
 
 
 def shared_words(text: str, said: Sequence[str], names: Collection[str]) -> float:
-    """Return which part of the words of a text were said, 0 to 1.
+    """Return the share of a text's words that were said, 0 to 1.
 
-    Of languages without spaces, single characters and endings count as words, and any two texts share some.
+    In languages without spaces a small share counts as 0: words are single characters there, and any two texts share
+    some.
     """
     share = support(text, said, names)
     return share if share >= _CLEARLY_SHARED or guess_language(text) not in UNSPACED_LANGUAGES else 0.0
@@ -91,10 +92,10 @@ def own_words(candidate: Candidate) -> list[str]:
 
 
 def is_about_somebody_else(candidate: Candidate, people: Mapping[str, Person]) -> bool:
-    """Tell whether a candidate says about one person what its sources say about another.
+    """Return whether a candidate attributes to one person what its sources say about another.
 
-    Either it names somebody who neither said it nor is named in it, or it says of the speaker what they said of a
-    relative or friend ("Ann moved to Rome" from "my sister moved to Rome").
+    Either it names somebody who is neither author nor mentioned in its sources, or it says about the speaker what they
+    said about a relative or friend ("Ann moved to Rome" from "my sister moved to Rome").
     """
     named = _words([candidate.text])
     said = _words(own_words(candidate))

@@ -1,6 +1,6 @@
-"""Preferences and style, read from what was said: topics, hours, languages, lengths and tone, with counts.
+"""Preferences and style of users, counted in their messages: topics, hours, languages, lengths and tone.
 
-No model is needed. Counts are kept with how far the log was read, so every message is looked at once.
+No model is needed. Counts are stored together with the position in the log, so every message is counted once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LEAST_TURNS: Final = 10
 """Minimum number of turns before habits are reported."""
 _OFTEN: Final = 0.2
 _NAMED: Final = 5
-_TELLING: Final = frozenset({"emoji", "polite", "casual", "exclaims"})
+_SHOWN_TONES: Final = frozenset({"emoji", "polite", "casual", "exclaims"})
 _LONGEST: Final = 4_000
 _SHORT: Final = 12
 _LONG: Final = 60
@@ -74,12 +74,12 @@ _MARKS: Final = {
         ("emoji", "[\u2600-\u27bf\U0001f300-\U0001faff]"),
     )
 }
-"""What marks how somebody writes."""
+"""Marks of a writing style."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """What was counted so far."""
+    """Counts over the messages of a user."""
 
     turns: int = 0
     words: int = 0
@@ -91,33 +91,33 @@ class Counts:
     tone: Counter[str] = field(default_factory=Counter)
     """emoji, exclaims, asks, polite, casual, thanks, shorter, longer."""
     liked_words: int = 0
-    """Words of replies that the user was thankful for, and how many such replies there were."""
+    """Words in replies that the user thanked for. `liked` is the number of such replies."""
     liked: int = 0
     last_reply: int = 0
-    """The words of the reply that the next turn answers."""
+    """Words of the last reply, until the user's next message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What somebody seems to like, with the counts that say so."""
+    """Preferences of a user, with the counts behind them."""
 
     turns: int
     """How many of their messages were counted."""
     topics: tuple[tuple[str, int], ...]
-    """Words that come back, most often first, each with the number of messages that have it."""
+    """Frequent words, most frequent first, each with the number of messages that contain it."""
     hours: tuple[tuple[int, int], ...]
-    """The hours of the day at which they talk, in their time zone, most often first."""
+    """Hours of the day of their messages, in their time zone, most frequent first."""
     languages: tuple[tuple[str, int], ...]
     words_per_turn: float
     reply_length: Literal["short", "medium", "long", "unknown"]
-    """How long replies should be: by what they asked for, were thankful for, or write themselves."""
+    """How long replies should be, by what they asked for, thanked for, or write themselves."""
     tone: tuple[tuple[str, int], ...]
     """What marks how they write: emoji, polite, casual, exclaims, asks, thanks; each with the number of messages."""
     stated: tuple[str, ...]
-    """What they said that they like, or do not."""
+    """Preferences that they stated."""
 
     def describe(self) -> str:
-        """Put it into a few plain lines, for a prompt or for a person. Empty where nothing is known."""
+        """Return a description in a few lines, for a prompt or a person; empty if nothing is known."""
         lines = []
         if self.stated:
             lines.append("Stated: " + " ".join(self.stated))
@@ -134,10 +134,10 @@ class Preferences:
         return "\n".join(lines)
 
     def habits(self) -> str:
-        """Say in a few words how to talk with them; empty as long as too little was said."""
+        """Return in one line how to talk with them; empty while there are too few messages."""
         if self.turns < _LEAST_TURNS:
             return ""
-        often = [name for name, times in self.tone if name in _TELLING and times >= self.turns * _OFTEN]
+        often = [name for name, times in self.tone if name in _SHOWN_TONES and times >= self.turns * _OFTEN]
         parts = [
             f"Replies they seem to like: {self.reply_length}." if self.reply_length != "unknown" else "",
             f"Writes in {', '.join(name.capitalize() for name, _ in self.languages[:2])}." if self.languages else "",
@@ -147,22 +147,22 @@ class Preferences:
         return " ".join(filter(None, parts))
 
 
-class Observer:
-    """Counts what users do, a little more each time somebody asks."""
+class HabitCounter:
+    """Counts the habits of users incrementally, each time they are requested."""
 
     def __init__(self, store: Store, profile: Profile) -> None:
         self._store = store
         self._profile = profile
 
     async def preferences(self, scope: Scope) -> Preferences:
-        """Return the preferences of a user. Reads what was said since the last time, and nothing else."""
+        """Return the preferences of a user, after counting the messages since the last call."""
         counts, up_to, key = await self._stored(scope)
         seen = up_to
         while page := await self._store.read(questions.MessagesAfter(scope, seen, _PAGE)):
             await asyncio.to_thread(count, counts, page)
             seen = page[-1].seq
         if seen != up_to:
-            # When somebody else counted the same messages at the same time, their counts are kept.
+            # If another process counted the same messages at the same time, its counts are kept.
             with suppress(SourcesChanged):
                 await self._store.apply([PutDerived(scope, KIND, str(seen), _written(counts), instead_of=key)])
         zone = await zone_of(self._store, self._profile, scope)
@@ -171,8 +171,8 @@ class Observer:
         ]
         return preferences(counts, zone, stated)
 
-    async def at_hand(self, scope: Scope) -> str:
-        """Return what was counted before, in a few words. Counts nothing itself."""
+    async def stored_habits(self, scope: Scope) -> str:
+        """Return the stored habits in one line, without counting new messages."""
         counts, _, _ = await self._stored(scope)
         return preferences(counts, UTC, ()).habits()
 
@@ -182,7 +182,7 @@ class Observer:
 
 
 def count(counts: Counts, messages: Sequence[Message]) -> None:
-    """Count some more messages."""
+    """Add messages to counts."""
     for message in messages:
         words = words_of(message.text[:_LONGEST])
         if message.role == "assistant":
@@ -212,7 +212,7 @@ def _count_turn(counts: Counts, message: Message, words: Sequence[str]) -> None:
 
 
 def preferences(counts: Counts, zone: tzinfo, stated: Sequence[MemoryRecord]) -> Preferences:
-    """Say what counts mean."""
+    """Return the preferences that counts show."""
     return Preferences(
         turns=counts.turns,
         topics=tuple((word, times) for word, times in _most(counts.topics)[:_TOPICS] if times >= _LEAST_OFTEN),
@@ -247,7 +247,7 @@ def _local(hours: Counter[str], zone: tzinfo) -> Counter[int]:
 
 
 def _most(counted: Counter[Any]) -> list[tuple[Any, int]]:
-    """Return what was counted, most often first, and always in the same order."""
+    """Return counted items, most frequent first, in a stable order."""
     return sorted(counted.items(), key=lambda each: (-each[1], str(each[0])))
 
 
@@ -260,5 +260,5 @@ def _written(counts: Counts) -> str:
 def _read(text: str) -> Counts:
     values: dict[str, Any] = json.loads(text)
     read: dict[str, Any] = {name: Counter(each) if isinstance(each, dict) else each for name, each in values.items()}
-    # Another version may have counted something that this one does not.
+    # Counts of another version may have other fields.
     return Counts(**{each.name: read[each.name] for each in fields(Counts) if each.name in read})

@@ -1,4 +1,4 @@
-"""Who somebody is, in the words that statements are made of."""
+"""People by id and name, and the subjects of statements about them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from aforesaid.text.words import words_of
 NAMELESS: Final = "The user"
 _LONGEST_NAME: Final = 100
 _LONGEST_SUBJECT: Final = 4
-"""A subject of more words is a description, and nobody's name."""
+"""Maximum words of a subject. More words are a description, not a name."""
 
 
 class Person(NamedTuple):
-    """Somebody who is spoken of."""
+    """A person who speaks or is mentioned."""
 
     id: str
     name: str
-    """What to call them in a sentence."""
+    """Their name in sentences."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -33,14 +33,14 @@ class Person(NamedTuple):
 
 
 def person_called(user: str, name: str | None) -> Person:
-    """Return a person by the name they showed. Without one, an id that reads like a name has to do."""
+    """Return a person with a display name; without one, the id is the name if it contains letters."""
     if name is not None and words_of(name):
         return Person(user, " ".join(name.split()))
     return Person(user, user if any(character.isalpha() for character in user) else NAMELESS)
 
 
 def people_in(messages: Iterable[Message], owner: str) -> dict[str, Person]:
-    """Return everybody who speaks in some messages, and the owner, by id. The last name that somebody showed counts."""
+    """Return the speakers of messages, and the owner, by id, each with their last display name."""
     shown: dict[str, str | None] = {owner: None}
     for message in messages:
         if message.role == "user":
@@ -49,10 +49,10 @@ def people_in(messages: Iterable[Message], owner: str) -> dict[str, Person]:
 
 
 def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
-    """Return what a statement is about, whoever it is about; None where no rule knows it.
+    """Return the key of what a statement is about; None if no rule recognises it.
 
-    What the owner says about themselves has the bare key, such as `home`. What is about somebody else has a key of its
-    own (`@bob: home`, `carol: home`), so that it never takes the place of something about the owner.
+    A statement about the owner has the plain key, such as `home`. A statement about somebody else has a key with their
+    id or name (`@bob: home`, `carol: home`), so that it never supersedes one about the owner.
     """
     claim = statement(text).claim
     if claim is None:
@@ -79,15 +79,15 @@ def _is(subject: Sequence[str], person: Person) -> bool:
 
 
 def about_tag(name: str) -> str:
-    """Return the tag of what was said about somebody whom the memory does not know, by the name that was used."""
+    """Return the tag of memories about a person who is no user, by their name."""
     return f"about {' '.join(fold(name).split())[:_LONGEST_NAME]}"
 
 
 def is_about_a_stranger(tags: Iterable[str]) -> bool:
-    """Tell whether a memory with these tags is about somebody else than the person it is stored for."""
+    """Return whether a memory with these tags is about a person who is no user."""
     return any(tag.startswith("about ") for tag in tags)
 
 
 def by_id(people: Mapping[str, Person], user: str) -> Person:
-    """Return a person, also one who has not spoken."""
+    """Return a person by id, also one who is not in `people`."""
     return people.get(user) or person_called(user, None)

@@ -1,8 +1,8 @@
 """The portrait of a user: facts, today and the days before, merged into one text.
 
-A model merges the three once for each state of them: the text is stored with the hashes of its sources, also across
-restarts. A context never waits for the model. Where the sources changed since the last merge, it shows them one after
-the other, and the merge is made again in the background.
+A model merges them again only when one of them changed: the text is stored with the hashes of its sources. A context
+never waits for the model. While the sources are newer than the merge, it shows them one after the other, and a
+background task merges them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from aforesaid.domain.memory_change import PutDerived
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import ModelError
+from aforesaid.facts.fact_editor import FactEditor, trustworthy
 from aforesaid.facts.people import Person, is_about_a_stranger
 from aforesaid.facts.statement import says_the_same
-from aforesaid.facts.telling import Teller, trustworthy
 from aforesaid.facts.zones import zone_of
 from aforesaid.models.offline import forget_fact
 from aforesaid.models.prompts import enclose, load_prompt, strip_invisible
@@ -59,7 +59,7 @@ Key = tuple[str, str, str, str, str]
 
 
 class Sources(NamedTuple):
-    """What a portrait is made of."""
+    """The texts that a portrait is merged from."""
 
     facts: str
     today: str
@@ -67,17 +67,17 @@ class Sources(NamedTuple):
 
     @property
     def hashes(self) -> tuple[str, str, str]:
-        """The hash of each."""
+        """The hash of each text."""
         return _hash(self.facts), _hash(self.today), _hash(self.history)
 
     @property
     def first(self) -> str | None:
-        """The first that there is: facts, else today, else history."""
+        """The first text that is not empty: facts, today or history."""
         return next((text for text in self if text), None)
 
     @property
     def joined(self) -> str | None:
-        """All that there are, in the same order: what is observed is marked as such."""
+        """All texts that are not empty, in this order, with headings for observations."""
         if sum(map(bool, self)) <= 1:
             return self.first
         today, history = self.today and f"Today: {self.today}", self.history and f"The days before: {self.history}"
@@ -85,7 +85,7 @@ class Sources(NamedTuple):
 
 
 class Portraitist:
-    """Merges what is known about users into portraits."""
+    """Writes and caches portraits of users."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class Portraitist:
         self._store = store
         self._profile = profile
         self._chat = chat
-        self._teller = Teller(store, profile, chat)
+        self._fact_editor = FactEditor(store, profile, chat)
         self._cache: LRUCache[Key, str] | None = None
         self._metrics = metrics
         self._flights: SingleFlight[str | None] = SingleFlight()
@@ -112,9 +112,9 @@ class Portraitist:
         (loops or BackgroundLoops()).add(self._loop)
 
     async def portrait(self, scope: Scope, *, name: str | None = None) -> str | None:
-        """Return all that should be known about a user before talking with them; None where nothing is known.
+        """Return the portrait of a user; None if nothing is known.
 
-        Never fails because of a model: without one there are the facts, else today, else the days before.
+        Without a model, or when it fails, this is the facts, or else today, or else the days before.
         """
         sources = await self.sources(scope)
         if sources.first is None:
@@ -126,16 +126,16 @@ class Portraitist:
         stored = await self._stored(scope, key)
         if stored is not None:
             return stored
-        # Also when many ask at once, beside the background: one call.
+        # One call of the model, also when several callers and the background task ask at once.
         return await self._flights.run(key, lambda: self._merge_and_store(chat, scope, sources, name)) or sources.first
 
     def forget_all(self) -> None:
-        """Empty the cache: a user was erased."""
+        """Empty the cache, after a user was erased."""
         self._cache = None
         self._stale.clear()
         self._failures.clear()
 
-    async def at_hand(
+    async def without_waiting(
         self,
         scope: Scope,
         memories: Awaitable[list[MemoryRecord]] | None = None,
@@ -143,8 +143,8 @@ class Portraitist:
     ) -> str | None:
         """Return the portrait without asking a model: the stored merge, or else its sources one after the other.
 
-        If they changed since the merge, it is made again in the background. Active memories and summaries that are
-        being read already can be passed.
+        If the sources changed since the merge, it is merged again in the background. `memories` and `summaries` can be
+        passed if they are being read already.
         """
         sources = await self.sources(scope, memories, summaries)
         if sum(map(bool, sources)) <= 1:
@@ -162,7 +162,7 @@ class Portraitist:
             self._loop.wake()
 
     async def _merge_stale(self) -> None:
-        """Merge the portraits whose sources changed. Raises ModelError, to be tried again later, when one fails."""
+        """Merge the portraits whose sources changed. Raises ModelError when one fails, so that the loop tries again."""
         while self._stale:
             whose, scope = next(iter(self._stale.items()))
             sources = await self.sources(scope)
@@ -180,7 +180,7 @@ class Portraitist:
 
     async def _merge_and_store(self, chat: Chat, scope: Scope, sources: Sources, name: str | None) -> str | None:
         key: Key = (scope.space, scope.user, *sources.hashes)
-        text = await self._merge(chat, scope, sources, await self._teller.person(scope, name))
+        text = await self._merge(chat, scope, sources, await self._fact_editor.person(scope, name))
         if text is not None:
             self._front[key] = text
             await self._store.apply([PutDerived(scope, KIND, _stored_key(key), json.dumps(text, ensure_ascii=False))])
@@ -192,20 +192,20 @@ class Portraitist:
         remembered: Awaitable[list[MemoryRecord]] | None = None,
         summaries: Awaitable[list[Summary]] | None = None,
     ) -> Sources:
-        """Return facts, today and history of a user, without what they asked to forget."""
+        """Return the facts, today and history of a user, without what they asked to forget."""
         reading = begin(self._store.read(questions.NewestFacts(scope)))
-        stones, stored = await self._store.read(questions.Tombstones(scope)), await reading
+        tombstones, stored = await self._store.read(questions.Tombstones(scope)), await reading
         facts, at = "" if stored is None else stored.text, moment(now())
         found = await (remembered or self._store.read(questions.Memories(scope)))
         memories = [each for each in found if _describes(each) and not each.over_at(at)]
         today, history = await self._observed(scope, await (summaries or self._store.read(questions.Summaries(scope))))
-        if not stones and not memories:
+        if not tombstones and not memories:
             return Sources(facts, today, history)
-        person = await self._teller.person(scope)
+        person = await self._fact_editor.person(scope)
         return Sources(
             with_memories(facts, memories, person),
-            without(today, stones, person.names),
-            without(history, stones, person.names),
+            without(today, tombstones, person.names),
+            without(history, tombstones, person.names),
         )
 
     async def _observed(self, scope: Scope, summaries: Sequence[Summary]) -> tuple[str, str]:
@@ -232,7 +232,7 @@ class Portraitist:
         try:
             reply = await chat.text(prompt.operation, prompt.render(**parts), scope=scope)
         except ModelError as error:
-            _log.warning("the portrait is made of what there is, because the model did not write it: %s", error)
+            _log.warning("the portrait is not merged, because the model failed: %s", error)
             return None
         text = strip_invisible(reply.text).strip()
         if not text or reply.cut or len(text) > _SLACK * self._profile.portrait_characters:
@@ -253,7 +253,7 @@ class Portraitist:
 
 
 def with_memories(text: str, memories: Sequence[MemoryRecord], person: Person) -> str:
-    """Return a text of facts, and after it, in lines of their own, the memories that say something else."""
+    """Return the text of facts, followed by the memories that it does not contain, one per line."""
     lines = split_sentences(text)
     added: list[str] = []
     for memory in memories[:_MOST_MEMORIES]:
@@ -277,10 +277,10 @@ def observations(found: Sequence[Summary], today: date, window: int) -> tuple[st
     return days.get(today, ""), "\n".join(f"{day.isoformat()}: {text}" for day, text in sorted(before))
 
 
-def without(text: str, stones: Sequence[Tombstone], names: Collection[str]) -> str:
+def without(text: str, tombstones: Sequence[Tombstone], names: Collection[str]) -> str:
     """Return a text without what was asked to be forgotten."""
-    for stone in stones:
-        text = forget_fact(text, stone.words, names).text if text else text
+    for tombstone in tombstones:
+        text = forget_fact(text, tombstone.words, names).text if text else text
     return text
 
 
@@ -302,5 +302,5 @@ def _hash(text: str) -> str:
 
 
 def _describes(memory: MemoryRecord) -> bool:
-    """Tell whether a memory says something about its user: a reminder is a request, and a stranger is somebody else."""
+    """Return whether a memory describes its user: reminders and memories about other people do not."""
     return memory.category != "reminder" and not is_about_a_stranger(memory.tags)

@@ -1,4 +1,4 @@
-"""Comparing what is said: the same thing again, the opposite, or something else."""
+"""Compares statements: whether two say the same, contradict each other, or are unrelated."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SINGLE: Final = frozenset({
     "name", "birthday", "age", "home", "work", "study", "marital", "diet", "favourite", "contact", "taste", "choice",
     "request",
 })  # fmt: skip
-"""What somebody has one of at a time. Of a pet, an allergy or an origin there may be several."""
+"""Keys with one current value per person. Pets, allergies and origins, for example, can be several."""
 
 
 class Statement(NamedTuple):
-    """What a text says, as far as it can be compared."""
+    """The comparable parts of a text."""
 
     words: frozenset[str]
-    """The stems of the words that carry its meaning."""
+    """The stems of its content words."""
     numbers: frozenset[str]
     denies: bool
     claim: Claim | None
@@ -42,13 +42,13 @@ class Statement(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def statement(text: str) -> Statement:
-    """Return what a text says."""
+    """Return the comparable parts of a text. Cached."""
     language = guess_language(text)
     found = words_of(text)
     dull = stop_words(language) | vocabulary(language).dull
-    telling = [word for word in found if word not in dull] or found
+    content = [word for word in found if word not in dull] or found
     return Statement(
-        frozenset(stems(telling, language)),
+        frozenset(stems(content, language)),
         frozenset(_NUMBER.findall(text)),
         _DENIAL.search(re.sub(r"['’]", " ", fold(text))) is not None,
         claim_of(text),
@@ -56,7 +56,7 @@ def statement(text: str) -> Statement:
 
 
 def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
-    """Tell whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
+    """Return whether two texts say nearly the same about the same thing. Names of the person do not count as words."""
     if one == other:
         return True
     left, right = statement(one), statement(other)
@@ -77,7 +77,7 @@ def says_the_same(one: str, other: str, names: Collection[str] = ()) -> bool:
 
 
 def contradicts(new: str, old: str) -> bool:
-    """Tell whether two texts that are about the same subject cannot both hold, and the newer one counts."""
+    """Return whether a new text excludes an old one about the same subject."""
     mine, others = statement(new).claim, statement(old).claim
     if mine is None or others is None or mine.key != others.key or not single(mine.key):
         return False

@@ -1,4 +1,4 @@
-"""What was said around a batch of messages: a model reads it to understand them, and learns nothing from it."""
+"""Messages around a batch. A model reads them to understand the batch; no memories are extracted from them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from aforesaid.store import Store
 
 MOST_BEFORE: Final = 6
-"""Messages read from before a batch, in each thread: the question that a first "yes" answers is among them."""
+"""Messages read before a batch, per thread, so that the question to which a first "yes" replies is included."""
 _MOST_BETWEEN: Final = 40
-"""Messages of other people read from between those of a batch, in each thread."""
+"""Maximum messages of other people between those of a batch, per thread."""
 _CHARACTERS: Final = 500
-"""A longer message is cut: here it only shows what was talked about."""
+"""Maximum characters of each message. It only has to show the topic."""
 
 
 async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> list[Message]:
     """Return messages from just before a batch and, in channels, of other people from between its messages.
 
-    What belongs to people who switched memory off is left out.
+    Messages of users who switched memory off are left out.
     """
     known = {message.seq for message in batch}
     found: dict[int, Message] = {}
@@ -47,7 +47,7 @@ async def surroundings(store: Store, scope: Scope, batch: Sequence[Message]) -> 
 
 
 def just_before(around: Sequence[Message], batch: Sequence[Message]) -> list[Message]:
-    """Return those messages around a batch, or around a part of it, that a model reads with it, by time."""
+    """Return the messages that a model reads with a batch or a part of it: just before and between, by time."""
     inside = {message.seq for message in batch}
     first, last = min(map(_place, batch)), max(map(_place, batch))
     others = in_time_order(message for message in around if message.seq not in inside and _place(message) < last)

@@ -1,6 +1,6 @@
-"""Noticing text that should not be believed before a person has looked at it.
+"""Detects texts that a person should check before they become memories.
 
-Whoever can write to somebody's chat could otherwise write into their memory, and so into every later prompt.
+Otherwise anybody who can write in a user's chat could write into their memory, and so into every later prompt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FLAG: Final = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{2,6}\U000e007f")
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return one of the patterns of the file, put together."""
+    """Return a pattern of suspicion.toml, compiled."""
     table = tomllib.loads((files("aforesaid.facts") / "suspicion.toml").read_text(encoding="utf-8"))
     start, does = table["start"], table["does"].replace("\n", "")
     # Line ends are for the reader alone.
@@ -34,12 +34,12 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def reads_like_an_order(text: str) -> bool:
-    """Tell whether a text reads like an instruction to a model, in any of several languages."""
+    """Return whether a text reads like an instruction to a model, in any of several languages."""
     return _pattern("orders").search(_plain(text)) is not None
 
 
 def tampered(text: str) -> str | None:
-    """Return why a text as it was written looks made to deceive a model; None where it does not."""
+    """Return why a raw text looks made to deceive a model; None if it does not."""
     text = _FLAG.sub("", text)
     if (
         _HIDING.search(text)
@@ -52,7 +52,7 @@ def tampered(text: str) -> str | None:
 
 
 def suspicion(text: str) -> str | None:
-    """Return why a text should be looked at by a person before it is believed; None where there is no reason."""
+    """Return why a person should check a text; None if nobody has to."""
     reason = tampered(text)
     if reason is None and reads_like_an_order(text):
         reason = "it reads like an instruction to the model"
@@ -60,7 +60,7 @@ def suspicion(text: str) -> str | None:
 
 
 def sensitive(text: str) -> bool:
-    """Tell whether a text is about health, crime, faith, love, money or secrets of a person."""
+    """Return whether a text is about health, crime, faith, love, money or secrets of a person."""
     return _pattern("sensitive").search(_plain(text)) is not None
 
 

@@ -1,4 +1,4 @@
-"""When a memory reminds, and when it is over."""
+"""When a memory reminds, and when it expires."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aforesaid.domain.memory import Event
 from aforesaid.text.times.hours import in_an_hour
 
 _MORNING: Final = time(9)
-"""When a reminder for a day rings, where no time of day was named."""
+"""Time of day of a reminder for a day without a time."""
 _DAY: Final = timedelta(days=1)
 
 
 class Timing(NamedTuple):
-    """The times of a memory."""
+    """When a memory reminds and expires; None for never."""
 
     remind_at: datetime | None
     expires_at: datetime | None
@@ -25,10 +25,10 @@ class Timing(NamedTuple):
 def timing(
     category: Category, said: datetime, event: Event | None, keep_days: Mapping[str, int], zone: tzinfo
 ) -> Timing:
-    """Return the times of something that was said at a moment.
+    """Return when a memory that was said at `said` reminds and expires.
 
     A memory expires `keep_days[category]` days after its event, or after it was said where it has none. A task without
-    a date never expires: nobody said until when it has to be done.
+    a date never expires.
     """
     remind = None
     if category == "reminder" and event is not None:
@@ -44,9 +44,9 @@ def timing(
 
 
 def _reminder(event: Event, said: datetime) -> datetime:
-    """Return when a reminder rings: at its time, or on the first morning of its days that is still to come.
+    """Return when a reminder is due: at its time, or on the first morning of its days that is in the future.
 
-    For "today" that is an hour from now. Only a time that is over altogether gives a moment in the past.
+    For "today" that is an hour from now. Only an event that is completely over gives a moment in the past.
     """
     if event.timed:
         return event.start

@@ -1,4 +1,4 @@
-"""Where somebody's days begin and end."""
+"""Time zones of users."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def weights(kind: Kind) -> dict[str, float]:
 
 
 def kind_of(candidates: Candidates) -> Kind:
-    """Tell whether people talk with one another, or with an assistant, or one person alone keeps notes.
+    """Return whether people talk with one another, or with an assistant, or one person alone keeps notes.
 
     It matters: between people, answers are statements after questions. With an assistant, the user's turns are the
     questions, and the assistant's are long. Where nobody answers, a session is about one thing.

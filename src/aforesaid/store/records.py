@@ -8,9 +8,10 @@ from dataclasses import asdict
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
+from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.checks import EARLIEST, microseconds, moment
 from aforesaid.domain.fast_constructor import fast_constructor
-from aforesaid.domain.memory import Event, MemoryDraft, MemoryRecord
+from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message, Position, message_id
 from aforesaid.domain.report import Ledger, User
 from aforesaid.domain.session import Session
@@ -119,9 +120,50 @@ def summary(row: Row, loaded: Callable[[Any], Any]) -> Summary:
     )
 
 
-def quality_text(quality: Quality | None) -> str | None:
-    """Write down how good a summary is."""
-    return None if quality is None else json.dumps(asdict(quality), ensure_ascii=False)
+def summary_values(summary: Summary) -> dict[str, Any]:
+    """Return the columns of a summary but its number, its owner and its thread; its chunks as a list."""
+    quality = None if summary.quality is None else asdict(summary.quality)
+    return {
+        "kind": summary.kind,
+        "level": summary.level,
+        "text": summary.text,
+        "chunks": list(summary.chunks),
+        "first_seq": summary.first,
+        "last_seq": summary.last,
+        "fresh_seq": summary.fresh,
+        "messages": summary.messages,
+        "began_at": microseconds(summary.began_at, "the time"),
+        "ended_at": microseconds(summary.ended_at, "the time"),
+        "model": summary.model,
+        "prompt": summary.prompt,
+        "created_at": microseconds(summary.created_at, "the time"),
+        "active": summary.active,
+        "rolled_back": summary.rolled_back,
+        "reach": summary.reach,
+        "day": day_text(summary.day),
+        "version": summary.version,
+        "replaces": summary.replaces,
+        "replaced": summary.replaced,
+        "edited_by": summary.edited_by,
+        "details": None if summary.details is None else json.dumps(summary.details, ensure_ascii=False),
+        "quality": None if quality is None else json.dumps(quality, ensure_ascii=False),
+    }
+
+
+def day_text(day: date | None) -> str:
+    """Return the day of a summary as tables hold it: empty for none."""
+    return "" if day is None else day.isoformat()
+
+
+def entry(row: Row) -> Entry:
+    """Read a row of the agenda."""
+    return Entry(Subject(*row[:5]), *row[5:])
+
+
+def entry_values(entry: Entry) -> Row:
+    """Return the columns of an entry of the agenda."""
+    counts = (entry.messages, entry.characters, entry.waiting, entry.last_seq)
+    return (*entry.subject, *counts, entry.due_at, entry.done_at, entry.done_seq, entry.failures, entry.error)
 
 
 def user(row: Row) -> User:
@@ -201,48 +243,28 @@ def memory(
 
 def memory_values(memory: MemoryRecord, tags: object, speaker: object) -> Row:
     """Return the columns of MEMORY; tags and speaker as the store writes them."""
-    since, seen = number_of(memory.valid_from), number_of(memory.seen_at)
-    delivered = _optional_number(memory.delivered_at)
-    return _values(memory, tags, speaker, since, seen, active=memory.active, delivered=delivered)
-
-
-def draft_values(draft: MemoryDraft, since: int, tags: object, speaker: object) -> Row:
-    """Return the columns of MEMORY for a new memory that holds since a moment."""
-    return _values(draft, tags, speaker, since, since, active=draft.state == "active", delivered=None)
-
-
-def _values(
-    it: MemoryRecord | MemoryDraft,
-    tags: object,
-    speaker: object,
-    since: int,
-    seen: int,
-    *,
-    active: bool,
-    delivered: int | None,
-) -> Row:
     return (
-        it.category,
-        it.text,
-        it.importance,
+        memory.category,
+        memory.text,
+        memory.importance,
         tags,
-        active,
-        it.state,
-        it.priority,
+        memory.active,
+        memory.state,
+        memory.priority,
         speaker,
-        it.subject,
-        *_event(it.event),
-        _optional_number(it.remind_at),
-        delivered,
-        _optional_number(it.expires_at),
-        since,
-        _optional_number(it.valid_to),
-        it.superseded_by,
-        it.extractor,
-        it.trust,
-        it.reason,
-        it.times,
-        seen,
+        memory.subject,
+        *_event(memory.event),
+        _optional_number(memory.remind_at),
+        _optional_number(memory.delivered_at),
+        _optional_number(memory.expires_at),
+        number_of(memory.valid_from),
+        _optional_number(memory.valid_to),
+        memory.superseded_by,
+        memory.extractor,
+        memory.trust,
+        memory.reason,
+        memory.times,
+        number_of(memory.seen_at),
     )
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from aforesaid.domain.transfer import Row
+
+_MOST_NAMED: Final = 50
+"""Maximum numbers of missing records that are named for each kind."""
+_MOST_SCANNED: Final = 10_000_000
+"""Numbers above this do not begin at 1: messages of a fallback store have very large ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +21,17 @@ class Salvage:
     rows: Sequence[Row]
     lost: tuple[str, ...]
     """What could not be read, one line each."""
+
+
+def missing(what: str, there: Collection[int], given: int, named: Collection[int] = ()) -> list[str]:
+    """Return a line that names the records whose numbers were given out and that are not there; none if all are.
+
+    `given` is the highest number that was given out, as far as it is known. Records in `named` have a line already.
+    """
+    last = max([*there, given])
+    first = 1 if last <= _MOST_SCANNED else min(there, default=last)
+    gone = sorted(set(range(first, last + 1)).difference(there, named))
+    return [f"{what} that are not there (erased before, or lost): {ranges(gone[:_MOST_NAMED])}"] if gone else []
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -32,7 +32,7 @@ from aforesaid.upkeep.part import Done, metered, repeated
 
 if TYPE_CHECKING:
     from aforesaid.facts import Extractor
-    from aforesaid.facts.extractor import Learned
+    from aforesaid.facts.extractor import ExtractionResult
     from aforesaid.store import Progress, Store
 
 _log: Final = logging.getLogger("aforesaid.extraction")
@@ -201,7 +201,7 @@ class Extracting:
             self._counts["expired"] += len(due)
 
 
-def _told(result: Learned) -> str:
+def _told(result: ExtractionResult) -> str:
     """Return the counts of an extraction, without any text of a user."""
     dropped = "".join(f", {number} dropped ({reason})" for reason, number in sorted(result.dropped.items()))
     return f"{result.messages} messages, {result.added} remembered, {result.quarantined} wait for approval{dropped}"

@@ -1,6 +1,6 @@
 """Summaries, memories, requests and facts by rules, without a model. The same input gives the same output."""
 
-from aforesaid.models.offline.facts import ForgetResult, forget_fact, merge_fact
+from aforesaid.models.offline.facts import FactRemoval, forget_fact, merge_fact
 from aforesaid.models.offline.memories.extract import ExtractedMemory, extract
 from aforesaid.models.offline.memories.requests import standing_request, topic_of, without_requests
 from aforesaid.models.offline.memories.third_person import third_person
@@ -11,7 +11,7 @@ from aforesaid.models.offline.summary.write import Measure, count_words, roll, s
 __all__ = [
     "ME",
     "ExtractedMemory",
-    "ForgetResult",
+    "FactRemoval",
     "Measure",
     "RecognisedRequest",
     "Spoken",

@@ -31,7 +31,7 @@ _HATES: Final = re.compile(
 )
 
 
-class ForgetResult(NamedTuple):
+class FactRemoval(NamedTuple):
     """The remaining text of facts, and whether it contained the fact to forget."""
 
     text: str
@@ -63,7 +63,7 @@ def _merge(facts: str, new: str) -> str:
     return "\n".join([*kept, new])
 
 
-def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetResult:
+def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> FactRemoval:
     """Remove the sentences, or pieces of them, that contain every word of what to forget.
 
     Words are compared by their stems. `names` of the person and the subject of the statement may be missing in the
@@ -78,7 +78,7 @@ def forget_fact(facts: str, what: str, names: Collection[str] = ()) -> ForgetRes
     kept: list[str] = []
     for sentence in known:
         kept += _without(sentence, wanted, _THAT.sub("", what.strip())) if sentence in matching else [sentence]
-    return ForgetResult("\n".join(kept), found=True) if kept != known else ForgetResult(facts, found=False)
+    return FactRemoval("\n".join(kept), found=True) if kept != known else FactRemoval(facts, found=False)
 
 
 def _without(sentence: str, wanted: set[str], what: str) -> list[str]:

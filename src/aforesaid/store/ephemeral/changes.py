@@ -6,43 +6,28 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import count
+from typing import Any
 
-from aforesaid.domain.change import (
-    AddMessage,
-    AddNoteVectors,
-    AddVectors,
-    Archive,
-    Change,
-    PutFacts,
-    PutSetting,
-    RollBack,
-    Spend,
-)
+from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.memory import Facts
-from aforesaid.domain.memory_change import (
-    AddMemory,
-    AuditAccess,
-    ChangeMemory,
-    CountMemory,
-    Forget,
-    MarkExtracted,
-    PutDerived,
-)
 from aforesaid.domain.message import Draft, Message, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Result, Stored
-from aforesaid.domain.report import AuditEntry, Setting
-from aforesaid.domain.retention import Discard, PutMark
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
-from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
-from aforesaid.domain.transfer import Restore, as_expected
-from aforesaid.errors import InvalidInput, NotFound, SourcesChanged, quoted
-from aforesaid.store.ephemeral import agenda, known, retention, summaries
-from aforesaid.store.ephemeral.restoring import Restoring
-from aforesaid.store.ephemeral.state import Entry, KeptSession, State, facts_table, person, thread
+from aforesaid.domain.transfer import Restore, Restored, as_expected, draft_of
+from aforesaid.errors import InvalidInput, quoted
+from aforesaid.store.ephemeral import retention
+from aforesaid.store.ephemeral.answers import ANSWERS
+from aforesaid.store.ephemeral.lookups import LOOKUPS, RestoreIndex
+from aforesaid.store.ephemeral.reader import Reader
+from aforesaid.store.ephemeral.state import Entry, KeptSession, State, person, thread
+from aforesaid.store.ephemeral.writes import WRITES
+from aforesaid.store.questions import Question
+from aforesaid.store.rules import RULES
+from aforesaid.store.rules.driving import Operation, run
 
 
 def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
@@ -56,84 +41,78 @@ class Changes:
 
     def __init__(self, state: State) -> None:
         """Work on `state`."""
-        self._state = state
-        self._restoring = Restoring(self, state)
+        self.state: State = state
+        self.index: RestoreIndex = RestoreIndex(state)
+        self._reader = Reader(state)
 
-    def carry_out(self, change: Change) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
+    def carry_out(self, change: Change) -> Result:
         """Carry out one change."""
         match change:
             case AddMessage():
                 return self._add_message(change)
-            case Archive():
-                return summaries.archive(self, self._state, change)
-            case RollBack():
-                return summaries.roll_back(self, self._state, change)
-            case (
-                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess()
-            ):
-                return known.carry_out(self, self._state, change)
-            case AddView():
-                return summaries.add_view(self, self._state, change)
-            case Revise():
-                return summaries.revise(self, self._state, change)
-            case Walk():
-                agenda.walk(self._state, change)
-                return None
-            case Settle():
-                agenda.settle(self._state, change)
-                return None
-            case PutFacts():
-                return self._put_facts(change)
+            case Restore(row=Message() as row):
+                return as_expected(change, self._restore_message(row))
             case AddVectors():
-                for row in change.rows:
-                    if row.seq in self._state.log:
-                        self._state.vectors.setdefault((change.embedder, row.seq), row.value)
-                        self._state.embedded.setdefault((change.embedder, row.text), row.seq)
-                self._state.seen[change.embedder] = max(change.up_to, self._state.seen.get(change.embedder, 0))
-                return None
+                for vector in change.rows:
+                    if vector.seq in self.state.log:
+                        self.state.vectors.setdefault((change.embedder, vector.seq), vector.value)
+                        self.state.embedded.setdefault((change.embedder, vector.text), vector.seq)
+                self.state.seen[change.embedder] = max(change.up_to, self.state.seen.get(change.embedder, 0))
             case AddNoteVectors():
                 for key, value, _ in change.rows:
-                    self._state.note_vectors.setdefault((change.embedder, key), value)
-                return None
-            case Spend():
-                for payer in dict.fromkeys((None, None if change.scope is None else person(change.scope))):
-                    counted = self._state.spending.get((change.day, payer), 0)
-                    self._state.spending[change.day, payer] = counted + change.tokens
-                return None
-            case PutSetting():
-                self._put_setting(change)
-                return None
+                    self.state.note_vectors.setdefault((change.embedder, key), value)
             case Discard():
-                return retention.discard(self, self._state, change)
-            case PutMark():
-                retention.put_mark(self._state, change)
-                return None
-            case Restore():
-                return as_expected(change, self._restoring.carry_out(change.row))
+                return retention.discard(self, self.state, change)
+            case _:
+                result: Result = run(RULES[type(change)](change), self._perform)
+                return result
+        return None
+
+    def _perform(self, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
+        if not isinstance(operation, Question):
+            return WRITES[type(operation)](self, operation)
+        look_up = LOOKUPS.get(type(operation))
+        if look_up is not None:
+            return look_up(self, operation)
+        return ANSWERS[type(operation)](self._reader, operation)
+
+    def _restore_message(self, row: Message) -> Restored:
+        draft = draft_of(row)
+        named = None if draft.replaces is None else self._named_by(draft)
+        draft = draft._replace(replaces=None if named is None else named.seq)
+        earlier = self._delivered_before(draft)
+        if earlier is not None:
+            return Restored(earlier.seq, False)
+        if named is not None:
+            draft = self._new_version(draft, named)
+        seq = self.state.number("log", row.seq)
+        session = automatic_name(seq) if opening_message(row.session) == row.seq else row.session
+        self._append(draft, seq, self._enter(draft, session))
+        return Restored(seq, True)
 
     def _add_message(self, change: AddMessage) -> Stored | Repeated:
-        draft, state = change.draft, self._state
-        named = None if draft.replaces is None else self.named_by(draft)
-        earlier = self.delivered_before(draft if named is None else draft._replace(replaces=named.seq))
+        draft, state = change.draft, self.state
+        named = None if draft.replaces is None else self._named_by(draft)
+        earlier = self._delivered_before(draft if named is None else draft._replace(replaces=named.seq))
         if earlier is not None:
             return Repeated(earlier)
         if draft.replaces is not None:
             if named is None:
                 raise no_such_version(draft)
-            draft = self.new_version(draft, named)
+            draft = self._new_version(draft, named)
         seq = state.number("log")
-        return self.append(draft, seq, self._session_for(draft, seq, change.silence))
+        return self._append(draft, seq, self._session_for(draft, seq, change.silence))
 
-    def named_by(self, draft: Draft) -> Message | None:
+    def _named_by(self, draft: Draft) -> Message | None:
         """Return the message that a draft says it replaces, if the owner has it in that thread."""
-        state, replaces = self._state, draft.replaces
+        state, replaces = self.state, draft.replaces
         seq = replaces if isinstance(replaces, int) else state.by_given_id.get((thread(draft.scope), str(replaces)))
         entry = None if seq is None else state.log.get(seq)
         if entry is None or entry.owner != person(draft.scope) or entry.message.thread != draft.scope.thread:
             return None
         return entry.message
 
-    def new_version(self, draft: Draft, named: Message) -> Draft:
+    def _new_version(self, draft: Draft, named: Message) -> Draft:
         """Return the draft of a new version, which replaces the newest one."""
         newest = named
         while newest.replaced:
@@ -141,12 +120,12 @@ class Changes:
         return new_version(draft, named.position, named.role, newest.position)
 
     def _after(self, scope: Scope, seq: int) -> Iterator[Message]:
-        mine = self._state.numbers.owned(person(scope))
-        return (self._state.log[each].message for each in mine[bisect_right(mine, seq) :])
+        mine = self.state.numbers.owned(person(scope))
+        return (self.state.log[each].message for each in mine[bisect_right(mine, seq) :])
 
-    def append(self, draft: Draft, seq: int, session: str) -> Stored:
+    def _append(self, draft: Draft, seq: int, session: str) -> Stored:
         """Store a message under its number."""
-        scope, state = draft.scope, self._state
+        scope, state = draft.scope, self.state
         self.own(scope, draft.stored_at)
         if draft.id is not None:
             state.by_given_id[thread(scope), draft.id] = seq
@@ -160,9 +139,9 @@ class Changes:
             state.log[draft.replaces] = replace(entry, message=replace(entry.message, replaced=True))
         return stored
 
-    def delivered_before(self, draft: Draft) -> Message | None:
+    def _delivered_before(self, draft: Draft) -> Message | None:
         """Return the message that a draft repeats."""
-        state = self._state
+        state = self.state
         if draft.id is not None:
             seq = state.by_given_id.get((thread(draft.scope), draft.id))
             if seq is not None:
@@ -174,11 +153,11 @@ class Changes:
         return None
 
     def _session_for(self, draft: Draft, seq: int, silence: int) -> str:
-        sessions, scope = self._state.sessions, draft.scope
+        sessions, scope = self.state.sessions, draft.scope
         if scope.session is not None:
             keep, absorb = self._session_named(scope, scope.session), None
         else:
-            here = self._state.threads.get(thread(scope), ())
+            here = self.state.threads.get(thread(scope), ())
             until = bisect_left(here, draft.at + silence, key=lambda key: sessions[key].stretch.started)
             placement = place(draft.at, silence, [sessions[key].stretch for key in here[max(0, until - 2) : until]])
             keep = None if placement.keep is None else sessions[placement.keep.key]
@@ -189,12 +168,12 @@ class Changes:
             keep = self._merge(keep, absorb)
         return self._grow(keep, moment(draft.at))
 
-    def enter(self, draft: Draft, name: str) -> str:
+    def _enter(self, draft: Draft, name: str) -> str:
         """Put a message into the session of its thread that has a name, whatever the silences say."""
-        key = self._state.session_names.get((thread(draft.scope), name))
+        key = self.state.session_names.get((thread(draft.scope), name))
         if key is None:
             return self._open_session(draft, name, SESSION_SILENCE)
-        return self._grow(self._state.sessions[key], moment(draft.at))
+        return self._grow(self.state.sessions[key], moment(draft.at))
 
     def _grow(self, keep: KeptSession, at: datetime) -> str:
         old = keep.session
@@ -208,7 +187,7 @@ class Changes:
         return grown.id
 
     def _session_named(self, scope: Scope, name: str) -> KeptSession | None:
-        state = self._state
+        state = self.state
         key = state.session_names.get((thread(scope), name))
         opened_by = opening_message(name)
         if key is None and opened_by is not None:
@@ -223,13 +202,13 @@ class Changes:
     def _open_session(self, draft: Draft, name: str, silence: int) -> str:
         scope = draft.scope
         at = moment(draft.at)
-        key = self._state.number("sessions")
+        key = self.state.number("sessions")
         session = Session(name, scope.space, scope.thread, scope.user, at, at, 1, timedelta(microseconds=silence))
         self.keep_session(KeptSession(key, session, automatic=opening_message(name) is not None))
         return name
 
     def _merge(self, keep: KeptSession, absorb: KeptSession) -> KeptSession:
-        state, old, gone = self._state, keep.session, absorb.session
+        state, old, gone = self.state, keep.session, absorb.session
         merged = replace(
             keep,
             session=replace(
@@ -252,7 +231,7 @@ class Changes:
 
     def keep_session(self, kept: KeptSession) -> None:
         """Put a session where it is looked for: by its name and, where the log found it, by its start."""
-        state, here = self._state, (kept.session.space, kept.session.thread)
+        state, here = self.state, (kept.session.space, kept.session.thread)
         before = state.sessions.get(kept.key)
         state.sessions[kept.key] = kept
         state.session_names[here, kept.session.id] = kept.key
@@ -270,39 +249,13 @@ class Changes:
         state.threads[here] = others
 
     def _order_of_sessions(self, key: int) -> tuple[int, int]:
-        return self._state.sessions[key].stretch.started, key
-
-    def _put_facts(self, change: PutFacts) -> Facts:
-        scope = change.scope
-        self.own(scope)
-        first = 1 + self._state.given.get(facts_table(person(scope)), 0)
-        version = next(number for number in count(first) if (person(scope), number) not in self._state.facts)
-        if change.instead_of is not None and version != change.instead_of + 1:
-            raise SourcesChanged(f"the facts about {quoted(scope.user)} have changed since; read them again")
-        facts = Facts(scope.space, scope.user, change.text, version, moment(now()), change.cause)
-        self._state.facts[person(scope), version] = facts
-        self.note(scope, change.actor, "facts.put", f"version {version}")
-        return facts
-
-    def _put_setting(self, change: PutSetting) -> None:
-        scope = change.scope
-        self.own(scope)
-        if change.value is None:
-            self._state.settings.pop((person(scope), change.key), None)
-        else:
-            self._state.settings[person(scope), change.key] = Setting(change.key, change.value, moment(now()))
-        self.note(scope, change.actor, "setting.put", change.key)
-
-    def known(self, scope: Scope) -> None:
-        """Refuse a user whom nobody has heard of."""
-        if person(scope) not in self._state.owners:
-            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")
+        return self.state.sessions[key].stretch.started, key
 
     def own(self, scope: Scope, at: int | None = None) -> None:
         """Write down that something belongs to a user."""
-        self._state.owners.setdefault(person(scope), moment(now() if at is None else at))
+        self.state.owners.setdefault(person(scope), moment(now() if at is None else at))
 
     def note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
         """Write down who did what."""
-        number = self._state.number("audit")
-        self._state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)
+        number = self.state.number("audit")
+        self.state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

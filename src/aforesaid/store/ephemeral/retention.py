@@ -12,7 +12,7 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.domain.note import NoteKey
-from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
+from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.store.ephemeral import purging, summaries
@@ -21,15 +21,6 @@ from aforesaid.store.ephemeral.state import State, as_microseconds, facts_table
 
 if TYPE_CHECKING:
     from aforesaid.store.ephemeral.changes import Changes
-
-
-def put_mark(state: State, change: PutMark) -> None:
-    """Store or delete a mark."""
-    change.check(state.marks.get(change.name))
-    if change.value is None:
-        state.marks.pop(change.name, None)
-    else:
-        state.marks[change.name] = change.value
 
 
 def discardable(state: State, what: Discardable, before: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
 
 from aforesaid.domain.transfer import Row
 from aforesaid.store.ephemeral.dumping import rows
@@ -18,12 +17,7 @@ from aforesaid.store.journalled.lines import DamagedRecord, Record, read_line, s
 from aforesaid.store.journalled.lock import Lock
 from aforesaid.store.journalled.restoring import undo_interrupted_restore
 from aforesaid.store.journalled.tables import BY_NAME
-from aforesaid.store.salvage import Salvage, ranges
-
-_MOST_NAMED: Final = 50
-"""Maximum numbers of missing records that are named for each kind."""
-_MOST_SCANNED: Final = 10_000_000
-"""Numbers above this do not begin at 1."""
+from aforesaid.store.salvage import Salvage, missing, ranges
 
 
 def salvage(layout: Layout) -> Salvage:
@@ -48,24 +42,12 @@ def salvage(layout: Layout) -> Salvage:
         del state.log[seq]
     if damaged:
         lost.append(f"messages that are not what was stored: {ranges(damaged)}")
-    lost += _missing(state, set(damaged))
+    for what, table in loading.NUMBERED.items():
+        there = getattr(state, table).keys()
+        lost += missing(what, there, state.given.get(table, 0), damaged if table == "log" else ())
     _drop_loose_ends(state)
     found: list[Row] = list(rows(loading.finish(state), vectors=False))
     return Salvage(found, tuple(lost))
-
-
-def _missing(state: State, named: set[int]) -> list[str]:
-    """Name the messages, summaries and memories whose numbers were given out and that are not there."""
-    lost = []
-    for what, table in loading.NUMBERED.items():
-        rows = getattr(state, table)
-        last = max([*rows, state.given.get(table, 0)])
-        # Messages of a fallback store have very large numbers.
-        first = 1 if last <= _MOST_SCANNED else min(rows, default=last)
-        gone = sorted(set(range(first, last + 1)) - rows.keys() - (named if table == "log" else set()))
-        if gone:
-            lost.append(f"{what} that are not there (erased before, or lost): {ranges(gone[:_MOST_NAMED])}")
-    return lost
 
 
 def _journal(state: State, path: Path) -> list[str]:

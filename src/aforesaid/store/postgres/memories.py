@@ -1,4 +1,4 @@
-"""Memories: written, changed, counted, taken the place of, and read."""
+"""Reads of memories."""
 
 from __future__ import annotations
 
@@ -6,51 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from aforesaid.domain.checks import microseconds, moment
-from aforesaid.domain.clock import now
 from aforesaid.domain.literals import Timely
-from aforesaid.domain.memory import MemoryDraft, MemoryRecord, MemoryVersion
-from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, ChangeMemory, CountMemory, Superseded
-from aforesaid.domain.scope import Scope
-from aforesaid.errors import NotFound, SourcesChanged, quoted
+from aforesaid.domain.memory import MemoryRecord, MemoryVersion
+from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records
-from aforesaid.store.hashed import hashed
-from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.queries import Queries, Row
-from aforesaid.store.postgres.unit import Unit
-from aforesaid.text.terms import terms
 
-_KNOWN_SOURCES: Final = "SELECT count(*) FROM log WHERE space = $1 AND owner = $2 AND seq = ANY($3::bigint[])"
-_FIRST: Final = 6
-_NEW: Final = f"""
-INSERT INTO memory (space, id, owner, created_at, terms, {", ".join(records.MEMORY)})
-VALUES ($1, $2, $3, $4, $5, {", ".join(f"${_FIRST + place}" for place in range(len(records.MEMORY)))})
-"""
-_SET: Final = f"""
-UPDATE memory SET {", ".join(f"{name} = ${4 + place}" for place, name in enumerate(records.MEMORY))}, terms = $3,
-       revision = revision + 1 WHERE space = $1 AND id = $2
-"""
-_PAIRS: Final = ", ".join(f"'{name}', {name}" for name in records.MEMORY)
 _COLUMNS: Final = ", ".join(f"m.{name}" for name in records.MEMORY)
-_KEEP_VERSION: Final = f"""
-INSERT INTO memory_version (space, memory, revision, at, actor, action, was)
-SELECT space, id, revision, $3, $4, $5, json_build_object({_PAIRS}) FROM memory WHERE space = $1 AND id = $2
-"""
-_SOURCES: Final = "INSERT INTO memory_source (space, memory, seq) SELECT $1, $2, unnest($3::bigint[])"
-_ADD_SOURCES: Final = """
-INSERT INTO memory_source (space, memory, seq)
-SELECT $1, $2, l.seq FROM log l
- WHERE l.space = $1 AND l.owner = $3 AND l.seq = ANY($4::bigint[]) ORDER BY l.seq
- LIMIT greatest(0, $5 - (SELECT count(*) FROM memory_source WHERE space = $1 AND memory = $2))
-ON CONFLICT DO NOTHING
-"""
-_COUNT: Final = """
-UPDATE memory SET times = times + $4, seen_at = greatest(seen_at, $5) WHERE space = $1 AND id = $2 AND owner = $3
-RETURNING id
-"""
-_SUPERSEDE: Final = """
-UPDATE memory SET state = 'superseded', active = false, valid_to = greatest(valid_from, $3), superseded_by = $4,
-       reason = '', revision = revision + 1 WHERE space = $1 AND id = $2
-"""
 _MEMORY: Final = f"""
 SELECT m.id, m.space, m.owner,
        ARRAY(SELECT s.seq FROM memory_source s WHERE s.space = m.space AND s.memory = m.id ORDER BY s.seq),
@@ -83,58 +45,6 @@ _LISTED: Final = f"""
 _VERSIONS: Final = """
 SELECT revision, at, actor, action, was FROM memory_version WHERE space = $1 AND memory = $2 ORDER BY revision
 """
-_REVISION: Final = "SELECT revision, text FROM memory WHERE space = $1 AND id = $2 AND owner = $3"
-
-
-async def add(unit: Unit, step: AddMemory) -> MemoryRecord:
-    """Store a memory and its sources, and mark those that it takes the place of."""
-    draft, scope, created = step.draft, step.draft.scope, now()
-    unit.own(scope, created)
-    wanted = sorted(set(draft.sources))
-    if wanted and await unit.value(_KNOWN_SOURCES, scope.space, scope.user, wanted) != len(wanted):
-        raise NotFound("a source of the memory is not one of this user's messages")
-    for old in step.supersedes:  # before the new one is there: it cannot take its own place
-        await _checked(unit, scope, old)
-    since = created if draft.valid_from is None else records.number_of(draft.valid_from)
-    numbers = unit.numbers[scope.space]
-    numbers.memory += 1
-    number = numbers.memory
-    unit.later(_NEW, scope.space, number, scope.user, created, hashed(terms(draft.text)), *_new_row(draft, since))
-    if wanted:
-        unit.later(_SOURCES, scope.space, number, wanted)
-    unit.audit(scope, step.actor, "memory.add", f"memory {number}")
-    for old in step.supersedes:
-        await _supersede(unit, step, old, number, since)
-    return _memory(await unit.one(_BY_NUMBER, scope.space, number))
-
-
-async def change(unit: Unit, step: ChangeMemory) -> MemoryRecord:
-    """Put another value in the place of a memory; what it was is kept."""
-    memory = step.memory
-    scope = Scope.of(memory.user, memory.space)
-    await unit.expect_owner(scope)
-    before = await _checked(unit, scope, Superseded(memory.id, memory.revision))
-    unit.later(_KEEP_VERSION, scope.space, memory.id, now(), step.actor, step.action)
-    unit.later(_SET, scope.space, memory.id, hashed(terms(memory.text)), *as_row(memory))
-    if memory.text != before:
-        embed_again(unit, scope, memory.id)
-    unit.audit(scope, step.actor, f"memory.{step.action}", f"memory {memory.id}")
-    return _memory(await unit.one(_BY_NUMBER, scope.space, memory.id))
-
-
-async def count(unit: Unit, step: CountMemory) -> None:
-    """Count that a memory was said again."""
-    scope = step.scope
-    await unit.expect_owner(scope)
-    found = await unit.rows(_COUNT, scope.space, step.memory, scope.user, step.times, records.number_of(step.seen_at))
-    if not found:
-        raise NotFound(f"{quoted(scope.user)} has no memory {step.memory}")
-    add_sources(unit, scope, step.memory, step.sources, SOURCES_KEPT)
-
-
-def add_sources(unit: Unit, scope: Scope, memory: int, sources: tuple[int, ...], most: int) -> None:
-    """Note that a memory was said in these messages of its owner, until it has so many sources."""
-    unit.later(_ADD_SOURCES, scope.space, memory, scope.user, list(sources), most)
 
 
 async def page(queries: Queries, after: tuple[str, int], limit: int) -> list[MemoryRecord]:
@@ -183,35 +93,6 @@ async def versions(queries: Queries, question: questions.MemoryVersions) -> list
         MemoryVersion(_memory((*head, revision, *(was[name] for name in records.MEMORY))), action, actor, moment(at))
         for revision, at, actor, action, was in await queries.rows(_VERSIONS, question.scope.space, question.memory)
     ]
-
-
-async def _supersede(unit: Unit, step: AddMemory, old: Superseded, new: int, since: int) -> None:
-    scope = step.draft.scope
-    await _checked(unit, scope, old)
-    unit.later(_KEEP_VERSION, scope.space, old.memory, now(), step.actor, "supersede")
-    unit.later(_SUPERSEDE, scope.space, old.memory, since, new)
-    unit.audit(scope, step.actor, "memory.supersede", f"memory {old.memory} by memory {new}")
-
-
-async def _checked(unit: Unit, scope: Scope, old: Superseded) -> str:
-    """Return the text of a memory that is as it was when something was decided about it."""
-    found = await unit.first(_REVISION, scope.space, old.memory, scope.user)
-    if found is None:
-        raise NotFound(f"{quoted(scope.user)} has no memory {old.memory}")
-    revision, text = found
-    if revision != old.revision:
-        raise SourcesChanged(f"memory {old.memory} has changed since; read it again")
-    return str(text)
-
-
-def as_row(memory: MemoryRecord) -> Row:
-    """Return what the changing columns hold of a memory."""
-    return records.memory_values(memory, list(memory.tags), None if memory.speaker == memory.user else memory.speaker)
-
-
-def _new_row(draft: MemoryDraft, since: int) -> Row:
-    speaker = None if draft.speaker in (None, draft.scope.user) else draft.speaker
-    return records.draft_values(draft, since, list(draft.tags), speaker)
 
 
 def _memories(found: Iterable[Row]) -> list[MemoryRecord]:

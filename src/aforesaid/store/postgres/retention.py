@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Final, NamedTuple
 
 from aforesaid.domain.checks import moment
-from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
+from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.store import questions
 from aforesaid.store.postgres.queries import Queries
@@ -48,9 +48,6 @@ _OLD: Final[dict[Discardable, tuple[str, ...]]] = {
 _KEYS: Final = {"derived": "space, owner, kind", "audit": "space, id", "spending": "space, day, owner"}
 
 _MARKS: Final = "SELECT name, value FROM mark WHERE space = ''"
-_PUT_MARK: Final = """
-INSERT INTO mark (space, name, value) VALUES ('', $1, $2) ON CONFLICT (space, name) DO UPDATE SET value = excluded.value
-"""
 _OF_THREADS: Final = """
 UPDATE thread SET messages = thread.messages - l.messages, words = thread.words - l.words, revision = revision + 1
   FROM (SELECT thread, count(*) FILTER (WHERE shared) AS messages, coalesce(sum(words) FILTER (WHERE shared), 0) AS words
@@ -129,16 +126,6 @@ class Discarding(NamedTuple):
 async def marks(queries: Queries, _: questions.Marks) -> dict[str, str]:
     """Return what is kept in mind about the store."""
     return dict(await queries.rows(_MARKS))
-
-
-async def put_mark(unit: Unit, step: PutMark) -> None:
-    """Store or delete a mark."""
-    if step.only_if is not ...:
-        step.check(await unit.value("SELECT value FROM mark WHERE space = '' AND name = $1", step.name))
-    if step.value is None:
-        unit.later("DELETE FROM mark WHERE space = '' AND name = $1", step.name)
-    else:
-        unit.later(_PUT_MARK, step.name, step.value)
 
 
 async def discardable(queries: Queries, question: questions.DiscardableCount) -> int:

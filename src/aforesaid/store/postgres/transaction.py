@@ -3,53 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isawaitable
+from typing import Any, Final
 
-from aforesaid.domain.change import (
-    AddMessage,
-    AddNoteVectors,
-    AddVectors,
-    Archive,
-    Change,
-    PutFacts,
-    PutSetting,
-    RollBack,
-    Spend,
-)
-from aforesaid.domain.memory_change import (
-    AddMemory,
-    AuditAccess,
-    ChangeMemory,
-    CountMemory,
-    Forget,
-    MarkExtracted,
-    MemoryChange,
-    PutDerived,
-)
+from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
-from aforesaid.domain.retention import Discard, PutMark
-from aforesaid.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
+from aforesaid.domain.retention import Discard
 from aforesaid.domain.transfer import Restore, as_expected
-from aforesaid.store.postgres import agenda, archive, known, note_search, notes, restoring, retention, vectors, views
+from aforesaid.store.postgres import note_search, retention, vectors
+from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.append import Appender, Prepared, Returning, prepare, prepare_return
+from aforesaid.store.postgres.lookups import LOOKUPS
 from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.writes import WRITES
+from aforesaid.store.questions import Question
+from aforesaid.store.rules import RULES
+from aforesaid.store.rules.driving import Operation, run_waiting
+from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
 
-Step = (
-    AddVectors
-    | AddNoteVectors
-    | Spend
-    | Prepared
-    | Returning
-    | Restore
-    | retention.Discarding
-    | PutMark
-    | Archive
-    | RollBack
-    | SummaryChange
-    | PutFacts
-    | PutSetting
-    | MemoryChange
-)
+Step = Change | Prepared | Returning | retention.Discarding
+
+_READS: Final = {**ANSWERS, **LOOKUPS}
 
 
 def prepared(changes: Sequence[Change]) -> list[Step]:
@@ -72,34 +47,19 @@ def can_share(steps: Sequence[Step]) -> bool:
     return all(isinstance(step, Prepared) and not step.can_be_refused for step in steps)
 
 
-def spaces_of(steps: Sequence[Step]) -> set[str]:  # noqa: C901 - a case for each kind of change
+def spaces_of(steps: Sequence[Step]) -> set[str]:
     """Return the spaces that a change set writes to."""
     found: set[str] = set()
     for step in steps:
         match step:
-            case Prepared() | Archive() | AddView() | AddMemory():
+            case Prepared():
                 found.add(step.draft.scope.space)
-            case retention.Discarding():
-                found.add(step.space or "")
-            case PutMark():
-                found.add("")
             case Returning():
                 found.add(step.message.draft.scope.space)
-            case Restore():
-                found.add(restoring.space_of(step.row))
-            case AddVectors() | AddNoteVectors():
-                found.update(row.space for row in step.rows)
-            case Walk():
-                found.add(agenda.walked_space(step))
-                found.update(touch.subject.space for touch in step.touched)
-            case Settle():
-                found.add(step.subject.space)
-            case ChangeMemory():
-                found.add(step.memory.space)
-            case Spend():
-                found.add("" if step.scope is None else step.scope.space)
+            case retention.Discarding():
+                found.add(step.space or "")
             case _:
-                found.add(step.scope.space)
+                found |= spaces_of_change(step)
     return found
 
 
@@ -131,36 +91,22 @@ async def carry_out(unit: Unit, steps: Sequence[Step]) -> tuple[Result, ...]:
     return tuple(results)
 
 
-async def _step(unit: Unit, step: Step) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
+async def _step(unit: Unit, step: Step) -> Result:
     match step:
-        case Restore():
-            return as_expected(step, await restoring.carry_out(unit, step.row))
         case retention.Discarding():
             return await retention.discard(unit, step)
-        case PutMark():
-            await retention.put_mark(unit, step)
-        case Archive():
-            return await archive.store_summary(unit, step)
-        case RollBack():
-            return await archive.roll_back(unit, step)
-        case AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess():
-            return await known.carry_out(unit, step)
-        case AddView():
-            return await views.add(unit, step)
-        case Revise():
-            return await views.revise(unit, step)
-        case Walk():
-            await agenda.walk(unit, step)
-        case Settle():
-            agenda.settle(unit, step)
-        case PutFacts():
-            return await notes.put_facts(unit, step)
-        case PutSetting():
-            notes.put_setting(unit, step)
         case AddVectors():
             vectors.add(unit, step)
         case AddNoteVectors():
             note_search.add_vectors(unit, step)
-        case Spend():
-            notes.spend(unit, step)
+        case _:
+            result: Result = await run_waiting(RULES[type(step)](step), lambda operation: _perform(unit, operation))
+            return result
     return None
+
+
+async def _perform(unit: Unit, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
+    if isinstance(operation, Question):
+        return await _READS[type(operation)](unit.queries, operation)
+    written = WRITES[type(operation)](unit, operation)
+    return await written if isawaitable(written) else written

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
-from aforesaid.errors import NotFound, quoted
 from aforesaid.store.postgres.queries import Queries, Row, Statement, columns
 
 _HOLD: Final = """
@@ -23,7 +22,6 @@ UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = 
        AS new (space, seq, session, summary, memory, forgotten, audit, purges)
  WHERE space.space = new.space
 """
-_OWNER: Final = "SELECT owner FROM person WHERE space = $1 AND name = $2"
 _OWNS: Final = """
 INSERT INTO person (space, name, owner, created_at, revision) VALUES ($1, $2, true, $3, $4)
 ON CONFLICT (space, name) DO UPDATE SET owner = true WHERE NOT person.owner
@@ -56,7 +54,7 @@ class Unit:
     """The inside of one write transaction. Nobody else writes to its spaces until it ends."""
 
     def __init__(self, queries: Queries, spaces: Sequence[str]) -> None:
-        self._queries = queries
+        self.queries = queries
         self._spaces = list(spaces)
         self._before: dict[str, Row] = {}
         self._audit: list[Row] = []
@@ -64,12 +62,10 @@ class Unit:
 
     async def begin(self, *statements: Statement) -> list[list[Row]]:
         """Hold the spaces, and ask some things once they are held."""
-        answers = await self._queries.together((_HOLD, (self._spaces,)), *statements)
+        answers = await self.queries.together((_HOLD, (self._spaces,)), *statements)
         while len(answers[0]) < len(self._spaces):
             # What was asked together with it may be of a moment before the new spaces were held.
-            answers = await self._queries.together(
-                (_NEW_SPACES, (self._spaces,)), (_HOLD, (self._spaces,)), *statements
-            )
+            answers = await self.queries.together((_NEW_SPACES, (self._spaces,)), (_HOLD, (self._spaces,)), *statements)
             answers = answers[1:]
         self._before = {row[0]: row[1:] for row in answers[0]}
         self.numbers = {space: Numbers(*last) for space, last in self._before.items()}
@@ -91,39 +87,35 @@ class Unit:
 
     def later(self, query: str, *values: Any) -> None:  # noqa: ANN401
         """Let something be done before the next question is asked, or at the end."""
-        self._queries.later(query, *values)
+        self.queries.later(query, *values)
 
     async def together(self, *statements: Statement) -> list[list[Row]]:
         """Ask several things in one journey."""
-        return await self._queries.together(*statements)
+        return await self.queries.together(*statements)
 
     async def rows(self, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
         """Return all rows."""
-        return await self._queries.rows(query, *values)
+        return await self.queries.rows(query, *values)
 
     async def first(self, query: str, *values: Any) -> Row | None:  # noqa: ANN401
         """Return the first row, if there is one."""
-        return await self._queries.first(query, *values)
+        return await self.queries.first(query, *values)
 
     async def one(self, query: str, *values: Any) -> Row:  # noqa: ANN401
         """Return the row that the query is certain to have."""
-        return await self._queries.one(query, *values)
+        return await self.queries.one(query, *values)
 
     async def value(self, query: str, *values: Any) -> Any:  # noqa: ANN401
         """Return the first value of the first row."""
-        return await self._queries.value(query, *values)
+        return await self.queries.value(query, *values)
 
-    def audit(self, scope: Scope, actor: str, action: str, subject: str) -> None:
-        """Write down who did what."""
+    def audit(self, scope: Scope, actor: str, action: str, subject: str, at: int | None = None) -> None:
+        """Add a row to the audit log."""
         numbers = self.numbers[scope.space]
         numbers.audit += 1
-        self._audit.append((scope.space, numbers.audit, now(), scope.user, actor, action, subject))
+        when = now() if at is None else at
+        self._audit.append((scope.space, numbers.audit, when, scope.user, actor, action, subject))
 
     def own(self, scope: Scope, at: int) -> None:
         """Write down that something belongs to a user."""
         self.later(_OWNS, scope.space, scope.user, at, self.numbers[scope.space].first_revision)
-
-    async def expect_owner(self, scope: Scope) -> None:
-        """Refuse a user whom nobody has heard of, without making one of the name."""
-        if not await self.value(_OWNER, scope.space, scope.user):
-            raise NotFound(f"there is no user {quoted(scope.user)} in the space {quoted(scope.space)}")

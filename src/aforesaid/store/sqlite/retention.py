@@ -12,7 +12,7 @@ import apsw
 
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
-from aforesaid.domain.retention import Discard, Discardable, Discarded, PutMark
+from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.store import questions
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.purging import thorough_index
@@ -137,17 +137,6 @@ INSERT INTO audit (at, space, user, actor, action, subject) SELECT :now, space, 
 def marks(connection: apsw.Connection, _: questions.Marks) -> dict[str, str]:
     """Return what is kept in mind about the store."""
     return dict(rows.every(connection.execute("SELECT name, value FROM mark")))
-
-
-def put_mark(unit: Unit, step: PutMark) -> None:
-    """Store or delete a mark."""
-    if step.only_if is not ...:
-        step.check(unit.connection.execute("SELECT value FROM mark WHERE name = ?", (step.name,)).get)
-    if step.value is None:
-        unit.connection.execute("DELETE FROM mark WHERE name = ?", (step.name,))
-    else:
-        query = "INSERT INTO mark (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2"
-        unit.connection.execute(query, (step.name, step.value))
 
 
 def discardable(connection: apsw.Connection, question: questions.DiscardableCount) -> int:

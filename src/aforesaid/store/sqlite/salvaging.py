@@ -15,15 +15,14 @@ import apsw
 from aforesaid.domain.checks import moment
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message, message_hash, message_id
-from aforesaid.domain.transfer import Row
+from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged
-from aforesaid.store.salvage import Salvage, ranges
+from aforesaid.store.salvage import Salvage, missing, ranges
 from aforesaid.store.sqlite import dumping
 from aforesaid.store.sqlite.connection import Options, connect
 from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
 
-_MOST_NAMED: Final = 50
-_LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX = 16, 13, (5, 6), 11, 3
+_LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6), 11, 3, 2
 """How many values the rows of these have."""
 
 _Names = dict[int, set[tuple[str, str]]]
@@ -38,7 +37,8 @@ def salvage(path: Path) -> Salvage:
             source = path.with_name(path.name + suffix)
             if source.exists():
                 shutil.copyfile(source, copied.with_name(copied.name + suffix))
-        messages, damaged = _messages(raw_rows(copied))
+        found = _Found(raw_rows(copied))
+        messages, damaged = _messages(found)
         others, lost = _others(copied)
     if not messages:
         raise StoreDamaged(
@@ -46,11 +46,13 @@ def salvage(path: Path) -> Salvage:
             "changed. Restore a backup: aforesaid restore BACKUP --replace"
         )
     seqs = sorted(messages)
-    missing = sorted(set(range(1, seqs[-1] + 1)) - messages.keys())
     if changed := sorted(damaged - messages.keys()):
         lost.append(f"messages that are not what was stored: {ranges(changed)}")
-    if gone := [seq for seq in missing if seq not in damaged]:
-        lost.append(f"messages that are not there (erased before, or lost): {ranges(gone[:_MOST_NAMED])}")
+    summaries = {row.summary.id for row in others if isinstance(row, SummaryRow)}
+    memories = {row.memory.id for row in others if isinstance(row, MemoryRow)}
+    lost += missing("messages", messages, found.given.get("log", 0), damaged)
+    lost += missing("summaries", summaries, found.given.get("summary", 0))
+    lost += missing("memories", memories, found.given.get("memory", 0))
     return Salvage([*(messages[seq] for seq in seqs), *others], tuple(lost))
 
 
@@ -66,6 +68,8 @@ class _Found:
         self.threads: _Names = {}
         self.sessions: dict[int, str] = {}
         self.log: list[RawRow] = []
+        self.given: dict[str, int] = {}
+        """The highest number that each table has given out."""
         for row in rows:
             self._take(row)
 
@@ -83,15 +87,16 @@ class _Found:
             # The indexes of people and threads repeat their names.
             for names in (self.people, self.threads):
                 names.setdefault(values[2], set()).add(cast("tuple[str, str]", values[:2]))
+        elif len(values) == _SEQUENCE and isinstance(values[0], str) and isinstance(values[1], int):
+            self.given[values[0]] = max(values[1], self.given.get(values[0], 0))
 
 
 def _texts(values: tuple[Value, ...]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _messages(rows: Iterable[RawRow]) -> tuple[dict[int, Message], set[int]]:
+def _messages(found: _Found) -> tuple[dict[int, Message], set[int]]:
     """Return the messages that are what was stored, and the numbers of rows that are not."""
-    found = _Found(rows)
     messages: dict[int, Message] = {}
     damaged: set[int] = set()
     for seq, values in found.log:

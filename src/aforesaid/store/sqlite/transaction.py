@@ -3,55 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.change import (
-    AddMessage,
-    AddNoteVectors,
-    AddVectors,
-    Archive,
-    Change,
-    PutFacts,
-    PutSetting,
-    RollBack,
-    Spend,
-)
-from aforesaid.domain.memory_change import (
-    AddMemory,
-    AuditAccess,
-    ChangeMemory,
-    CountMemory,
-    Forget,
-    MarkExtracted,
-    MemoryChange,
-    PutDerived,
-)
+from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
-from aforesaid.domain.retention import Discard, PutMark
-from aforesaid.domain.summary_change import AddView, Revise, Settle, SummaryChange, Walk
+from aforesaid.domain.retention import Discard
 from aforesaid.domain.transfer import Restore, as_expected
-from aforesaid.store.sqlite import append, archive, digests, known, note_search, notes, restoring, retention, vectors
+from aforesaid.store.questions import Question
+from aforesaid.store.rules import RULES
+from aforesaid.store.rules.driving import Operation, run
+from aforesaid.store.sqlite import append, note_search, retention, vectors
+from aforesaid.store.sqlite.answers import ANSWERS
+from aforesaid.store.sqlite.lookups import LOOKUPS
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.writes import WRITES
 
-Step = (
-    AddVectors
-    | AddNoteVectors
-    | Spend
-    | append.Prepared
-    | Archive
-    | RollBack
-    | SummaryChange
-    | PutFacts
-    | PutSetting
-    | MemoryChange
-    | append.Returning
-    | Restore
-    | Discard
-    | PutMark
-)
+Step = Change | append.Prepared | append.Returning
+
+_READS: Final = {**ANSWERS, **LOOKUPS}
 
 
 def prepare(changes: Sequence[Change]) -> list[Step]:
@@ -100,47 +73,27 @@ class Transaction:
         """Write what was only counted so far. Comes before the commit."""
         self._appender.write()
 
-    def _step(self, step: Step) -> Result:  # noqa: C901, PLR0912 - a case for each kind of change
+    def _step(self, step: Step) -> Result:
         match step:
             case append.Prepared():
                 return self._appender.append(step)
-            case Archive():
-                self._appender.write()
-                return archive.store_summary(self._unit, step)
-            case RollBack():
-                self._appender.write()
-                return archive.roll_back(self._unit, step)
-            case (
-                AddMemory() | ChangeMemory() | CountMemory() | Forget() | PutDerived() | MarkExtracted() | AuditAccess()
-            ):
-                self._appender.write()
-                return known.carry_out(self._unit, step)
-            case PutFacts():
-                return notes.put_facts(self._unit, step)
-            case AddVectors():
-                self._appender.write()
-                vectors.add(self._unit, step)
-                return None
-            case AddNoteVectors():
-                note_search.add_vectors(self._unit, step)
-                return None
-            case Spend():
-                notes.spend(self._unit, step)
-                return None
-            case AddView() | Revise() | Walk() | Settle():
-                self._appender.write()
-                return digests.carry_out(self._unit, step)
-            case PutSetting():
-                notes.put_setting(self._unit, step)
-                return None
             case append.Returning():
                 return as_expected(step.change, self._appender.restore(step))
-            case Restore():
-                self._appender.write()
-                return as_expected(step, restoring.carry_out(self._unit, step.row))
+        # What comes next may be about messages of the same change set.
+        self._appender.write()
+        match step:
+            case AddVectors():
+                vectors.add(self._unit, step)
+            case AddNoteVectors():
+                note_search.add_vectors(self._unit, step)
             case Discard():
-                self._appender.write()
                 return retention.discard(self._unit, step)
-            case PutMark():
-                retention.put_mark(self._unit, step)
-                return None
+            case _:
+                result: Result = run(RULES[type(step)](step), self._perform)
+                return result
+        return None
+
+    def _perform(self, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
+        if isinstance(operation, Question):
+            return _READS[type(operation)](self._unit.connection, operation)
+        return WRITES[type(operation)](self._unit, operation)

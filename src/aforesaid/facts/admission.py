@@ -1,4 +1,4 @@
-"""Which candidates are believed, which wait for a person, and which are dropped."""
+"""Decides which candidates are stored, which are quarantined until a person approves them, and which are dropped."""
 
 from __future__ import annotations
 
@@ -20,59 +20,61 @@ from aforesaid.text.words import words_of
 
 _LEAST_WORDS: Final = 2
 _ECHO: Final = 0.6
-"""Share of its words in what others said from which on a candidate that the speaker did not support is an echo."""
+"""Minimum share of words that others said, from which an unsupported candidate counts as an echo of them."""
 _YES: Final = re.compile(
     r"\s*(?:yes|yeah|yep|yup|sure|right|exactly|correct|true|indeed|ok|okay|of course|absolutely|ja|genau|stimmt|"
     r"richtig|si|claro|exacto|oui|exactement|d'accord|esatto|certo|sim|isso|klopt|да|верно|точно|конечно|نعم|是|对|对的|没错|好的|はい|うん|そう|네|응|हाँ)\b"
 )
 
 
-class Screened(NamedTuple):
-    """What became of a candidate."""
+class Admission(NamedTuple):
+    """Whether a candidate is dropped or quarantined. Neither: it becomes an active memory."""
 
     dropped: str | None = None
-    """Why it is not kept: `junk`, `echo`, `unsupported`, `forgotten`."""
+    """Why it is dropped: `junk`, `echo`, `unsupported` or `forgotten`."""
     quarantine: str | None = None
-    """Why it waits for a person."""
+    """Why a person must approve it."""
 
 
-def screen(
+def admit(
     candidate: Candidate,
     batch: Sequence[Message],
     owner: Person,
     people: Mapping[str, Person],
-    stones: Sequence[Tombstone],
+    tombstones: Sequence[Tombstone],
     near: Mapping[str, float],
-) -> Screened:
-    """Decide whether a candidate is kept at all, and whether it is believed.
+) -> Admission:
+    """Return whether a candidate is stored, quarantined or dropped.
 
-    `near` has how near candidates are to their sources in meaning, by their text, where that was compared.
+    `near` maps texts of candidates to their similarity of meaning with their sources, where that was compared.
     """
     names = tuple(name for person in people.values() for name in person.names)
     if _junk(candidate):
-        return Screened(dropped="junk")
-    judged = Screened()
+        return Admission(dropped="junk")
+    admission = Admission()
     if candidate.extractor != RULES:
-        judged = _grounded(candidate, batch, names, near.get(candidate.text))
-        if judged.dropped is not None:
-            return judged
+        admission = _check_sources(candidate, batch, names, near.get(candidate.text))
+        if admission.dropped is not None:
+            return admission
         if is_about_somebody_else(candidate, people):
-            judged = Screened(quarantine="its sources may say it about somebody else")
-    if forgotten(candidate, owner, stones):
-        return Screened(dropped="forgotten")
-    return Screened(quarantine=_doubt(candidate, owner) or judged.quarantine)
+            admission = Admission(quarantine="its sources may say it about somebody else")
+    if is_forgotten(candidate, owner, tombstones):
+        return Admission(dropped="forgotten")
+    return Admission(quarantine=_suspicion_of(candidate, owner) or admission.quarantine)
 
 
-def forgotten(candidate: Candidate, owner: Person, stones: Sequence[Tombstone]) -> bool:
-    """Tell whether somebody asked to forget this after it was said."""
+def is_forgotten(candidate: Candidate, owner: Person, tombstones: Sequence[Tombstone]) -> bool:
+    """Return whether the user asked to forget this after it was said."""
     texts = [candidate.text, *([candidate.quote] if candidate.quote else [])]
     return any(
-        candidate.last <= stone.up_to and matches(text, stone.words, owner.names) for stone in stones for text in texts
+        candidate.last <= tombstone.up_to and states(text, tombstone.words, owner.names)
+        for tombstone in tombstones
+        for text in texts
     )
 
 
-def matches(text: str, words: str, names: Collection[str]) -> bool:
-    """Tell whether a text says what is to be forgotten."""
+def states(text: str, words: str, names: Collection[str]) -> bool:
+    """Return whether a text states a fact, given in any words."""
     return forget_fact(text, words, names).found
 
 
@@ -85,31 +87,33 @@ def _junk(candidate: Candidate) -> bool:
     return not telling or (is_question(text) and candidate.category not in {"task", "reminder"})
 
 
-def _grounded(candidate: Candidate, batch: Sequence[Message], names: Collection[str], near: float | None) -> Screened:
-    """Judge whether a person said what a model wrote, or whether it is somebody else's idea or the model's."""
+def _check_sources(
+    candidate: Candidate, batch: Sequence[Message], names: Collection[str], near: float | None
+) -> Admission:
+    """Check that the speaker said what a model wrote, and not somebody else or the model itself."""
     own = own_words(candidate)
     supported = shared_words(candidate.text, own, names)
     if supported >= SUPPORTED:
-        return Screened()
+        return Admission()
     others = [message.text for message in batch if message.role != "user" or message.author != candidate.speaker.id]
     echoed = support(candidate.text, others, names)
     if any(_YES.match(fold(text)) for text in own) and echoed > 0:
         # The person confirmed what the assistant or somebody else had said.
-        return Screened()
+        return Admission()
     if echoed >= _ECHO:
-        return Screened(dropped="echo")
+        return Admission(dropped="echo")
     likely = supported > 0 if near is None else near >= NEAR or (near > FAR and supported > 0)
     if likely:
-        return Screened()
+        return Admission()
     if near is not None and near < FAR and not supported:
-        return Screened(dropped="unsupported")
-    return Screened(quarantine="its sources do not say it in these words")
+        return Admission(dropped="unsupported")
+    return Admission(quarantine="its sources do not say it in these words")
 
 
-def _doubt(candidate: Candidate, owner: Person) -> str | None:
-    """Return why a candidate should be looked at by a person.
+def _suspicion_of(candidate: Candidate, owner: Person) -> str | None:
+    """Return why a person should check a candidate; None if nobody has to.
 
-    A standing request of the person is an instruction, and is meant to be one. Whatever else its message says is not.
+    A standing request of the user is meant to be an instruction; the rest of its message is not.
     """
     own = tampered(candidate.text) if candidate.request else suspicion(candidate.text)
     if own is not None:
@@ -124,7 +128,7 @@ def _doubt(candidate: Candidate, owner: Person) -> str | None:
 
 
 def _about(owner: Person, candidate: Candidate) -> bool:
-    """Tell whether somebody else speaks about the owner, and not about themselves."""
+    """Return whether a candidate by somebody else is about the owner, and not about its speaker."""
     if candidate.subject is not None and candidate.subject.startswith("@"):
         return False
     called = {word for name in owner.names for word in words_of(name)}

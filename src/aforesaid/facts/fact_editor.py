@@ -1,4 +1,4 @@
-"""Telling what to remember and what to forget: the text of facts, and the single memories beside it."""
+"""Remember and forget single facts on request: in the text of facts, and in the memories."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from aforesaid.domain.memory import FORGOTTEN, INSTRUCTION, Facts, MemoryDraft, 
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory, Forget, Superseded
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelError, SourcesChanged, quoted
+from aforesaid.facts.admission import states
 from aforesaid.facts.candidate import DATED, event_in
 from aforesaid.facts.people import Person, about_tag, people_in, person_called, subject_of
-from aforesaid.facts.screen import matches
 from aforesaid.facts.statement import contradicts, says_the_same
 from aforesaid.facts.suspicion import reads_like_an_order, sensitive, suspicion, tampered
 from aforesaid.facts.timing import timing
@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger("aforesaid.facts")
 
-_TOLD: Final = 8
-"""What somebody takes the trouble to say "remember" for is important."""
+_STATED_IMPORTANCE: Final = 8
+"""Importance of what a user explicitly asks to remember."""
 _TRIES: Final = 10
+"""Attempts when others change the same facts at the same time."""
 _WITHOUT_SUBJECT: Final = re.compile(
     r"(?!(?:always|sometimes|perhaps|besides|its|his|this|thus|yes)\b)"
     r"(?:is|isn't|was|has|hasn't|had|does|doesn't|can|can't|will|won't|[a-z]+(?:[^s\W]s|ies|ches|shes|ed))"
@@ -50,32 +51,32 @@ _WITHOUT_SUBJECT: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
-    """What became of something that was told."""
+class RememberResult:
+    """The result of `remember`."""
 
     outcome: Literal["stored", "known", "quarantined"]
-    """Stored, known already, or kept apart until a person approves it."""
+    """Stored, already known, or quarantined until a person approves it."""
     facts: str
-    """The text of facts, as it is now."""
+    """The text of facts after the call."""
     memory: MemoryRecord | None
-    """The single memory that was made or found."""
+    """The memory that was created or found."""
     reason: str = ""
-    """Why it was kept apart."""
+    """Why it was quarantined."""
 
     @property
     def stored(self) -> bool:
-        """Whether it is believed now."""
+        """Whether it is active now."""
         return self.outcome != "quarantined"
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was forgotten."""
+class ForgetResult:
+    """The result of `forget`."""
 
     found: bool
-    """Whether there was something to forget."""
+    """Whether anything matched."""
     facts: str
-    """The text of facts that is left."""
+    """The text of facts after the call."""
     memories: tuple[MemoryRecord, ...]
     """The memories that were deactivated."""
 
@@ -83,24 +84,23 @@ class Forgotten:
         return self.found
 
 
-class Teller:
-    """Carries out what people tell it to remember and to forget."""
+class FactEditor:
+    """Edits the facts about users: remembers and forgets what they ask for."""
 
     def __init__(self, store: Store, profile: Profile, chat: Chat | None) -> None:
         self._store = store
         self._profile = profile
         self._chat = chat
-        self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def remember(
         self, scope: Scope, words: str, *, by: str | None, name: str | None, actor: str, about: str | None = None
-    ) -> Remembered:
-        """Merge a fact into what is known: newer information wins. `by` is who says so, if not the user.
+    ) -> RememberResult:
+        """Merge a fact into the facts about a user, replacing what it contradicts. `by`: who says it, if not the user.
 
-        `about` names somebody else whom the memory does not know: then it becomes a memory about them, and the text of
-        facts about the user stays as it is.
+        `about` names a person who is no user: then a memory about them is stored, and the text of facts is unchanged.
         """
-        async with self._turn(scope):
+        async with self._lock(scope):
             for attempt in range(_TRIES):
                 try:
                     if about is not None:
@@ -110,9 +110,9 @@ class Teller:
                     await _pause(attempt)
             raise SourcesChanged(f"others keep changing the facts about {quoted(scope.user)}; try again in a moment")
 
-    async def forget(self, scope: Scope, words: str, *, name: str | None, actor: str) -> Forgotten:
-        """Take something out of what is known, and keep in mind not to learn it again from what is old."""
-        async with self._turn(scope):
+    async def forget(self, scope: Scope, words: str, *, name: str | None, actor: str) -> ForgetResult:
+        """Remove a fact, and store a tombstone so that it is not extracted again from older messages."""
+        async with self._lock(scope):
             for attempt in range(_TRIES):
                 try:
                     return await self._forget(scope, " ".join(words.split()), name, actor)
@@ -120,15 +120,15 @@ class Teller:
                     await _pause(attempt)
             raise SourcesChanged(f"others keep changing the facts about {quoted(scope.user)}; try again in a moment")
 
-    def _turn(self, scope: Scope) -> asyncio.Lock:
-        """Return what those who change one user's facts take turns by, in this process."""
+    def _lock(self, scope: Scope) -> asyncio.Lock:
+        """Return the lock under which one user's facts are changed in this process."""
         key = scope.space, scope.user
-        lock = self._one_at_a_time.get(key)
+        lock = self._locks.get(key)
         if lock is None:
-            lock = self._one_at_a_time[key] = asyncio.Lock()
+            lock = self._locks[key] = asyncio.Lock()
         return lock
 
-    async def _remember(self, scope: Scope, words: str, by: str | None, name: str | None, actor: str) -> Remembered:
+    async def _remember(self, scope: Scope, words: str, by: str | None, name: str | None, actor: str) -> RememberResult:
         person = await self.person(scope, name)
         if by in (None, scope.user) and standing_request(words) and tampered(words) is None:
             return await self._remember_request(scope, words, person, actor)
@@ -144,22 +144,22 @@ class Teller:
             waiting = _first(known, draft, person, "quarantined")
             if waiting is None:
                 waiting = (await self._store.apply([AddMemory(draft, actor)])).memory
-            return Remembered("quarantined", before, waiting, reason)
+            return RememberResult("quarantined", before, waiting, reason)
         text = await self._merged(scope, before, words, person)
         changes: list[Change] = []
         if text != before:
             changes.append(PutFacts(scope, text, words, actor, instead_of=0 if facts is None else facts.version))
         same = _first(known, draft, person, "active")
         if same is None:
-            old = [memory for memory in known if memory.state == "active" and _gives_way(memory, draft)]
+            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft)]
             changes.append(AddMemory(draft, actor, tuple(Superseded(memory.id, memory.revision) for memory in old)))
         if changes:
             receipt = await self._store.apply(changes)
             same = same or receipt.memory
-        return Remembered("stored" if changes else "known", text, same)
+        return RememberResult("stored" if changes else "known", text, same)
 
-    async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> Remembered:
-        """Store a standing request to the assistant. It is no fact, and leaves the text of facts as it is."""
+    async def _remember_request(self, scope: Scope, words: str, person: Person, actor: str) -> RememberResult:
+        """Store a standing request to the assistant as a memory; the text of facts is unchanged."""
         facts = await self._store.read(questions.NewestFacts(scope))
         known = [memory for memory in await self._store.read(questions.Memories(scope)) if INSTRUCTION in memory.tags]
         topic = topic_of(words)
@@ -167,7 +167,7 @@ class Teller:
             scope,
             "preference",
             f'{person.name} asks: "{words}"',
-            importance=_TOLD + 1,
+            importance=_STATED_IMPORTANCE + 1,
             tags=(INSTRUCTION,),
             speaker=scope.user,
             subject=f"request {topic}" if topic else None,
@@ -179,11 +179,11 @@ class Teller:
             old = [memory for memory in known if topic is not None and memory.subject == draft.subject]
             replaced = tuple(Superseded(memory.id, memory.revision) for memory in old)
             stored = (await self._store.apply([AddMemory(draft, actor, replaced)])).memory
-            return Remembered("stored", "" if facts is None else facts.text, stored)
-        return Remembered("known", "" if facts is None else facts.text, same)
+            return RememberResult("stored", "" if facts is None else facts.text, stored)
+        return RememberResult("known", "" if facts is None else facts.text, same)
 
-    async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> Remembered:
-        """Store something about a person whom the memory does not know, told by the user."""
+    async def _remember_about(self, scope: Scope, words: str, about: str, actor: str) -> RememberResult:
+        """Store what the user says about a person who is no user."""
         facts = await self._store.read(questions.NewestFacts(scope))
         text, reason, tag = "" if facts is None else facts.text, suspicion(words), about_tag(about)
         stranger = person_called(about, about)
@@ -197,13 +197,13 @@ class Teller:
         ]
         same = _first(known, draft, stranger, draft.state)
         if same is None:
-            old = [memory for memory in known if memory.state == "active" and _gives_way(memory, draft)]
+            old = [memory for memory in known if memory.state == "active" and _is_superseded(memory, draft)]
             supersedes = () if reason else tuple(Superseded(memory.id, memory.revision) for memory in old)
             same = (await self._store.apply([AddMemory(draft, actor, supersedes)])).memory
-            return Remembered("stored" if reason is None else "quarantined", text, same, reason or "")
-        return Remembered("known" if reason is None else "quarantined", text, same, reason or "")
+            return RememberResult("stored" if reason is None else "quarantined", text, same, reason or "")
+        return RememberResult("known" if reason is None else "quarantined", text, same, reason or "")
 
-    async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> Forgotten:
+    async def _forget(self, scope: Scope, words: str, name: str | None, actor: str) -> ForgetResult:
         person = await self.person(scope, name)
         facts = await self._store.read(questions.NewestFacts(scope))
         before = "" if facts is None else facts.text
@@ -217,7 +217,7 @@ class Teller:
             changes.append(PutFacts(scope, text, f"forget: {words}", actor, instead_of=version))
         for memory in await self._store.read(questions.Memories(scope, active=None)):
             believed = memory.state in {"active", "quarantined", "superseded", "expired"}
-            if believed and any(matches(memory.text, each, person.names) for each in wanted):
+            if believed and any(states(memory.text, each, person.names) for each in wanted):
                 away = replace(
                     memory, state="deactivated", active=False, valid_to=memory.valid_to or at, reason=FORGOTTEN
                 )
@@ -225,10 +225,10 @@ class Teller:
         changes.append(Forget(scope, wanted, actor))
         receipt = await self._store.apply(changes)
         put_away = tuple(result for result in receipt.results if isinstance(result, MemoryRecord))
-        return Forgotten(bool(found or put_away), text, put_away)
+        return ForgetResult(bool(found or put_away), text, put_away)
 
     async def person(self, scope: Scope, name: str | None = None) -> Person:
-        """Return the user by the name that is given, or that they last showed."""
+        """Return the user with the given name, or else with their last display name."""
         if name is not None:
             return person_called(scope.user, name)
         return people_in(await self._store.read(questions.Messages(scope, limit=50)), scope.user)[scope.user]
@@ -244,7 +244,7 @@ class Teller:
             scope,
             category,
             text,
-            importance=max(importance, _TOLD),
+            importance=max(importance, _STATED_IMPORTANCE),
             state="active" if reason is None else "quarantined",
             speaker=by or scope.user,
             subject=subject_of(words, person, person),
@@ -257,7 +257,7 @@ class Teller:
         )
 
     async def _merged(self, scope: Scope, facts: str, words: str, person: Person) -> str:
-        """Return the text of facts with a new one in it: written by a model, or else by rules."""
+        """Return the text of facts with a new fact merged in, by a model or else by rules."""
         chat = self._chat
         if chat is not None and chat.has("merge"):
             from aforesaid.models.prompts.shapes import RememberReply as Written  # noqa: PLC0415 - brings pydantic
@@ -275,7 +275,7 @@ class Teller:
         return merge_fact(facts, words, person.name)
 
     async def _without(self, scope: Scope, facts: str, words: str, person: Person) -> tuple[str, bool]:
-        """Return the text of facts without something, and whether it was there."""
+        """Return the text of facts without a fact, and whether it contained it."""
         chat = self._chat
         if facts and chat is not None and chat.has("merge"):
             from aforesaid.models.prompts.shapes import ForgetReply as Written  # noqa: PLC0415
@@ -297,25 +297,26 @@ class Teller:
 
 
 def keeps(text: str, facts: str, words: str) -> bool:
-    """Tell whether a new text of facts has all that was there, but for what shares a word with what was said.
+    """Return whether a model's new text keeps every old sentence, except those that share a word with the request.
 
-    A text that is mostly made of words that nobody said is none that can be trusted either.
+    A text with more unknown words than known ones is refused too.
     """
-    said, there = _telling(words), _telling(text)
-    if len(there & (said | _telling(facts))) < len(there) / 2:
+    said, there = _content_terms(words), _content_terms(text)
+    if len(there & (said | _content_terms(facts))) < len(there) / 2:
         return False
     return all(
-        _telling(sentence) <= there or not said.isdisjoint(_telling(sentence)) for sentence in split_sentences(facts)
+        _content_terms(sentence) <= there or not said.isdisjoint(_content_terms(sentence))
+        for sentence in split_sentences(facts)
     )
 
 
-def _telling(text: str) -> set[str]:
-    """Return the stems of the words that tell something."""
+def _content_terms(text: str) -> set[str]:
+    """Return the index terms of the content words of a text."""
     return {term for _, terms in query_words(text) for term in terms}
 
 
 async def _pause(attempt: int) -> None:
-    """Let others finish: a little longer each time, and not all of them equally long."""
+    """Wait before the next attempt: with exponential backoff and jitter."""
     await asyncio.sleep(random.uniform(0, 0.01 * 2**attempt))  # noqa: S311 - no secret
 
 
@@ -326,20 +327,20 @@ def complete(words: str, person: Person) -> str:
 
 
 def trustworthy(text: str, sources: Sequence[str]) -> bool:
-    """Tell whether what a model wrote holds no order that its sources do not hold."""
+    """Return whether a model's text contains no instruction that is not in its sources."""
     said = " ".join(sources)
     return all(sentence in said or not reads_like_an_order(sentence) for sentence in split_sentences(text))
 
 
 def _kind_of(words: str, person: Person) -> tuple[Category, int]:
-    """Return the category and the importance of what was told, by rules."""
+    """Return the category and the importance of a fact, by rules."""
     found = extract([Spoken(person.name, words, moment(now()))])
     if found:
         return found[0].category, found[0].importance
     # "likes tea" and "Ann likes tea" say the same as "I like tea".
     subject = subject_of(words, person, person)
     taste = subject is not None and subject.rpartition(": ")[2].split(" ")[0] in {"taste", "choice", "favourite"}
-    return ("preference" if taste else "fact"), _TOLD
+    return ("preference" if taste else "fact"), _STATED_IMPORTANCE
 
 
 def _first(known: Sequence[MemoryRecord], draft: MemoryDraft, person: Person, state: str) -> MemoryRecord | None:
@@ -351,8 +352,8 @@ def _first(known: Sequence[MemoryRecord], draft: MemoryDraft, person: Person, st
     return None
 
 
-def _gives_way(memory: MemoryRecord, draft: MemoryDraft) -> bool:
+def _is_superseded(memory: MemoryRecord, draft: MemoryDraft) -> bool:
     return draft.subject is not None and memory.subject == draft.subject and contradicts(draft.text, memory.text)
 
 
-__all__ = ["Facts", "Forgotten", "Remembered", "Teller", "trustworthy"]
+__all__ = ["FactEditor", "Facts", "ForgetResult", "RememberResult", "trustworthy"]

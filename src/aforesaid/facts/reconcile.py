@@ -1,4 +1,4 @@
-"""What is to be done with candidates, next to what is known: stored, counted, put in the place of others, dropped."""
+"""Decides for each candidate whether to store it, count it as known, let it supersede memories, or drop it."""
 
 from __future__ import annotations
 
@@ -13,107 +13,110 @@ from aforesaid.domain.memory import BY_HAND, FORGOTTEN, INSTRUCTION, MemoryDraft
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
+from aforesaid.facts.admission import admit
 from aforesaid.facts.candidate import DATED, Candidate
 from aforesaid.facts.people import Person
-from aforesaid.facts.screen import screen
 from aforesaid.facts.statement import contradicts, says_the_same, single, statement
 from aforesaid.facts.timing import timing
 
 REJECTED: Final = "rejected"
-"""The reason of what a person did not approve."""
+"""Why a memory is deactivated: a person did not approve it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What has to be known to decide."""
+class ReconcileInput:
+    """What `reconcile` decides by."""
 
     scope: Scope
     owner: Person
     people: Mapping[str, Person]
     batch: Sequence[Message]
-    """The messages that the candidates were found in, and what was said around them."""
+    """The messages that the candidates come from, and messages around them."""
     known: Sequence[MemoryRecord]
     """All memories of the user, in every state."""
-    stones: Sequence[Tombstone]
+    tombstones: Sequence[Tombstone]
     zone: tzinfo
     keep_days: Mapping[str, int]
     near: Mapping[str, frozenset[int]] = field(default_factory=dict)
-    """Memories whose meaning is very near to a candidate's, by its text."""
+    """Ids of memories that mean nearly the same, by the text of a candidate."""
     meanings: Mapping[str, float] = field(default_factory=dict)
-    """How near candidates are to their sources in meaning, by their text, where words do not tell."""
+    """Similarity of meaning between candidates and their sources, by text, where they share few words."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """What to do."""
+    """The changes that candidates lead to."""
 
     drafts: list[MemoryDraft] = field(default_factory=list)
     supersedes: list[tuple[Superseded, ...]] = field(default_factory=list)
-    """For each draft, what it takes the place of."""
+    """For each draft, the memories that it supersedes."""
     counts: dict[int, CountMemory] = field(default_factory=dict)
     restated: list[str] = field(default_factory=list)
-    """What contradicts something that was stated before: the text of facts has to follow."""
+    """Texts that contradict what a user stated before; the text of facts must be changed too."""
     dropped: Counter[str] = field(default_factory=Counter)
     rest: Sequence[Candidate] = ()
-    """Candidates that can only be decided about once the others are stored."""
+    """Candidates that can be decided only after the drafts are stored."""
 
     def copy(self) -> Plan:
-        """Return a plan that can go another way."""
+        """Return a copy that can be changed independently."""
         return Plan(
             [*self.drafts], [*self.supersedes], dict(self.counts), [*self.restated], Counter(self.dropped), self.rest
         )
 
     def changes(self) -> list[MemoryChange]:
-        """Return the changes that carry it out."""
+        """Return the changes to apply."""
         new = zip(self.drafts, self.supersedes, strict=True)
         return [*(AddMemory(draft, supersedes=old) for draft, old in new), *self.counts.values()]
 
 
-def settle(candidates: Sequence[Candidate], now: Situation) -> Plan:
-    """Decide about candidates, in the order in which they were said."""
+def reconcile(candidates: Sequence[Candidate], given: ReconcileInput) -> Plan:
+    """Return what to do with candidates, in the order in which they were said.
+
+    Stops at a message that contradicts a draft of the same plan; the remaining candidates are in `Plan.rest`.
+    """
     plan = Plan()
     ordered = sorted(candidates, key=lambda candidate: candidate.last)
     place = 0
     for _, group in groupby(ordered, key=lambda candidate: candidate.last):
         together = list(group)
-        longer = _with_message(plan.copy(), together, now)
+        longer = _with_message(plan.copy(), together, given)
         if longer is None:
-            # What this message contradicts has to be stored first.
+            # The draft that this message contradicts must be stored first.
             plan.rest = ordered[place:]
             return plan
         plan, place = longer, place + len(together)
     return plan
 
 
-def _with_message(plan: Plan, candidates: Sequence[Candidate], now: Situation) -> Plan | None:
-    """Add what one message says to a plan. None where it contradicts what the plan itself is about to store."""
+def _with_message(plan: Plan, candidates: Sequence[Candidate], given: ReconcileInput) -> Plan | None:
+    """Add the candidates of one message to a plan. Returns None if one contradicts a draft of an earlier message."""
     for candidate in candidates:
-        screened = screen(candidate, now.batch, now.owner, now.people, now.stones, now.meanings)
-        if screened.dropped is not None:
-            plan.dropped[screened.dropped] += 1
+        admission = admit(candidate, given.batch, given.owner, given.people, given.tombstones, given.meanings)
+        if admission.dropped is not None:
+            plan.dropped[admission.dropped] += 1
             continue
-        draft = _draft(candidate, now, screened.quarantine)
-        if _planned_before(draft, now, plan):
+        draft = _draft(candidate, given, admission.quarantine)
+        if _planned_before(draft, given, plan):
             continue
         clash = next((number for number, other in enumerate(plan.drafts) if _replaces(draft, other)), None)
         if clash is not None:
             if candidate.last > max(plan.drafts[clash].sources):
                 return None
-            # Both in one message: the later words hold.
+            # Both are in one message: the later statement counts.
             del plan.drafts[clash], plan.supersedes[clash]
-        elif _known_before(candidate, draft, now, plan):
+        elif _known_before(candidate, draft, given, plan):
             continue
-        _add(draft, candidate, now, plan)
+        _add(draft, candidate, given, plan)
     return plan
 
 
-def _draft(candidate: Candidate, now: Situation, quarantine: str | None) -> MemoryDraft:
-    times = timing(candidate.category, candidate.said, candidate.event, now.keep_days, now.zone)
-    own = candidate.speaker.id == now.owner.id
-    # A time that was over when it was named, as a bot refuses it, must not ring at once.
+def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) -> MemoryDraft:
+    times = timing(candidate.category, candidate.said, candidate.event, given.keep_days, given.zone)
+    own = candidate.speaker.id == given.owner.id
+    # A reminder whose time was already over when it was said must not be delivered at once.
     ahead = times.remind_at is not None and times.remind_at > candidate.said
     return MemoryDraft(
-        scope=now.scope,
+        scope=given.scope,
         category=candidate.category,
         text=candidate.text,
         importance=candidate.importance,
@@ -132,10 +135,10 @@ def _draft(candidate: Candidate, now: Situation, quarantine: str | None) -> Memo
     )
 
 
-def _planned_before(draft: MemoryDraft, now: Situation, plan: Plan) -> bool:
-    """Count what is about to be stored already. Tell whether there is nothing more to do."""
+def _planned_before(draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:
+    """If a draft of the plan says the same, count this one there and return True."""
     for number, other in enumerate(plan.drafts):
-        if _same(draft, other, now):
+        if _same(draft, other, given):
             sources = tuple(sorted({*other.sources, *draft.sources}))[:SOURCES_KEPT]
             plan.drafts[number] = replace(other, times=other.times + 1, sources=sources)
             plan.dropped["known"] += 1
@@ -143,16 +146,16 @@ def _planned_before(draft: MemoryDraft, now: Situation, plan: Plan) -> bool:
     return False
 
 
-def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan: Plan) -> bool:
-    """Count what is known already. Tell whether there is nothing more to do."""
-    for memory in now.known:
+def _known_before(candidate: Candidate, draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:
+    """If a memory already says the same, count this draft there or drop it, and return True."""
+    for memory in given.known:
         if _was_carried_out(draft, memory):
             plan.dropped["known"] += 1
             return True
-        if not _same(draft, memory, now):
+        if not _same(draft, memory, given):
             continue
         if memory.state in {"active", "quarantined"}:
-            _count(candidate, memory, now, plan)
+            _count(candidate, memory, given, plan)
             plan.dropped["known"] += 1
             return True
         if memory.reason == REJECTED or _was_deactivated_later(candidate.said, memory):
@@ -162,24 +165,24 @@ def _known_before(candidate: Candidate, draft: MemoryDraft, now: Situation, plan
 
 
 def _was_carried_out(draft: MemoryDraft, memory: MemoryRecord) -> bool:
-    """Tell whether a draft comes from a message that already led to a reminder, as when a bot was asked for one."""
+    """Return whether the draft's message already led to a reminder by hand, as when a bot was asked for one."""
     dated = draft.category in DATED and memory.category == "reminder" and memory.extractor == BY_HAND
     return dated and not set(draft.sources).isdisjoint(memory.sources)
 
 
 def _was_deactivated_later(said: datetime, memory: MemoryRecord) -> bool:
-    """Tell whether a memory stopped to hold after this was said. What is said later may hold again."""
+    """Return whether a memory was ended after this was said. Saying it later makes it valid again."""
     return memory.reason == FORGOTTEN or (memory.valid_to is not None and said <= memory.valid_to)
 
 
-def _count(candidate: Candidate, memory: MemoryRecord, now: Situation, plan: Plan) -> None:
+def _count(candidate: Candidate, memory: MemoryRecord, given: ReconcileInput, plan: Plan) -> None:
     before = plan.counts.get(memory.id)
     seqs = tuple(message.seq for message in candidate.sources)
     if set(seqs) <= set(memory.sources):
-        # The same messages are looked through again, as after damage: they count once.
+        # The same messages are processed again, for example after a repair: count them once.
         return
     plan.counts[memory.id] = CountMemory(
-        now.scope,
+        given.scope,
         memory.id,
         1 + (0 if before is None else before.times),
         candidate.said if before is None else max(before.seen_at, candidate.said),
@@ -187,16 +190,16 @@ def _count(candidate: Candidate, memory: MemoryRecord, now: Situation, plan: Pla
     )
 
 
-def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, now: Situation) -> bool:
+def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, given: ReconcileInput) -> bool:
     if draft.subject is not None and other.subject is not None and draft.subject != other.subject:
         return False
     if other.trust != "stated" and draft.speaker != other.speaker:
         return False
     if draft.event != other.event and draft.category in {"schedule", "reminder", "task"}:
         return False
-    if says_the_same(draft.text, other.text, now.owner.names):
+    if says_the_same(draft.text, other.text, given.owner.names):
         return True
-    near = isinstance(other, MemoryRecord) and other.id in now.near.get(draft.text, ())
+    near = isinstance(other, MemoryRecord) and other.id in given.near.get(draft.text, ())
     if not near:
         return False
     mine, theirs = statement(draft.text), statement(other.text)
@@ -204,7 +207,7 @@ def _same(draft: MemoryDraft, other: MemoryDraft | MemoryRecord, now: Situation)
 
 
 def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord) -> bool:
-    """Tell whether two believed things about the same subject exclude one another."""
+    """Return whether two active statements about the same subject exclude each other."""
     if draft.state != "active" or other.state != "active" or draft.subject is None or draft.subject != other.subject:
         return False
     if not single(draft.subject):
@@ -214,12 +217,12 @@ def _replaces(draft: MemoryDraft, other: MemoryDraft | MemoryRecord) -> bool:
     return liked is None or theirs is None or liked != theirs.liked
 
 
-def _add(draft: MemoryDraft, candidate: Candidate, now: Situation, plan: Plan) -> None:
+def _add(draft: MemoryDraft, candidate: Candidate, given: ReconcileInput, plan: Plan) -> None:
     since = draft.valid_from or candidate.said
-    old = [memory for memory in now.known if _takes_the_place(draft, candidate, memory)]
+    old = [memory for memory in given.known if _supersedes(draft, candidate, memory)]
     newer = [memory for memory in old if memory.valid_from > since]
     if newer:
-        # It was said before what is known, and comes late: what is known goes on to hold.
+        # It arrives late and was said before the known memory, which therefore stays active.
         first = min(newer, key=lambda memory: memory.valid_from)
         draft = replace(draft, state="superseded", valid_to=first.valid_from, superseded_by=first.id)
         old = []
@@ -229,12 +232,12 @@ def _add(draft: MemoryDraft, candidate: Candidate, now: Situation, plan: Plan) -
         plan.restated.append(draft.text)
 
 
-def _takes_the_place(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:
+def _supersedes(draft: MemoryDraft, candidate: Candidate, memory: MemoryRecord) -> bool:
     if _replaces(draft, memory):
         return True
     if candidate.replaces != memory.id or draft.state != "active" or memory.state != "active":
         return False
-    # A model may be wrong, or led astray: what it replaces must be about the same person and the same thing.
+    # A model may be wrong or manipulated: what it replaces must be about the same person and topic.
     if draft.subject is not None and memory.subject is not None and draft.subject != memory.subject:
         return False
     if memory.speaker != (draft.speaker or memory.user):

@@ -1,0 +1,131 @@
+"""What rules look up, in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from aforesaid.domain.agenda import Entry
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.store import questions, records
+from aforesaid.store.postgres import agenda, memories, rows
+from aforesaid.store.postgres.queries import Queries, columns
+from aforesaid.store.questions import Question
+from aforesaid.store.rules import lookups
+
+_UP_TO: Final = "SELECT count(*) FROM log WHERE space = $1 AND owner = $2 AND seq <= $3"
+_COVERED: Final = """
+SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
+ WHERE space = $1 AND owner = $2 AND seq BETWEEN $3 AND $4 AND at >= $5 AND at < $6 AND ($7::text IS NULL OR thread = $7)
+"""
+_CHUNK: Final = """
+SELECT count(*), count(*) FILTER (WHERE role = 'user') FROM log WHERE space = $1 AND owner = $2 AND chunk = $3
+"""
+_BY_NUMBER: Final = f"{rows.SUMMARY} WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) ORDER BY y.id"
+_MADE_FROM: Final = f"""
+{rows.SUMMARY} WHERE y.space = $1 AND NOT y.rolled_back AND y.id IN (
+    SELECT x.summary FROM summary_source x WHERE x.space = $1 AND x.source = ANY($2::bigint[])) ORDER BY y.id
+"""
+_SIMILAR: Final = f"""
+{rows.SUMMARY} WHERE y.space = $1 AND y.owner = $2 AND y.thread = $3 AND md5(y.thread) = md5($3) AND y.kind = $4
+   AND y.level = $5 AND y.first_seq = $6 AND y.last_seq = $7 AND y.prompt = $8 AND md5(y.prompt) = md5($8)
+   AND y.day = $9 AND y.version = $10 ORDER BY y.id
+"""
+_FIRST_STATED: Final = """
+SELECT m.id FROM memory m
+ WHERE m.space = $1 AND m.owner = $2 AND m.created_at = $3 AND coalesce((
+     SELECT v.was ->> 'text' FROM memory_version v WHERE v.space = m.space AND v.memory = m.id AND v.revision = 1
+ ), m.text) = $4
+"""
+_AUDIT: Final = """
+SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND at = $3 AND actor = $4 AND action = $5 AND subject = $6
+"""
+_PROGRESS: Final = "SELECT up_to FROM walk WHERE space = $1 AND policy = $2"
+_PLANNED: Final = f"""
+{agenda.ENTRY} WHERE (policy, space, owner, thread, day) IN (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))
+"""
+
+
+def _of_person(column: str) -> Callable[[Queries, Any], Awaitable[Any]]:
+    async def look_up(queries: Queries, lookup: questions.OfScope[Any]) -> int:
+        query = f"SELECT {column} FROM person WHERE space = $1 AND name = $2"
+        return await queries.value(query, *_name(lookup.scope)) or 0
+
+    return look_up
+
+
+async def _messages_up_to(queries: Queries, lookup: lookups.MessagesUpTo) -> int:
+    count: int = await queries.value(_UP_TO, *_name(lookup.scope), lookup.seq)
+    return count
+
+
+async def _covered(queries: Queries, lookup: lookups.MessagesCovered) -> lookups.Coverage | None:
+    bounds = (lookup.first, lookup.last, lookup.since, lookup.until)
+    thread = lookup.scope.thread if lookup.here else None
+    row = await queries.one(_COVERED, *_name(lookup.scope), *bounds, thread)
+    return lookups.Coverage(*row) if row[0] else None
+
+
+async def _chunk_size(queries: Queries, lookup: lookups.ChunkSize) -> tuple[int, int]:
+    messages, turns = await queries.one(_CHUNK, *_name(lookup.scope), lookup.chunk)
+    return messages, turns
+
+
+async def _summaries_by_number(queries: Queries, lookup: lookups.SummariesByNumber) -> list[Summary]:
+    found = await queries.rows(_BY_NUMBER, *_name(lookup.scope), list(lookup.numbers))
+    return [rows.summary(row) for row in found]
+
+
+async def _made_from(queries: Queries, lookup: lookups.SummariesMadeFrom) -> list[Summary]:
+    return [rows.summary(row) for row in await queries.rows(_MADE_FROM, lookup.space, list(lookup.numbers))]
+
+
+async def _similar(queries: Queries, lookup: lookups.SimilarSummaries) -> list[Summary]:
+    summary = lookup.summary
+    whose = (summary.space, summary.user, summary.thread)
+    same = (summary.kind, summary.level, summary.first, summary.last, summary.prompt)
+    found = await queries.rows(_SIMILAR, *whose, *same, records.day_text(summary.day), summary.version)
+    return [rows.summary(row) for row in found]
+
+
+async def _first_stated(queries: Queries, lookup: lookups.MemoryFirstStated) -> MemoryRecord | None:
+    number = await queries.value(_FIRST_STATED, *_name(lookup.scope), lookup.created_at, lookup.text)
+    return None if number is None else await memories.find(queries, questions.MemoryById(lookup.scope, number))
+
+
+async def _audit_is_known(queries: Queries, lookup: lookups.AuditIsKnown) -> bool:
+    entry = lookup.entry
+    values = (records.number_of(entry.at), entry.actor, entry.action, entry.subject)
+    return await queries.value(_AUDIT, entry.space, entry.user, *values) is not None
+
+
+async def _progress(queries: Queries, lookup: lookups.Progress) -> int:
+    return await queries.value(_PROGRESS, lookup.space, lookup.policy) or 0
+
+
+async def _planned(queries: Queries, lookup: lookups.PlannedEntries) -> list[Entry]:
+    return [records.entry(row) for row in await queries.rows(_PLANNED, *columns(lookup.subjects))]
+
+
+def _name(scope: Scope) -> tuple[str, str]:
+    return scope.space, scope.user
+
+
+LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]] = {
+    lookups.IsUser: _of_person("owner"),
+    lookups.LastChunk: _of_person("last_chunk"),
+    lookups.Extracted: _of_person("extracted"),
+    lookups.MessagesUpTo: _messages_up_to,
+    lookups.MessagesCovered: _covered,
+    lookups.ChunkSize: _chunk_size,
+    lookups.SummariesByNumber: _summaries_by_number,
+    lookups.SummariesMadeFrom: _made_from,
+    lookups.SimilarSummaries: _similar,
+    lookups.MemoryFirstStated: _first_stated,
+    lookups.AuditIsKnown: _audit_is_known,
+    lookups.Progress: _progress,
+    lookups.PlannedEntries: _planned,
+}

@@ -1,0 +1,316 @@
+"""The writes of rules, in PostgreSQL. They are sent with the next question, or at the end of the transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.scope import Scope
+from aforesaid.store import records
+from aforesaid.store.hashed import hashed
+from aforesaid.store.postgres.note_search import embed_again
+from aforesaid.store.postgres.packages import HalfVector
+from aforesaid.store.postgres.queries import columns
+from aforesaid.store.postgres.unit import Unit
+from aforesaid.store.postgres.vectors import content_hash
+from aforesaid.store.rules import writes
+from aforesaid.text.terms import terms
+
+_MERGE_USER: Final = """
+UPDATE person SET created_at = least(created_at, $3), last_chunk = greatest(last_chunk, $4),
+       extracted = greatest(extracted, $5) WHERE space = $1 AND name = $2
+"""
+_SET_EXTRACTED: Final = "UPDATE person SET extracted = $3 WHERE space = $1 AND name = $2"
+_SET_LAST_CHUNK: Final = "UPDATE person SET last_chunk = $3 WHERE space = $1 AND name = $2"
+_ARCHIVE: Final = "UPDATE log SET active = false, chunk = $2 WHERE space = $1 AND seq = ANY($3::bigint[])"
+_RELEASE: Final = "UPDATE log SET active = true, chunk = NULL WHERE space = $1 AND owner = $2 AND chunk = $3"
+_ARCHIVED: Final = """
+UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE space = $1 AND name = $2
+"""
+_AUTHOR: Final = "INSERT INTO person (space, name, created_at, revision) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+_SESSION: Final = """
+UPDATE session SET automatic = $4, timeout = $5, opened_by = $6
+ WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2
+"""
+_TEXT: Final = "SELECT text FROM log WHERE space = $1 AND seq = $2"
+_VECTOR: Final = """
+INSERT INTO meaning (space, seq, embedder, owner, content, value)
+SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
+ON CONFLICT DO NOTHING RETURNING 1
+"""
+_THREAD: Final = "INSERT INTO thread (space, name, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_SUMMARY_SOURCES: Final = "INSERT INTO summary_source (space, summary, source) SELECT $1, $2, unnest($3::bigint[])"
+_SUMMARY_STATE: Final = """
+UPDATE summary SET active = $3, replaced = $4, rolled_back = $5 WHERE space = $1 AND id = $2
+"""
+_SET_MEMORY: Final = f"""
+UPDATE memory SET revision = $3, terms = $4, {", ".join(f"{name} = ${5 + place}" for place, name in enumerate(records.MEMORY))}
+ WHERE space = $1 AND id = $2
+"""
+_MEMORY_SOURCES: Final = "INSERT INTO memory_source (space, memory, seq) SELECT $1, $2, unnest($3::bigint[])"
+_VERSION: Final = """
+INSERT INTO memory_version (space, memory, revision, at, actor, action, was) VALUES ($1, $2, $3, $4, $5, $6, $7::json)
+"""
+_MORE_SOURCES: Final = """
+INSERT INTO memory_source (space, memory, seq)
+SELECT $1, $2, l.seq FROM log l
+ WHERE l.space = $1 AND l.owner = $3 AND l.seq = ANY($4::bigint[]) ORDER BY l.seq
+ LIMIT greatest(0, $5 - (SELECT count(*) FROM memory_source WHERE space = $1 AND memory = $2))
+ON CONFLICT DO NOTHING
+"""
+_SUCCESSOR: Final = "UPDATE memory SET superseded_by = $3 WHERE space = $1 AND id = $2"
+_SUCCESSOR_THEN: Final = """
+UPDATE memory_version SET was = jsonb_set(was::jsonb, '{superseded_by}', to_jsonb($4::bigint))::json
+ WHERE space = $1 AND memory = $2 AND revision = $3
+"""
+_FACTS: Final = "INSERT INTO facts (space, owner, version, text, cause, created_at) VALUES ($1, $2, $3, $4, $5, $6)"
+_RENUMBER: Final = "UPDATE facts SET version = version + 1 WHERE space = $1 AND owner = $2 AND version = $3"
+_TOMBSTONE: Final = """
+INSERT INTO forgotten (space, id, owner, words, up_to, at)
+SELECT space, $3, name, $4, coalesce($5::bigint, last_seq), $6 FROM person WHERE space = $1 AND name = $2
+"""
+_DERIVED: Final = """
+INSERT INTO derived (space, owner, kind, key, value, at) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (space, owner, kind) DO UPDATE SET key = excluded.key, value = excluded.value, at = excluded.at
+"""
+_SETTING: Final = """
+INSERT INTO setting (space, owner, key, value, updated_at) VALUES ($1, $2, $3, $4::json, $5)
+ON CONFLICT (space, owner, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+"""
+_REMOVE_SETTING: Final = "DELETE FROM setting WHERE space = $1 AND owner = $2 AND key = $3"
+_PROGRESS: Final = """
+INSERT INTO walk (space, policy, up_to) VALUES ($1, $2, $3)
+ON CONFLICT (space, policy) DO UPDATE SET up_to = excluded.up_to
+"""
+_ENTRIES: Final = """
+INSERT INTO agenda (policy, space, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at,
+                    done_seq, failures, error)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
+                     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[])
+ON CONFLICT (space, policy, owner, thread, day) DO UPDATE SET messages = excluded.messages,
+       characters = excluded.characters, waiting = excluded.waiting, last_seq = excluded.last_seq,
+       due_at = excluded.due_at, done_at = excluded.done_at, done_seq = excluded.done_seq,
+       failures = excluded.failures, error = excluded.error
+"""
+_MARK: Final = """
+INSERT INTO mark (space, name, value) VALUES ('', $1, $2) ON CONFLICT (space, name) DO UPDATE SET value = excluded.value
+"""
+_TOKENS: Final = """
+INSERT INTO spending (space, day, owner, tokens) VALUES ($1, $2, $3, $4)
+ON CONFLICT (space, day, owner) DO UPDATE SET tokens = spending.tokens + excluded.tokens
+"""
+
+
+def _keep_user(unit: Unit, write: writes.KeepUser) -> None:
+    unit.own(write.scope, write.at)
+
+
+def _merge_user(unit: Unit, write: writes.MergeUser) -> None:
+    unit.later(_MERGE_USER, *_name(write.scope), write.created_at, write.last_chunk, write.extracted)
+
+
+def _record_audit(unit: Unit, write: writes.RecordAudit) -> None:
+    unit.audit(write.scope, write.actor, write.action, write.subject, write.at)
+
+
+def _set_extracted(unit: Unit, write: writes.SetExtracted) -> None:
+    unit.later(_SET_EXTRACTED, *_name(write.scope), write.up_to)
+
+
+def _set_last_chunk(unit: Unit, write: writes.SetLastChunk) -> None:
+    unit.later(_SET_LAST_CHUNK, *_name(write.scope), write.chunk)
+
+
+def _archive_messages(unit: Unit, write: writes.ArchiveMessages) -> None:
+    unit.later(_ARCHIVE, write.scope.space, write.chunk, list(write.seqs))
+    unit.later(_ARCHIVED, *_name(write.scope), len(write.seqs), write.turns)
+
+
+def _release_messages(unit: Unit, write: writes.ReleaseMessages) -> None:
+    unit.later(_RELEASE, *_name(write.scope), write.chunk)
+    unit.later(_ARCHIVED, *_name(write.scope), -write.messages, -write.turns)
+
+
+def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
+    session = write.row.session
+    started = microseconds(session.started_at, "the time")
+    unit.later(_AUTHOR, session.space, session.user, started, unit.numbers[session.space].first_revision)
+    timeout = round(session.timeout.total_seconds() * 1_000_000)
+    unit.later(_SESSION, session.space, session.thread, session.id, write.row.automatic, timeout, session.user)
+
+
+async def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
+    import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+    row = write.row
+    text = await unit.value(_TEXT, row.space, row.seq)
+    value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
+    return bool(await unit.rows(_VECTOR, row.space, row.seq, row.embedder, content_hash(text or ""), value))
+
+
+def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
+    summary, numbers = write.summary, unit.numbers[write.summary.space]
+    numbers.summary = max(numbers.summary + 1, write.least)
+    unit.later(_THREAD, summary.space, summary.thread, numbers.first_revision)
+    row = {
+        "space": summary.space,
+        "id": numbers.summary,
+        "owner": summary.user,
+        "thread": summary.thread,
+        "terms": hashed(terms(summary.text)),
+        **records.summary_values(summary),
+    }
+    _insert(unit, "summary", row)
+    if summary.sources:
+        unit.later(_SUMMARY_SOURCES, summary.space, numbers.summary, list(summary.sources))
+    return numbers.summary
+
+
+def _set_summary_state(unit: Unit, write: writes.SetSummaryState) -> None:
+    summary = write.summary
+    state = (summary.active, summary.replaced, summary.rolled_back)
+    unit.later(_SUMMARY_STATE, summary.space, summary.id, *state)
+
+
+def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
+    memory, numbers = write.memory, unit.numbers[write.memory.space]
+    numbers.memory = max(numbers.memory + 1, write.least)
+    row = {
+        "space": memory.space,
+        "id": numbers.memory,
+        "owner": memory.user,
+        "created_at": records.number_of(memory.created_at),
+        "revision": memory.revision,
+        "terms": hashed(terms(memory.text)),
+        **_memory_columns(memory),
+    }
+    _insert(unit, "memory", row)
+    if memory.sources:
+        unit.later(_MEMORY_SOURCES, memory.space, numbers.memory, list(memory.sources))
+    return numbers.memory
+
+
+def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
+    memory = write.memory
+    values = (memory.revision, hashed(terms(memory.text)), *_memory_columns(memory).values())
+    unit.later(_SET_MEMORY, memory.space, memory.id, *values)
+    if memory.text != write.before:
+        embed_again(unit, Scope.of(memory.user, memory.space), memory.id)
+
+
+def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
+    version, was = write.version, write.version.before
+    values = (records.number_of(version.at), version.actor, version.action)
+    columns_then = json.dumps(_memory_columns(was), ensure_ascii=False)
+    unit.later(_VERSION, was.space, was.id, was.revision, *values, columns_then)
+
+
+def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
+    scope = write.scope
+    unit.later(_MORE_SOURCES, scope.space, write.memory, scope.user, list(write.seqs), write.most)
+
+
+def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
+    if write.revision is None:
+        unit.later(_SUCCESSOR, write.space, write.memory, write.by)
+    else:
+        unit.later(_SUCCESSOR_THEN, write.space, write.memory, write.revision, write.by)
+
+
+def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
+    facts = write.facts
+    created = records.number_of(facts.updated_at)
+    unit.later(_FACTS, facts.space, facts.user, facts.version, facts.text, facts.cause, created)
+
+
+def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
+    unit.later(_RENUMBER, write.facts.space, write.facts.user, write.facts.version)
+
+
+def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
+    numbers = unit.numbers[write.scope.space]
+    numbers.forgotten += 1
+    unit.later(_TOMBSTONE, *_name(write.scope), numbers.forgotten, write.words, write.up_to, now())
+
+
+def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
+    derived = write.derived
+    values = (write.kind, derived.key, derived.value, records.number_of(derived.at))
+    unit.later(_DERIVED, *_name(write.scope), *values)
+
+
+def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
+    setting = write.setting
+    value = json.dumps(setting.value, ensure_ascii=False)
+    unit.later(_SETTING, *_name(write.scope), setting.key, value, records.number_of(setting.updated_at))
+
+
+def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
+    unit.later(_REMOVE_SETTING, *_name(write.scope), write.key)
+
+
+def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
+    unit.later(_PROGRESS, write.space, write.policy, write.up_to)
+
+
+def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
+    unit.later(_ENTRIES, *columns([records.entry_values(entry) for entry in write.entries]))
+
+
+def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
+    unit.later(_TOKENS, write.space, write.day.isoformat(), write.user or "", write.tokens)
+
+
+def _set_mark(unit: Unit, write: writes.SetMark) -> None:
+    if write.value is None:
+        unit.later("DELETE FROM mark WHERE space = '' AND name = $1", write.name)
+    else:
+        unit.later(_MARK, write.name, write.value)
+
+
+def _name(scope: Scope) -> tuple[str, str]:
+    return scope.space, scope.user
+
+
+def _insert(unit: Unit, table: str, row: Mapping[str, Any]) -> None:
+    places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
+    unit.later(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", *row.values())
+
+
+def _memory_columns(memory: MemoryRecord) -> dict[str, Any]:
+    speaker = None if memory.speaker == memory.user else memory.speaker
+    return dict(zip(records.MEMORY, records.memory_values(memory, list(memory.tags), speaker), strict=True))
+
+
+WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Awaitable[Any]]]] = {
+    writes.KeepUser: _keep_user,
+    writes.MergeUser: _merge_user,
+    writes.RecordAudit: _record_audit,
+    writes.SetExtracted: _set_extracted,
+    writes.SetLastChunk: _set_last_chunk,
+    writes.ArchiveMessages: _archive_messages,
+    writes.ReleaseMessages: _release_messages,
+    writes.DescribeSession: _describe_session,
+    writes.PutVector: _put_vector,
+    writes.AddSummary: _add_summary,
+    writes.SetSummaryState: _set_summary_state,
+    writes.AddMemoryRow: _add_memory,
+    writes.PutMemoryRow: _put_memory,
+    writes.AddMemoryVersion: _add_memory_version,
+    writes.AddMemorySources: _add_memory_sources,
+    writes.SetSuccessor: _set_successor,
+    writes.AddFacts: _add_facts,
+    writes.RenumberFacts: _renumber_facts,
+    writes.AddTombstone: _add_tombstone,
+    writes.PutDerivedText: _put_derived,
+    writes.StoreSetting: _store_setting,
+    writes.RemoveSetting: _remove_setting,
+    writes.SetProgress: _set_progress,
+    writes.PutEntries: _put_entries,
+    writes.AddTokens: _add_tokens,
+    writes.SetMark: _set_mark,
+}

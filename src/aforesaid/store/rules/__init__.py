@@ -1,0 +1,60 @@
+"""What each kind of change means, written once for all stores.
+
+A change is a value of `aforesaid.domain.change`. `RULES` names its rule: a generator that yields questions and writes
+(`driving`). A change that is not named there is one that each kind of store carries out in its own way, because that is
+much faster: appending messages, storing vectors, deleting by age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from aforesaid.domain import change, memory_change, retention, summary_change, transfer
+from aforesaid.domain.memory import Facts
+from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.transfer import Restore, Restored, as_expected
+from aforesaid.store.rules import agenda, known, memories, summaries
+from aforesaid.store.rules.driving import Rule
+
+_ROWS: Final[Mapping[type, Callable[[Any], Rule[Restored]]]] = {
+    transfer.SessionRow: known.restore_session,
+    transfer.SummaryRow: summaries.restore,
+    transfer.MemoryRow: memories.restore,
+    transfer.SuccessorRow: memories.restore_successor,
+    Facts: known.restore_facts,
+    transfer.ForgottenRow: known.restore_forgotten,
+    transfer.SettingRow: known.restore_setting,
+    transfer.UserRow: known.restore_user,
+    transfer.DayRow: agenda.restore_day,
+    transfer.SpendingRow: known.restore_spending,
+    AuditEntry: known.restore_audit,
+    transfer.VectorOf: known.restore_vector,
+}
+"""The rule for each kind of row of a dump but messages, which are appended."""
+
+
+def _restore(step: Restore) -> Rule[Restored]:
+    return as_expected(step, (yield from _ROWS[type(step.row)](step.row)))
+
+
+RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
+    change.Archive: summaries.archive,
+    change.RollBack: summaries.roll_back,
+    summary_change.AddView: summaries.add_view,
+    summary_change.Revise: summaries.revise,
+    summary_change.Walk: agenda.walk,
+    summary_change.Settle: agenda.settle,
+    memory_change.AddMemory: memories.add,
+    memory_change.ChangeMemory: memories.change,
+    memory_change.CountMemory: memories.count,
+    memory_change.Forget: known.forget,
+    memory_change.PutDerived: known.put_derived,
+    memory_change.MarkExtracted: known.mark_extracted,
+    memory_change.AuditAccess: known.audit_access,
+    change.PutFacts: known.put_facts,
+    change.PutSetting: known.put_setting,
+    change.Spend: known.spend,
+    retention.PutMark: known.put_mark,
+    Restore: _restore,
+}

@@ -1,0 +1,131 @@
+"""What rules look up, in SQLite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import apsw
+
+from aforesaid.domain.agenda import Entry
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.store import questions, records
+from aforesaid.store.questions import Question
+from aforesaid.store.rules import lookups
+from aforesaid.store.sqlite import agenda, memories, rows
+from aforesaid.store.sqlite.names import find_person, find_thread
+from aforesaid.store.sqlite.reads import NOBODY
+
+_LISTED: Final = "IN (SELECT value FROM json_each(?))"
+_COVERED: Final = """
+SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
+ WHERE owner = ?1 AND seq BETWEEN ?2 AND ?3 AND at >= ?4 AND at < ?5 AND (?6 IS NULL OR thread = ?6)
+"""
+_CHUNK: Final = "SELECT count(*), coalesce(sum(role = 'user'), 0) FROM log WHERE chunk = ? AND owner = ?"
+_MADE_FROM: Final = f"""
+{rows.SUMMARY} WHERE y.rolled_back = 0
+   AND y.id IN (SELECT summary FROM summary_source WHERE source {_LISTED}) ORDER BY y.id
+"""
+# In two parts, because two indexes find them.
+_SIMILAR: Final = " UNION ALL ".join(
+    f"""{rows.SUMMARY} WHERE y.owner = ?1 AND y.thread = ?2 AND y.kind = ?3 AND y.level = ?4 AND y.first_seq = ?5
+   AND y.last_seq = ?6 AND y.prompt = ?7 AND y.day = ?8 AND y.version = ?9 AND y.rolled_back = {rolled_back}"""
+    for rolled_back in (0, 1)
+)
+_FIRST_STATED: Final = """
+SELECT m.id FROM memory m WHERE m.owner = ?1 AND m.created_at = ?2 AND coalesce(
+    (SELECT json_extract(v.was, '$.text') FROM memory_version v WHERE v.memory = m.id AND v.revision = 1), m.text) = ?3
+"""
+_AUDIT: Final = """
+SELECT 1 FROM audit WHERE space = ? AND user = ? AND at = ? AND actor = ? AND action = ? AND subject = ?
+"""
+
+
+def _owner(connection: apsw.Connection, scope: Scope) -> int:
+    found = find_person(connection, scope.space, scope.user)
+    return NOBODY if found is None else found
+
+
+def _of_person(connection: apsw.Connection, scope: Scope, column: str) -> int:
+    query = f"SELECT {column} FROM person WHERE space = ? AND name = ?"
+    return connection.execute(query, (scope.space, scope.user)).get or 0
+
+
+def _messages_up_to(connection: apsw.Connection, lookup: lookups.MessagesUpTo) -> int:
+    query = "SELECT count(*) FROM log WHERE owner = ? AND seq <= ?"
+    count: int = connection.execute(query, (_owner(connection, lookup.scope), lookup.seq)).get
+    return count
+
+
+def _covered(connection: apsw.Connection, lookup: lookups.MessagesCovered) -> lookups.Coverage | None:
+    scope = lookup.scope
+    thread = (find_thread(connection, scope.space, scope.thread) or NOBODY) if lookup.here else None
+    bounds = (lookup.first, lookup.last, lookup.since, lookup.until)
+    row = rows.one(connection.execute(_COVERED, (_owner(connection, scope), *bounds, thread)))
+    return lookups.Coverage(*row) if row[0] else None
+
+
+def _chunk_size(connection: apsw.Connection, lookup: lookups.ChunkSize) -> tuple[int, int]:
+    messages, turns = rows.one(connection.execute(_CHUNK, (lookup.chunk, _owner(connection, lookup.scope))))
+    return messages, turns
+
+
+def _summaries_by_number(connection: apsw.Connection, lookup: lookups.SummariesByNumber) -> list[Summary]:
+    query = f"{rows.SUMMARY} WHERE y.owner = ? AND y.id {_LISTED} ORDER BY y.id"
+    found = connection.execute(query, (_owner(connection, lookup.scope), json.dumps(list(lookup.numbers))))
+    return [rows.summary(row) for row in found]
+
+
+def _made_from(connection: apsw.Connection, lookup: lookups.SummariesMadeFrom) -> list[Summary]:
+    return [rows.summary(row) for row in connection.execute(_MADE_FROM, (json.dumps(list(lookup.numbers)),))]
+
+
+def _similar(connection: apsw.Connection, lookup: lookups.SimilarSummaries) -> list[Summary]:
+    summary = lookup.summary
+    owner = find_person(connection, summary.space, summary.user)
+    thread = find_thread(connection, summary.space, summary.thread)
+    same = (summary.kind, summary.level, summary.first, summary.last, summary.prompt)
+    day = records.day_text(summary.day)
+    found = connection.execute(_SIMILAR, (owner, thread, *same, day, summary.version))
+    return [rows.summary(row) for row in found]
+
+
+def _first_stated(connection: apsw.Connection, lookup: lookups.MemoryFirstStated) -> MemoryRecord | None:
+    values = (_owner(connection, lookup.scope), lookup.created_at, lookup.text)
+    number = connection.execute(_FIRST_STATED, values).get
+    return None if number is None else memories.find(connection, questions.MemoryById(lookup.scope, number))
+
+
+def _audit_is_known(connection: apsw.Connection, lookup: lookups.AuditIsKnown) -> bool:
+    entry = lookup.entry
+    values = (entry.space, entry.user, records.number_of(entry.at), entry.actor, entry.action, entry.subject)
+    return connection.execute(_AUDIT, values).get is not None
+
+
+def _progress(connection: apsw.Connection, lookup: lookups.Progress) -> int:
+    return connection.execute("SELECT up_to FROM walk WHERE policy = ?", (lookup.policy,)).get or 0
+
+
+def _planned(connection: apsw.Connection, lookup: lookups.PlannedEntries) -> list[Entry]:
+    found = [agenda.entry(connection, questions.PlannedEntry(subject)) for subject in lookup.subjects]
+    return [entry for entry in found if entry is not None]
+
+
+LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]] = {
+    lookups.IsUser: lambda connection, lookup: bool(_of_person(connection, lookup.scope, "owner")),
+    lookups.LastChunk: lambda connection, lookup: _of_person(connection, lookup.scope, "last_chunk"),
+    lookups.Extracted: lambda connection, lookup: _of_person(connection, lookup.scope, "extracted"),
+    lookups.MessagesUpTo: _messages_up_to,
+    lookups.MessagesCovered: _covered,
+    lookups.ChunkSize: _chunk_size,
+    lookups.SummariesByNumber: _summaries_by_number,
+    lookups.SummariesMadeFrom: _made_from,
+    lookups.SimilarSummaries: _similar,
+    lookups.MemoryFirstStated: _first_stated,
+    lookups.AuditIsKnown: _audit_is_known,
+    lookups.Progress: _progress,
+    lookups.PlannedEntries: _planned,
+}

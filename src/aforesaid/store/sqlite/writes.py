@@ -1,0 +1,298 @@
+"""The writes of rules, in SQLite."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from aforesaid.domain.checks import microseconds
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.note import NoteKey
+from aforesaid.domain.scope import Scope
+from aforesaid.store import records
+from aforesaid.store.rules import writes
+from aforesaid.store.sqlite import note_search
+from aforesaid.store.sqlite.names import find_thread
+from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.vectors import content_hash
+
+_LISTED: Final = "IN (SELECT value FROM json_each(?))"
+_MERGE_USER: Final = """
+UPDATE person SET created_at = min(created_at, ?2), last_chunk = max(last_chunk, ?3), extracted = max(extracted, ?4)
+ WHERE id = ?1
+"""
+_ARCHIVED: Final = "UPDATE person SET archived = archived + ?2, open_turns = open_turns - ?3 WHERE id = ?1"
+_SESSION: Final = "UPDATE session SET automatic = ?, timeout = ?, opened_by = ? WHERE thread = ? AND name = ?"
+_NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
+_VECTOR: Final = """
+INSERT INTO vector (embedder, owner, seq, content, value)
+SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
+ON CONFLICT DO NOTHING
+"""
+_SUMMARY_STATE: Final = "UPDATE summary SET active = ?, replaced = ?, rolled_back = ? WHERE id = ?"
+_SET_MEMORY: Final = (
+    f"UPDATE memory SET revision = ?, {', '.join(f'{name} = ?' for name in records.MEMORY)} WHERE id = ?"
+)
+_VERSION: Final = """
+INSERT INTO memory_version (memory, revision, at, actor, action, was) VALUES (?, ?, ?, ?, ?, ?)
+"""
+_SOURCES: Final = """
+INSERT OR IGNORE INTO memory_source (memory, seq)
+SELECT ?1, l.seq FROM log l WHERE l.owner = ?2 AND l.seq IN (SELECT value FROM json_each(?3)) ORDER BY l.seq LIMIT
+       max(0, ?4 - (SELECT count(*) FROM memory_source WHERE memory = ?1))
+"""
+_SUCCESSOR_THEN: Final = """
+UPDATE memory_version SET was = json_set(was, '$.superseded_by', ?) WHERE memory = ? AND revision = ?
+"""
+_FACTS: Final = "INSERT INTO facts (owner, version, text, cause, created_at) VALUES (?, ?, ?, ?, ?)"
+_TOMBSTONE: Final = """
+INSERT INTO forgotten (owner, words, up_to, at) SELECT id, ?2, coalesce(?3, last_seq), ?4 FROM person WHERE id = ?1
+"""
+_DERIVED: Final = """
+INSERT INTO derived (owner, kind, key, value, at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT DO UPDATE SET key = ?3, value = ?4, at = ?5
+"""
+_SETTING: Final = """
+INSERT INTO setting (owner, key, value, updated_at) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT DO UPDATE SET value = ?3, updated_at = ?4
+"""
+_PROGRESS: Final = "INSERT INTO walk (policy, up_to) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET up_to = ?2"
+_ENTRY: Final = """
+INSERT OR REPLACE INTO agenda (policy, space, user, thread, day, messages, characters, waiting, last_seq, due_at,
+                               done_at, done_seq, failures, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_TOKENS: Final = """
+INSERT INTO spending (day, space, user, tokens) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT DO UPDATE SET tokens = tokens + ?4
+"""
+_MARK: Final = "INSERT INTO mark (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2"
+
+
+def _owner(unit: Unit, scope: Scope) -> int:
+    return unit.names.owner(scope.space, scope.user, now())
+
+
+def _keep_user(unit: Unit, write: writes.KeepUser) -> None:
+    unit.names.owner(write.scope.space, write.scope.user, write.at)
+
+
+def _merge_user(unit: Unit, write: writes.MergeUser) -> None:
+    values = (write.created_at, write.last_chunk, write.extracted)
+    unit.connection.execute(_MERGE_USER, (_owner(unit, write.scope), *values))
+
+
+def _record_audit(unit: Unit, write: writes.RecordAudit) -> None:
+    unit.audit(write.scope, write.actor, write.action, write.subject, write.at)
+
+
+def _set_extracted(unit: Unit, write: writes.SetExtracted) -> None:
+    unit.connection.execute("UPDATE person SET extracted = ? WHERE id = ?", (write.up_to, _owner(unit, write.scope)))
+
+
+def _set_last_chunk(unit: Unit, write: writes.SetLastChunk) -> None:
+    unit.connection.execute("UPDATE person SET last_chunk = ? WHERE id = ?", (write.chunk, _owner(unit, write.scope)))
+
+
+def _archive_messages(unit: Unit, write: writes.ArchiveMessages) -> None:
+    query = f"UPDATE log SET active = 0, chunk = ? WHERE seq {_LISTED}"
+    unit.connection.execute(query, (write.chunk, json.dumps(list(write.seqs))))
+    unit.connection.execute(_ARCHIVED, (_owner(unit, write.scope), len(write.seqs), write.turns))
+
+
+def _release_messages(unit: Unit, write: writes.ReleaseMessages) -> None:
+    owner = _owner(unit, write.scope)
+    query = "UPDATE log SET active = 1, chunk = NULL WHERE chunk = ? AND owner = ?"
+    unit.connection.execute(query, (write.chunk, owner))
+    unit.connection.execute(_ARCHIVED, (owner, -write.messages, -write.turns))
+
+
+def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
+    session = write.row.session
+    thread = find_thread(unit.connection, session.space, session.thread)
+    if thread is not None:
+        opened_by = unit.names.author(session.space, session.user, microseconds(session.started_at, "the time"))
+        timeout = round(session.timeout.total_seconds() * 1_000_000)
+        unit.connection.execute(_SESSION, (write.row.automatic, timeout, opened_by, thread, session.id))
+        unit.names.sessions.pop(thread, None)
+
+
+def _put_vector(unit: Unit, write: writes.PutVector) -> bool:
+    row = write.row
+    text = unit.connection.execute("SELECT text FROM log WHERE seq = ?", (row.seq,)).get
+    unit.connection.execute(_NEW_EMBEDDER, (row.embedder, len(row.value) // 2))
+    unit.connection.execute(_VECTOR, (row.embedder, row.seq, content_hash(text or ""), row.value))
+    return bool(unit.connection.changes())
+
+
+def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
+    summary = write.summary
+    owner = unit.names.owner(summary.space, summary.user, now())
+    values = records.summary_values(summary)
+    row = {
+        "id": _number(unit, "summary", write.least),
+        "owner": owner,
+        "thread": unit.names.thread(summary.space, summary.thread),
+        **values,
+        "chunks": json.dumps(values["chunks"], separators=(",", ":")),
+    }
+    number = _insert(unit, "summary", row)
+    sources = [(number, source) for source in summary.sources]
+    unit.connection.executemany("INSERT INTO summary_source (summary, source) VALUES (?, ?)", sources)
+    note_search.index(unit, owner, NoteKey("summary", number), summary.text)
+    return number
+
+
+def _set_summary_state(unit: Unit, write: writes.SetSummaryState) -> None:
+    summary = write.summary
+    state = (summary.active, summary.replaced, summary.rolled_back)
+    unit.connection.execute(_SUMMARY_STATE, (*state, summary.id))
+
+
+def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
+    memory = write.memory
+    owner = unit.names.owner(memory.space, memory.user, now())
+    row = {
+        "id": _number(unit, "memory", write.least),
+        "owner": owner,
+        "created_at": records.number_of(memory.created_at),
+        "revision": memory.revision,
+        **_memory_columns(unit, memory),
+    }
+    number = _insert(unit, "memory", row)
+    sources = [(number, seq) for seq in memory.sources]
+    unit.connection.executemany("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", sources)
+    note_search.index(unit, owner, NoteKey("memory", number), memory.text)
+    return number
+
+
+def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
+    memory = write.memory
+    unit.connection.execute(_SET_MEMORY, (memory.revision, *_memory_columns(unit, memory).values(), memory.id))
+    if memory.text != write.before:
+        owner = unit.names.owner(memory.space, memory.user, now())
+        note_search.index_again(unit, owner, NoteKey("memory", memory.id), write.before, memory.text)
+
+
+def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
+    version, was = write.version, write.version.before
+    values = (records.number_of(version.at), version.actor, version.action)
+    columns = json.dumps(_memory_columns(unit, was), ensure_ascii=False)
+    unit.connection.execute(_VERSION, (was.id, was.revision, *values, columns))
+
+
+def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
+    wanted = json.dumps(list(write.seqs))
+    unit.connection.execute(_SOURCES, (write.memory, _owner(unit, write.scope), wanted, write.most))
+
+
+def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
+    if write.revision is None:
+        unit.connection.execute("UPDATE memory SET superseded_by = ? WHERE id = ?", (write.by, write.memory))
+    else:
+        unit.connection.execute(_SUCCESSOR_THEN, (write.by, write.memory, write.revision))
+
+
+def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
+    facts = write.facts
+    created = records.number_of(facts.updated_at)
+    owner = unit.names.owner(facts.space, facts.user, created)
+    unit.connection.execute(_FACTS, (owner, facts.version, facts.text, facts.cause, created))
+
+
+def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
+    owner = unit.names.owner(write.facts.space, write.facts.user, now())
+    query = "UPDATE facts SET version = version + 1 WHERE owner = ? AND version = ?"
+    unit.connection.execute(query, (owner, write.facts.version))
+
+
+def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
+    unit.connection.execute(_TOMBSTONE, (_owner(unit, write.scope), write.words, write.up_to, now()))
+
+
+def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
+    derived = write.derived
+    values = (write.kind, derived.key, derived.value, records.number_of(derived.at))
+    unit.connection.execute(_DERIVED, (_owner(unit, write.scope), *values))
+
+
+def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
+    setting = write.setting
+    values = (setting.key, json.dumps(setting.value, ensure_ascii=False), records.number_of(setting.updated_at))
+    unit.connection.execute(_SETTING, (_owner(unit, write.scope), *values))
+
+
+def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
+    query = "DELETE FROM setting WHERE owner = ? AND key = ?"
+    unit.connection.execute(query, (_owner(unit, write.scope), write.key))
+
+
+def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
+    unit.connection.execute(_PROGRESS, (write.policy, write.up_to))
+
+
+def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
+    unit.connection.executemany(_ENTRY, [records.entry_values(entry) for entry in write.entries])
+
+
+def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:
+    payer = ("", "") if write.user is None else (write.space, write.user)
+    unit.connection.execute(_TOKENS, (write.day.isoformat(), *payer, write.tokens))
+
+
+def _set_mark(unit: Unit, write: writes.SetMark) -> None:
+    if write.value is None:
+        unit.connection.execute("DELETE FROM mark WHERE name = ?", (write.name,))
+    else:
+        unit.connection.execute(_MARK, (write.name, write.value))
+
+
+def _number(unit: Unit, table: str, least: int) -> int | None:
+    """Return the number of a new row that must have at least a number; None where SQLite may choose."""
+    if not least:
+        return None
+    last: int | None = unit.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
+    return max(least, 1 + (last or 0))
+
+
+def _insert(unit: Unit, table: str, row: Mapping[str, Any]) -> int:
+    places = ", ".join("?" * len(row))
+    unit.connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
+    return unit.connection.last_insert_rowid()
+
+
+def _memory_columns(unit: Unit, memory: MemoryRecord) -> dict[str, Any]:
+    speaker = None if memory.speaker == memory.user else unit.names.author(memory.space, memory.speaker, now())
+    tags = json.dumps(memory.tags, ensure_ascii=False)
+    return dict(zip(records.MEMORY, records.memory_values(memory, tags, speaker), strict=True))
+
+
+WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any]]] = {
+    writes.KeepUser: _keep_user,
+    writes.MergeUser: _merge_user,
+    writes.RecordAudit: _record_audit,
+    writes.SetExtracted: _set_extracted,
+    writes.SetLastChunk: _set_last_chunk,
+    writes.ArchiveMessages: _archive_messages,
+    writes.ReleaseMessages: _release_messages,
+    writes.DescribeSession: _describe_session,
+    writes.PutVector: _put_vector,
+    writes.AddSummary: _add_summary,
+    writes.SetSummaryState: _set_summary_state,
+    writes.AddMemoryRow: _add_memory,
+    writes.PutMemoryRow: _put_memory,
+    writes.AddMemoryVersion: _add_memory_version,
+    writes.AddMemorySources: _add_memory_sources,
+    writes.SetSuccessor: _set_successor,
+    writes.AddFacts: _add_facts,
+    writes.RenumberFacts: _renumber_facts,
+    writes.AddTombstone: _add_tombstone,
+    writes.PutDerivedText: _put_derived,
+    writes.StoreSetting: _store_setting,
+    writes.RemoveSetting: _remove_setting,
+    writes.SetProgress: _set_progress,
+    writes.PutEntries: _put_entries,
+    writes.AddTokens: _add_tokens,
+    writes.SetMark: _set_mark,
+}

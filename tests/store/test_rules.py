@@ -1,0 +1,113 @@
+"""Every store can perform what rules ask and write, and rules need nothing else of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+
+from aforesaid.domain.change import Change
+from aforesaid.domain.checks import moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryDraft, MemoryRecord, MemoryVersion
+from aforesaid.domain.memory_change import AddMemory
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import NotFound
+from aforesaid.store.contract import Store
+from aforesaid.store.ephemeral.lookups import LOOKUPS as MEMORY_LOOKUPS
+from aforesaid.store.ephemeral.writes import WRITES as MEMORY_WRITES
+from aforesaid.store.postgres.lookups import LOOKUPS as POSTGRES_LOOKUPS
+from aforesaid.store.postgres.writes import WRITES as POSTGRES_WRITES
+from aforesaid.store.questions import Memories, MemoryById, MemoryVersions, MessagesByNumber, Question
+from aforesaid.store.rules import RULES, lookups, writes
+from aforesaid.store.rules.driving import Operation, Rule, ask, run
+from aforesaid.store.rules.writes import AddMemoryRow, AddMemoryVersion, KeepUser, PutMemoryRow, RecordAudit, Write
+from aforesaid.store.sqlite.lookups import LOOKUPS as SQLITE_LOOKUPS
+from aforesaid.store.sqlite.writes import WRITES as SQLITE_WRITES
+
+ANN = Scope.of("ann")
+
+
+def defined_in(module: ModuleType, base: type) -> set[type]:
+    every = (each for each in vars(module).values() if isinstance(each, type) and issubclass(each, base))
+    return {each for each in every if each.__module__ == module.__name__} - {base}
+
+
+@pytest.mark.parametrize("table", [MEMORY_WRITES, SQLITE_WRITES, POSTGRES_WRITES], ids=["memory", "sqlite", "postgres"])
+def test_every_store_performs_every_write(table: dict[type, Any]) -> None:
+    assert set(table) == defined_in(writes, Write)
+
+
+@pytest.mark.parametrize(
+    "table", [MEMORY_LOOKUPS, SQLITE_LOOKUPS, POSTGRES_LOOKUPS], ids=["memory", "sqlite", "postgres"]
+)
+def test_every_store_answers_every_lookup(table: dict[type, Any]) -> None:
+    assert set(table) == defined_in(lookups, Question)
+
+
+def test_a_rule_yields_questions_and_writes_and_returns_the_result() -> None:
+    seen: list[Operation] = []
+
+    def perform(operation: Operation) -> object:
+        seen.append(operation)
+        return 7 if isinstance(operation, AddMemoryRow) else None
+
+    change: Change = AddMemory(MemoryDraft(ANN, "fact", "Ann sings."))
+    memory = run(RULES[AddMemory](change), perform)
+    assert memory.id == 7
+    assert memory.text == "Ann sings."
+    assert [type(each) for each in seen] == [KeepUser, AddMemoryRow, RecordAudit]
+
+
+def test_a_rule_that_refuses_a_change_writes_nothing_after_it() -> None:
+    seen: list[type] = []
+
+    def perform(operation: Operation) -> object:
+        seen.append(type(operation))
+        return [] if isinstance(operation, MessagesByNumber) else None
+
+    with pytest.raises(NotFound, match="is not one of this user's messages"):
+        run(RULES[AddMemory](AddMemory(MemoryDraft(ANN, "fact", "Ann sings.", sources=(1,)))), perform)
+    assert AddMemoryRow not in seen
+
+
+@dataclass(frozen=True, slots=True)
+class PinMemory:
+    """The example of CONTRIBUTING.md."""
+
+    scope: Scope
+    memory: int
+    actor: str = "aforesaid"
+
+
+def the_rule_of_the_guide() -> Callable[[PinMemory], Rule[MemoryRecord]]:
+    guide = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
+    (code,) = re.findall(r"```python\n(def pin.*?)```", guide, re.DOTALL)
+    needed = (replace, moment, now, ask, AddMemoryVersion, MemoryVersion, PutMemoryRow, RecordAudit, MemoryById)
+    named: dict[str, Any] = {each.__name__: each for each in needed} | {"MOST_IMPORTANCE": MOST_IMPORTANCE}
+    exec(compile(code, "CONTRIBUTING.md", "exec", flags=annotations.compiler_flag), named)  # noqa: S102
+    rule: Callable[[PinMemory], Rule[MemoryRecord]] = named["pin"]
+    return rule
+
+
+async def test_a_new_kind_of_change_needs_one_function_for_all_stores(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(cast("dict[type, Any]", RULES), PinMemory, the_rule_of_the_guide())
+    memory = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings."))])).memory
+    receipt = await store.apply([cast("Change", PinMemory(ANN, memory.id))])
+    assert receipt.memory.importance == MOST_IMPORTANCE
+    assert await store.read(MemoryById(ANN, memory.id)) == receipt.memory
+    assert [version.action for version in await store.read(MemoryVersions(ANN, memory.id))] == ["pin"]
+
+
+async def test_a_change_set_that_a_rule_refuses_leaves_no_trace(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cast("dict[type, Any]", RULES), PinMemory, the_rule_of_the_guide())
+    with pytest.raises(NotFound):
+        await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings.")), cast("Change", PinMemory(ANN, 99))])
+    assert await store.read(Memories(ANN)) == []
