@@ -1,4 +1,4 @@
-"""A context: what goes to the model now, and why."""
+"""A context: the messages for a model, with an explanation of each choice."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _SHOWN: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What goes to the model. It never has more tokens than its budget."""
+    """The messages for a model, within a token budget."""
 
     messages: list[Message]
     """For any OpenAI-style chat API."""
     written: Callable[[], str] = field(repr=False, compare=False)
-    """What writes `text`, for those who want it."""
+    """Returns `text`, which is rendered only if it is read."""
     tokens: int
-    """What `messages` count, by the same counter as the budget."""
+    """Tokens of `messages`, by the same counter as the budget."""
     budget: int
     sections: tuple[SectionReport, ...]
     items: tuple[Item, ...] = field(repr=False)
@@ -32,11 +32,11 @@ class Context:
 
     @property
     def text(self) -> str:
-        """The same as `messages` in one text, for models that complete texts."""
+        """`messages` as one text, for models that complete texts."""
         return self.written()
 
     def explain(self) -> str:
-        """Say of each item whether it is in, in which section, with how many tokens, and why or why not."""
+        """Return a report: for each item whether it is included, its section, its tokens, and the reason."""
         lines = [f"{self.tokens:,} of {self.budget:,} tokens ({self.counter})  {_bar(self.tokens, self.budget)}"]
         for report in self.sections:
             if not report.items and not report.left_out:

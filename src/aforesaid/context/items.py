@@ -1,4 +1,4 @@
-"""Items: what may go into a context, and what became of each."""
+"""Items: the candidates for a context, and which of them were chosen."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ USUAL_PRIORITY: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that may go to the model."""
+    """A candidate for a context."""
 
     section: SectionName
     key: str
-    """What it is, such as `message 12` or `summary 3`. Two items with one key are the same thing."""
+    """Identity, such as `message 12` or `summary 3`. Items with equal keys are duplicates."""
     text: str
-    """As it will be shown, escaped where people wrote it."""
+    """The rendered text; what people wrote is escaped."""
     tokens: int
     """The tokens of the item alone, without the heading of its section or of its day."""
     place: float = 0.0
@@ -41,7 +41,7 @@ class Item:
     shows: frozenset[int] = field(default=frozenset(), repr=False)
     """Sequence numbers of the messages that it shows word for word."""
     covers: frozenset[int] = field(default=frozenset(), repr=False)
-    """Sequence numbers of the messages that it summarises or was learned from."""
+    """Sequence numbers of the messages that it summarises or was extracted from."""
     cut: bool = False
     """Whether its end was cut off to make it fit."""
     day: str = ""
@@ -50,7 +50,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An item that did not get in, and why."""
+    """An item that was left out, and why."""
 
     item: Item
     reason: str
@@ -58,7 +58,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """The share of a section in tokens, and what it used of it."""
+    """The token budget of a section, and how much of it is used."""
 
     name: SectionName
     budget: int

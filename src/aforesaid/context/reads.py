@@ -38,19 +38,19 @@ class People(Protocol):
 
 
 class Conversation(NamedTuple):
-    """The conversation as far as it is known without a search."""
+    """The parts of a context that need no search."""
 
     summaries: list[Summary]
     recent: list[Message]
     current: list[Message]
-    """The message that is to be answered, if it is stored."""
+    """The message to answer, if it is stored."""
     last: Message | None
-    """The newest message when this was read. What comes after it is no part of the context."""
+    """Sequence number of the newest message at the time of reading. Later ones are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What contexts are read from."""
+    """The sources of contexts."""
 
     store: Store
     recall: Recall
@@ -68,7 +68,7 @@ class ContextReads:
         self._at = at
         self._started: list[asyncio.Future[Any]] = []
         self.search: Begun | None = None
-        """The search for snippets, where it has started."""
+        """The search for snippets, if it was started."""
 
     def start(self) -> None:
         """Start all reads at once: the search first, since it takes longest.
@@ -99,12 +99,12 @@ class ContextReads:
 
     @cached_property
     def newest(self) -> asyncio.Future[list[Message]]:
-        """The newest messages, as many as the recipe shows and one more, oldest first."""
+        """The newest messages, one more than the recipe shows, oldest first."""
         return self._start(self.messages(self.recipe.recent + 1))
 
     @cached_property
     def portrait(self) -> asyncio.Future[str | None]:
-        """What is known about the user."""
+        """The portrait of the user."""
         return self._start(self._portrait())
 
     @cached_property
@@ -144,5 +144,5 @@ class ContextReads:
 
 
 def within(scope: Scope) -> Within:
-    """Return which messages belong to a conversation: all of a person's, or all that was said in a shared thread."""
+    """Return the scope of a conversation: all messages of a user, or all messages of a shared thread."""
     return "user" if is_direct(scope.thread) else "thread"

@@ -1,4 +1,4 @@
-"""Which memories a question is about."""
+"""Selects the memories that a question is about."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aforesaid.text.stop_words import stop_words
 from aforesaid.text.terms import query_words, terms
 
 _LEAST: Final = 0.2
-"""Relevance from which a memory counts as found. A person's own name, which is in most of them, stays below."""
+"""Minimum relevance of a found memory. A match of the user's own name alone, which most memories contain, is below."""
 _HITS: Final = 20
-"""Memories that were learned from one of this many best hits count as found."""
+"""Memories extracted from one of this many best hits count as found."""
 
 TermCache = TwoGenerationCache[str, frozenset[str]]
 """The index terms of memories' texts, by text."""
@@ -27,8 +27,8 @@ def found_memories(
 ) -> list[tuple[MemoryRecord, float]]:
     """Return the memories that a question is about, each with its relevance from 0 to 1, best first.
 
-    A memory is found by the question's words, the rarer the better, or by a search hit that it was learned from.
-    Among those that fit alike, the more important ones come first.
+    A memory is found by the words that it shares with the question, weighted by rarity, or by a search hit that it was
+    extracted from. Equally relevant memories are ordered by importance.
     """
     if not memories:
         return []
@@ -39,7 +39,7 @@ def found_memories(
         relevance = max([coverage, *(of_hits.get(seq, 0.0) for seq in memory.sources)])
         if relevance >= _LEAST:
             found.append((memory, relevance))
-    # Stable: memories come with the most important first.
+    # The sort is stable, and memories are passed with the most important first.
     found.sort(key=lambda each: -each[1] * (1 + each[0].importance / MOST_IMPORTANCE))
     return found
 
@@ -47,9 +47,9 @@ def found_memories(
 def _coverage(memories: Sequence[MemoryRecord], question: str, cache: TermCache) -> list[float]:
     """Return the weighted share of the question's words that each memory contains."""
     asked = query_words(question)
-    # A question of stop words alone is about nothing in particular.
-    dull = stop_words(index_language([each.word for each in asked]))
-    words = [frozenset(each.terms) for each in asked if each.word not in dull]
+    # A question that consists of stop words alone matches nothing.
+    ignored = stop_words(index_language([each.word for each in asked]))
+    words = [frozenset(each.terms) for each in asked if each.word not in ignored]
     said = [_terms(memory.text, cache) for memory in memories]
     covered, worth = [0.0] * len(memories), 0.0
     for word in words:

@@ -1,4 +1,4 @@
-"""Finding the right moment: keywords and meaning give candidates, small named features score them."""
+"""Search: keywords and vectors give candidates, small named features score them."""
 
 from aforesaid.recall.gather import Begun
 from aforesaid.recall.recall import Recall

@@ -1,9 +1,9 @@
-"""How near in meaning unrelated messages are, so that a cosine means the same with every encoder.
+"""The background: cosines between a question and unrelated messages, to make similarities comparable across encoders.
 
-Encoders differ: unrelated sentences have a cosine of 0.07 with one and of 0.7 with another. So a cosine is measured in
-standard deviations above what is usual between the question and the messages of the scope. A few messages show little
-of what is usual: there, figures measured beforehand for the encoder count (`calibration.toml`). Of an encoder without
-such figures only the spread is assumed, so that in a memory of a few messages nothing looks very near.
+Unrelated sentences have a cosine of 0.07 with one encoder and of 0.7 with another. So a cosine is measured in standard
+deviations above the mean cosine of the question with the messages of the scope. If there are few messages, figures
+measured in advance for the encoder are used too (`calibration.toml`). For an encoder without such figures a standard
+deviation is assumed, so that nothing looks very similar in a memory of a few messages.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
 
 _MESSAGES: Final = 30
-"""The encoder's own figures count as much as this many messages."""
+"""The encoder's figures weigh as much as this many messages."""
 _SPREAD: Final = 0.1
-"""The standard deviation between unrelated texts that is assumed of an encoder without figures."""
+"""Assumed standard deviation of cosines between unrelated texts, for an encoder without figures."""
 MIDDLE: Final = 1.0
 STEEPNESS: Final = 1.7
-"""A message this many deviations above the background has similarity 0.5; 1.5 deviations above it, 0.7."""
+"""A cosine `MIDDLE` deviations above the background is a similarity of 0.5; 1.5 deviations are 0.7."""
 _STEEPEST: Final = 700.0
-"""The exponential function of a greater number overflows."""
+"""Maximum exponent: the exponential function of a greater one overflows."""
 
 
 @cache
 def calibration() -> dict[str, Any]:
-    """Return the fitted figures."""
+    """Return the figures of calibration.toml."""
     return tomllib.loads((files("aforesaid.recall") / "calibration.toml").read_text(encoding="utf-8"))
 
 
@@ -45,7 +45,7 @@ class Background(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, deviation: float, messages: int, encoder: str) -> Background:
-        """Combine what this many messages show with what is known about the encoder."""
+        """Combine the figures of this many messages with those of the encoder."""
         known = calibration()["encoders"].get(encoder, {"mean": mean, "deviation": _SPREAD})
         share = messages / (messages + _MESSAGES)
         variance = share * deviation**2 + (1 - share) * known["deviation"] ** 2
@@ -56,21 +56,21 @@ class Background(NamedTuple):
         return (cosine - self.mean) / self.deviation
 
     def similarities(self, standards: Numbers) -> list[float | None]:
-        """Return calibrated similarities of numbers of standard deviations. Exactly zero means: not compared."""
+        """Return the similarities of values in standard deviations; None for exactly zero, which means not compared."""
         near = logistics(STEEPNESS * (standards - MIDDLE))
         return [value if compared else None for value, compared in zip(near, standards.tolist(), strict=True)]
 
 
 def similarity(standard: float) -> float:
-    """Return how near in meaning something is, 0 to 1, from its distance to the background.
+    """Return the similarity, 0 to 1, of a value in standard deviations above the background.
 
-    0.7 has the meaning that thresholds give it: what answers an ordinary question is above it, what does not is below.
+    Answers to an ordinary question are above 0.7, other messages below.
     """
     return logistic(STEEPNESS * (standard - MIDDLE))
 
 
 def logistics(values: Numbers) -> list[float]:
-    """Return the logistic function of all values at once: one by one takes most of the time of a small search."""
+    """Return the logistic function of many values. Vectorised: a loop would take most of the time of a small search."""
     import numpy as np  # noqa: PLC0415 - loaded with the first search
 
     result: list[float] = (1 / (1 + np.exp(-np.clip(values, -_STEEPEST, _STEEPEST)))).tolist()

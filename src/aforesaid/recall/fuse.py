@@ -1,4 +1,4 @@
-"""From features to one score."""
+"""Weights the features by the kind of chat."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Kind = Literal["people", "assistant", "alone"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
 _ASSISTANT_SHARE: Final = 0.2
-"""A chat in which the assistant has at least this part of the turns is one with an assistant."""
+"""Minimum share of the assistant's turns in a chat with an assistant."""
 
 
 @cache
 def weights(kind: Kind) -> dict[str, float]:
-    """Return how much each feature counts in a kind of chat."""
+    """Return the weight of each feature for a kind of chat."""
     text = (files("aforesaid.recall") / "weights.toml").read_text(encoding="utf-8")
     return {name: float(weight) for name, weight in tomllib.loads(text)[kind].items()}
 
 
 def kind_of(candidates: Candidates) -> Kind:
-    """Return whether people talk with one another, or with an assistant, or one person alone keeps notes.
+    """Return the kind of chat: between people, with an assistant, or one person alone.
 
-    It matters: between people, answers are statements after questions. With an assistant, the user's turns are the
-    questions, and the assistant's are long. Where nobody answers, a session is about one thing.
+    The weights differ: between people, statements follow questions. With an assistant, the user asks and the replies
+    are long. Alone, a session has one topic.
     """
     columns, rows = candidates.columns, candidates.rows
     if len(rows) and columns.assistant[rows].mean() >= _ASSISTANT_SHARE:
@@ -40,7 +40,7 @@ def kind_of(candidates: Candidates) -> Kind:
 
 
 def fuse(candidates: Candidates, kind: Kind, *, textual: bool) -> dict[str, Numbers]:
-    """Return what each feature adds to the candidates' scores: those that read texts, or those that do without."""
+    """Return the weighted values of the features that read texts (`textual`), or of the others."""
     return {
         name: weight * FEATURES[name](candidates)
         for name, weight in weights(kind).items()

@@ -1,4 +1,4 @@
-"""What can be told from a question alone."""
+"""Analysis of a question, independent of any message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WHEN: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, taken apart."""
+    """A question with its words and the periods that it names."""
 
     text: str
     asked: datetime
@@ -29,7 +29,7 @@ class Question:
 
     @classmethod
     def of(cls, text: str, asked: datetime | None) -> Question:
-        """Take a question apart."""
+        """Analyse a question. `asked`: when it is asked; None: now."""
         at, folded = asked or datetime.now(UTC), fold(text)
         return cls(
             text=text,
@@ -41,6 +41,6 @@ class Question:
 
 
 def without(text: str, names: frozenset[str]) -> str:
-    """Return a question without the names of people: whoever speaks rarely says their own name."""
+    """Return a question without the names of speakers, since speakers rarely say their own names."""
     kept = [word for word in text.split() if not names.intersection(words_of(word.removesuffix("'s")))]
     return " ".join(kept) or text

@@ -17,7 +17,7 @@ from aforesaid.models.embed import Embedder
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.fuse import Kind, fuse, kind_of, weights
 from aforesaid.recall.gather import Begun, FoundCandidates, Gatherer
-from aforesaid.recall.notes import ScoredNote, evidence, note_hits, score_notes
+from aforesaid.recall.note_scores import ScoredNote, evidence, note_hits, score_notes
 from aforesaid.recall.ranked import (
     message_hits,
     order,

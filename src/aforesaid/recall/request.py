@@ -1,4 +1,4 @@
-"""What a caller asks search for."""
+"""Parameters of a search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from aforesaid.domain.literals import HitKind, Within
 
 Arms: TypeAlias = Literal["all", "keyword", "dense"]
-"""How candidates are found: by words and meaning with all features, or by words or meaning alone, to compare."""
+"""Which ranking to use: words and vectors with all features, or words or vectors alone, for comparison."""
 
 ARMS: Final[tuple[Arms, ...]] = get_args(Arms)
 KINDS: Final[tuple[HitKind, ...]] = get_args(HitKind)
@@ -28,15 +28,15 @@ class SearchRequest:
     arms: Arms = "all"
     kinds: tuple[HitKind, ...] = DEFAULT_KINDS
     explained: bool = True
-    """Whether hits say which words were found in them, and what each feature added."""
+    """Whether hits contain the matched words and the value of each feature."""
     around: int = 0
-    """How many messages around each hit come with it."""
+    """Number of messages around each hit to return with it."""
     around_best: int | None = None
-    """Only this many of the best hits come with messages around them. None: all."""
+    """Maximum hits that get messages around them; None: all."""
     similarity: float | None = None
-    """The least similarity of a hit, 0 to 1, calibrated for the encoder."""
+    """Minimum similarity of a hit, 0 to 1, calibrated for the encoder."""
     min_score: float = 0.0
-    """The least score of a hit. Contexts look at everything that was ranked."""
+    """Minimum score of a hit."""
     without: frozenset[str] = frozenset()
     """The ids of messages to leave out."""
     beside: frozenset[int] = frozenset()
@@ -44,5 +44,5 @@ class SearchRequest:
 
     @property
     def unwanted(self) -> int:
-        """How many hits may have to be left out."""
+        """Maximum number of hits that are left out."""
         return len(self.without) + len(self.beside)

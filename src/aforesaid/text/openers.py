@@ -16,7 +16,7 @@ _HESITATION: Final = {
 }
 _GAP: Final = re.compile(r"\s+([,.!?;:])|(?<=\s)\s+")
 _LEAST_REST: Final = 3
-"""Words."""
+"""Minimum words that must remain."""
 
 
 def without_hesitation(text: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""What a message is like, whatever the question is."""
+"""Features of the message itself, mostly independent of the question."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
 _TYPICAL_LENGTH: Final = 2.5
-"""The logarithm of the number of words of a usual chat turn."""
+"""Logarithm of the number of words in an average chat turn."""
 _MANY_MESSAGES: Final = 100
-"""With this many messages, age counts half: in a short chat the first and the last message are equally old."""
+"""With this many messages, age has half its weight: in a short chat all messages are about equally old."""
 
 
 def asked_in_return(candidates: Candidates) -> Numbers:
-    """Return 1 for a question: it asks, and does not tell."""
+    """Return 1 for messages that are questions, which rarely contain the answer."""
     import numpy as np  # noqa: PLC0415
 
     return np.array([float(text.rstrip().endswith(("?", "？", "؟"))) for text in candidates.texts])
@@ -33,20 +33,20 @@ def asks_when_and_tells_when(candidates: Candidates) -> Numbers:
 
 
 def length(candidates: Candidates) -> Numbers:
-    """Return how much longer than usual it is: "Thanks!" is rarely the answer."""
+    """Return the logarithm of the length relative to an average turn: "Thanks!" is rarely the answer."""
     import numpy as np  # noqa: PLC0415
 
     return np.log1p([_words(text) for text in candidates.texts]) - _TYPICAL_LENGTH
 
 
 def recency(candidates: Candidates) -> Numbers:
-    """Return its place between the oldest message and the newest, 0 to 1; less where there are few messages."""
+    """Return the position between the oldest message and the newest, 0 to 1, scaled down if there are few messages."""
     messages = len(candidates.columns)
     return candidates.rows / max(messages - 1, 1) * (messages / (messages + _MANY_MESSAGES))
 
 
 def own_words(candidates: Candidates) -> Numbers:
-    """Return 1 for what people said, 0 for what the assistant said."""
+    """Return 1 for messages of people, 0 for those of the assistant."""
     return (~candidates.columns.assistant[candidates.rows]).astype(float)
 
 

@@ -1,7 +1,6 @@
-"""What the message before and the one after say. Answers follow questions.
+"""Features of the messages before and after a candidate: answers follow questions.
 
-In a memory of a few messages, everything is a neighbour of everything: there, neighbours count less, so that they do
-not lift a message that does not match.
+They weigh less if there are few messages, where nearly every message is a neighbour of a match.
 """
 
 from __future__ import annotations
@@ -14,31 +13,31 @@ if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
 _FEW_MESSAGES: Final = 10
-"""With this many messages, neighbours count half."""
+"""With this many messages, neighbours have half their weight."""
 
 
 def before_keyword(candidates: Candidates) -> Numbers:
-    """Return how well the words of the message before match."""
-    return _telling(candidates) * candidates.keyword[candidates.before]
+    """Return the keyword score of the message before."""
+    return _weight(candidates) * candidates.keyword[candidates.before]
 
 
 def before_dense(candidates: Candidates) -> Numbers:
-    """Return how near in meaning the message before is."""
-    return _telling(candidates) * candidates.dense[candidates.before]
+    """Return the vector similarity of the message before."""
+    return _weight(candidates) * candidates.dense[candidates.before]
 
 
 def after_keyword(candidates: Candidates) -> Numbers:
-    """Return how well the words of the message after match."""
-    return _telling(candidates) * candidates.keyword[candidates.after]
+    """Return the keyword score of the message after."""
+    return _weight(candidates) * candidates.keyword[candidates.after]
 
 
 def after_dense(candidates: Candidates) -> Numbers:
-    """Return how near in meaning the message after is."""
-    return _telling(candidates) * candidates.dense[candidates.after]
+    """Return the vector similarity of the message after."""
+    return _weight(candidates) * candidates.dense[candidates.after]
 
 
 def together(candidates: Candidates) -> Numbers:
-    """Return the share of the question's words that its neighbours have and it has not, weighted by rarity."""
+    """Return the weighted share of query terms that only the neighbours contain."""
     import numpy as np  # noqa: PLC0415
 
     gained = np.zeros(len(candidates.rows))
@@ -47,9 +46,9 @@ def together(candidates: Candidates) -> Numbers:
         has[posting.rows] = True
         beside = has[candidates.before] | has[candidates.after]
         gained += posting.rarity * (beside & ~has[candidates.rows])
-    return _telling(candidates) * gained / candidates.worth
+    return _weight(candidates) * gained / candidates.worth
 
 
-def _telling(candidates: Candidates) -> float:
-    """Return how much it tells to be a neighbour, 0 to 1."""
+def _weight(candidates: Candidates) -> float:
+    """Return the weight of neighbours in this memory, 0 to 1."""
     return len(candidates.columns) / (len(candidates.columns) + _FEW_MESSAGES)

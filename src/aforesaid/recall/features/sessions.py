@@ -1,7 +1,6 @@
-"""What the whole session says. A word that is missing in a message may be a few lines further up.
+"""Features of the whole session: a word that a message lacks may be a few messages before it.
 
-Where there are few sessions, these features count less: with one session alone they tell nothing, and would lift all of
-its messages because of one that matches.
+They weigh less if there are few sessions, and nothing with a single one, where one match would lift every message.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from aforesaid.recall.candidates import Candidates
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
 
-# A session is long, and says a word often when it is about it: repetitions and length count as they do for documents.
+# Sessions are long, and repeat the words of their topic: the usual BM25 parameters for documents.
 _SATURATION: Final = 1.2
 _LENGTH_WEIGHT: Final = 0.75
 
@@ -28,7 +27,7 @@ def session_coverage(candidates: Candidates) -> Numbers:
         here = np.zeros(len(covered), dtype=bool)
         here[sessions[posting.rows]] = True
         covered += posting.rarity * here
-    return _telling(candidates) * (covered / candidates.worth)[sessions[candidates.rows]]
+    return _weight(candidates) * (covered / candidates.worth)[sessions[candidates.rows]]
 
 
 def session_keyword(candidates: Candidates) -> Numbers:
@@ -45,19 +44,19 @@ def session_keyword(candidates: Candidates) -> Numbers:
         rarity = np.log1p((count - having + 0.5) / (having + 0.5))
         scores += rarity * said * (_SATURATION + 1) / (said + scale)
         most += rarity * (_SATURATION + 1)
-    return _telling(candidates) * (scores / (most or 1.0))[sessions[candidates.rows]]
+    return _weight(candidates) * (scores / (most or 1.0))[sessions[candidates.rows]]
 
 
 def session_dense(candidates: Candidates) -> Numbers:
-    """Return how near in meaning the nearest message of its session is."""
+    """Return the highest vector similarity among the messages of its session."""
     import numpy as np  # noqa: PLC0415
 
     sessions, known = candidates.columns.session, np.flatnonzero(candidates.dense[:-1])
     nearest = np.zeros(len(candidates.columns.sessions))
     np.maximum.at(nearest, sessions[known], candidates.dense[known])
-    return _telling(candidates) * nearest[sessions[candidates.rows]]
+    return _weight(candidates) * nearest[sessions[candidates.rows]]
 
 
-def _telling(candidates: Candidates) -> float:
-    """Return how much it tells that something is in this session and not in another: 0 for one session, up to 1."""
+def _weight(candidates: Candidates) -> float:
+    """Return the weight of session features: 0 for one session, towards 1 for many."""
     return 1 - 1 / max(len(candidates.columns.sessions), 1)

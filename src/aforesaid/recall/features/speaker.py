@@ -1,4 +1,4 @@
-"""Whether the question names who said it."""
+"""Feature: whether the question names the speaker."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def speaker(candidates: Candidates) -> Numbers:
 
     asked = candidates.question.words
     named = np.array([not asked.isdisjoint(words_of(name)) for name in candidates.columns.speakers])
-    # If everybody or nobody is named, that tells nothing.
-    telling = named.any() and not named.all()
-    return (named[candidates.columns.speaker[candidates.rows]] & telling).astype(float)
+    # No information if the question names everybody or nobody.
+    informative = named.any() and not named.all()
+    return (named[candidates.columns.speaker[candidates.rows]] & informative).astype(float)

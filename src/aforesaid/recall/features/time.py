@@ -1,4 +1,4 @@
-"""Whether it was said at the time that the question names."""
+"""Feature: whether the message was said in a period that the question names."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 _DAY: Final = 24 * 60 * 60 * 1_000_000
 _NEAR: Final = 0.5
 _FARTHER: Final = 0.25
-"""What a message counts that was said near the period, and a little farther away: people misremember dates."""
+"""Values of messages near the period, and a little farther away, since people misremember dates."""
 
 
 def period(candidates: Candidates) -> Numbers:
-    """Return 1 inside a period that the question names, less within a day or two of it.
+    """Return 1 inside a period that the question names, and less near it.
 
-    Near is no farther away than the period is long, at least a day; a little farther away is two days.
+    Near means within the length of the period, at least a day; a little farther away means within two days.
     """
     import numpy as np  # noqa: PLC0415
 

@@ -17,14 +17,14 @@ _STEP: Final = {"next": 1, "last": -1, "this": 0, "any": 0}
 
 
 class Days(NamedTuple):
-    """A stretch of whole days."""
+    """A period of whole days."""
 
     first: date
     length: timedelta = DAY
     any_year: bool = False
-    """Whether the text left the year open ("in June", "on 8 May")."""
+    """Whether the text names no year ("in June", "on 8 May")."""
     exact: date | None = None
-    """The day that lies exactly the named number of weeks, months or years away: for "in two weeks"."""
+    """The day exactly the named number of weeks, months or years away, for "in two weeks"."""
 
 
 def shifted(today: date, count: int, unit: str) -> Days | None:
@@ -48,7 +48,7 @@ def shifted(today: date, count: int, unit: str) -> Days | None:
 
 
 def step(which: Which) -> int:
-    """Return how far away "next", "last" and "this" are."""
+    """Return the offset of "next" (1), "last" (-1) and "this" (0)."""
     return _STEP[which]
 
 

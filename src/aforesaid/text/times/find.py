@@ -1,4 +1,4 @@
-"""Dates and times of day in a text, relative to when it was said. Rules only; what stays ambiguous is not read."""
+"""Finds dates and times of day in a text, relative to when it was said. Ambiguous ones are left out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aforesaid.text.times.hours import (
     parts_of_day,
     within,
 )
-from aforesaid.text.times.moments import short_while
+from aforesaid.text.times.moments import moment_from_now
 from aforesaid.text.times.number_words import east_asian_number
 from aforesaid.text.times.time_words import AFTERNOON, CALENDARS, EAST_ASIAN_CLOCK, EAST_ASIAN_LANGUAGES
 from aforesaid.text.times.western import REQUESTED, Rules, western
@@ -37,16 +37,16 @@ _UNREAD: Final = "\0"
 _HALVES: Final = frozenset({"am", "a.m", "pm", "p.m"})
 
 Span = tuple[int, int]
-"""The places of a text at which something begins and ends."""
+"""Start and end position in a text."""
 
 
 class When(NamedTuple):
-    """A stretch of time, its end not included: a day, a week, a month, a year, or the hour that begins at a moment."""
+    """A period without its end: a day, a week, a month, a year, or the hour that begins at a moment."""
 
     start: datetime
     end: datetime
     timed: bool = False
-    """Whether the time of day was said."""
+    """Whether the text names the time of day."""
 
 
 class Named(NamedTuple):
@@ -54,9 +54,9 @@ class Named(NamedTuple):
 
     when: When
     spans: tuple[Span, ...]
-    """Where the text names it."""
+    """Positions of the words that name it."""
     assumed: bool = False
-    """Whether the half of the day is an assumption, as of "tomorrow at 7"."""
+    """Whether morning or evening is assumed, as in "tomorrow at 7"."""
 
 
 class PlacedDays(NamedTuple):
@@ -72,16 +72,15 @@ class _Clock(NamedTuple):
     end: int
     clock: time
     open: bool
-    """Whether it leaves the half of the day open."""
+    """Whether morning or evening is not stated."""
 
 
 def find_times(text: str, said: datetime, towards: Direction = "nearest", language: str | None = None) -> list[When]:
-    """Return the times that a text names, in its order.
+    """Return the times that a text names, in order.
 
-    `said` is when it was said, in the time zone whose days count. `towards` decides what leaves it open: a weekday, or
-    a day of a month without a year. A time of day belongs to the day that is named last before it, else to the first.
-    Dates like 05/08/2026, which can be read in two ways, are not read; a bare hour ("at 7") is read only with a day
-    that is ahead.
+    `said` is when it was said, in the user's time zone. `towards` is the direction in which a weekday or a day without
+    a year is looked for. A time of day belongs to the last day named before it, otherwise to the first day. Ambiguous
+    dates such as 05/08/2026 are left out; a bare hour ("at 7") is read only with a day in the future.
     """
     language = language or guess_language(text)
     return [named.when for named in read_times(fold_aligned(normalize("NFC", text)), said, towards, language)]
@@ -90,17 +89,17 @@ def find_times(text: str, said: datetime, towards: Direction = "nearest", langua
 def read_times(
     folded: str, said: datetime, towards: Direction, language: str, *, requested: bool = False
 ) -> list[Named]:
-    """Return the times that a folded text names, and where.
+    """Return the times that a folded text names, with their positions.
 
-    `requested`: somebody asks for something at that time. Then parts of a day and bare hours without a day are read
-    too, and "in two weeks" is a day.
+    `requested`: the text asks for something at that time. Then parts of a day and bare hours without a day are read
+    too, and "in two weeks" means a day.
     """
-    soon = short_while(folded, said)
+    soon = moment_from_now(folded, said)
     if soon is not None:
         return [Named(_hour_from(soon.at), ((soon.start, soon.end),))]
     named, rest = find_days(folded, said.date(), towards, language, REQUESTED if requested else ())
     if requested and not named and _UNREAD in rest:
-        # A date is written that cannot be read, such as 05/08 or 30 February: its hour alone would be another day's.
+        # There is an unreadable date, such as 05/08 or 30 February. Its hour alone would give the wrong day.
         return []
     clocks = _clocks(rest, language, bare=towards == "future")
     parts = parts_of_day(folded, language) if requested else []
@@ -129,9 +128,9 @@ def read_times(
 def find_days(
     text: str, today: date, towards: Direction, language: str, more: Rules = ()
 ) -> tuple[list[PlacedDays], str]:
-    """Return the days that a folded text names, in its order, and the text with what was read blanked out.
+    """Return the days that a folded text names, in order, and the text with those words blanked out.
 
-    The surest patterns come first, then `more`; no part of the text is read twice.
+    The most certain patterns come first, then `more`; no part of the text is used twice.
     """
     found: list[PlacedDays] = []
     for pattern, resolve in (*(EAST_ASIAN if language in EAST_ASIAN_LANGUAGES else western(language)), *more):
@@ -167,7 +166,7 @@ def _clocks(text: str, language: str, *, bare: bool) -> list[_Clock]:
 
 
 def _clock(groups: dict[str, str | None]) -> time | None:
-    """Return a time of day; None when there is none like it."""
+    """Return a time of day; None if it does not exist."""
     half = groups.get("half") or ""
     if groups.get("h") is None:
         return time(_NOON) if half == "noon" else time()
@@ -183,7 +182,7 @@ def _clock(groups: dict[str, str | None]) -> time | None:
 
 
 def _without_a_day(said: datetime, clocks: list[_Clock], parts: list[NamedPart], *, requested: bool) -> list[Named]:
-    """Return a time of day without a day: of today; if it is requested, the next time that it comes round."""
+    """Return a time of day without a day: today, or if requested, its next occurrence."""
     part = parts[0] if parts else None
     if not requested:
         return [Named(_at(said, said.date(), clock, None)[0], ()) for clock in clocks if not clock.open][:1]
@@ -206,7 +205,7 @@ def _without_a_day(said: datetime, clocks: list[_Clock], parts: list[NamedPart],
 
 
 def _at(said: datetime, day: date, clock: _Clock, part: PartOfDay | None) -> tuple[When, bool]:
-    """Return a time of a day, and whether the half of the day is an assumption."""
+    """Return a time on a day, and whether morning or evening is assumed."""
     if not clock.open:
         return _hour_from(on(day, clock.clock, said.tzinfo)), False
     if day == said.date() and part is None and clock.clock.hour <= _NOON:

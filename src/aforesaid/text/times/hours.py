@@ -19,12 +19,12 @@ STARTS: Final[dict[PartOfDay, time]] = {
     "evening": time(19),
     "night": time(21),
 }
-"""The hour meant by a part of a day where no hour is named."""
+"""The usual hour of each part of a day."""
 _ENDS: Final[dict[PartOfDay, int]] = {"morning": 12, "noon": 15, "afternoon": 18, "evening": 24, "night": 28}
-"""The hour at which a part of a day is over, counted from the midnight before it."""
+"""The hour at which a part of a day ends, counted from the midnight before it."""
 _NOON: Final = 12
 _EARLIEST_MORNING: Final = 6
-"""A bare hour from 1 to 5 is meant for the afternoon: few people want to be reminded in the night."""
+"""A bare hour from 1 to 5 means the afternoon: few people want to be reminded at night."""
 _LATEST_NIGHT: Final = 5
 _DAY: Final = timedelta(days=1)
 _QUARTER: Final = timedelta(minutes=15)
@@ -33,7 +33,7 @@ _SOON: Final = timedelta(hours=1)
 _H: Final = r"(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?(?![\d:]|[./]\d| ?%)"
 _EITHER: Final = r"(?:(?P<word>H)|(?P<h>\d{1,2}))"
 _NO_HOURS: Final = "percent|minutes?|hours?|days?|weeks?|months?|years?|people|times|euros?|dollars?|pounds?|km|miles?"
-"""A number before one of these words is no hour."""
+"""A number before one of these words is not an hour."""
 _OPEN_HOURS: Final[dict[str, tuple[str, ...]]] = {
     "english": (
         rf"(?<!\w)(?:at|by|around) {_H}(?: o'?clock)?(?! ?(?:a\.?m|p\.?m)\b)(?! (?:{_NO_HOURS})\b)",
@@ -108,7 +108,7 @@ _PARTS: Final[dict[str, dict[PartOfDay, str]]] = {
 
 
 class OpenHour(NamedTuple):
-    """An hour that leaves open which half of the day is meant."""
+    """An hour without "am" or "pm", and its position."""
 
     start: int
     end: int
@@ -144,10 +144,7 @@ def parts_of_day(text: str, language: str) -> list[NamedPart]:
 
 
 def clock_of(hour: OpenHour, language: str, number: int) -> time | None:
-    """Return a bare hour as a clock shows it, from 0:00 to 23:59; None where there is none like it.
-
-    `number` is the hour where it is written in digits.
-    """
+    """Return a bare hour as a time of day; None if it does not exist. `number` is the hour if written in digits."""
     groups = hour.groups
     if groups.get("word"):
         number = HOURS[language][groups["word"] or ""]
@@ -163,7 +160,7 @@ def clock_of(hour: OpenHour, language: str, number: int) -> time | None:
 
 
 def likely(clock: time, part: PartOfDay | None) -> tuple[time, int, bool]:
-    """Return the time of day that a bare hour probably means, how many days later it is, and whether that is a guess.
+    """Return the time of day that a bare hour probably means, the days to add, and whether it is assumed.
 
     "7" with "evening" is 19:00; "2" with "night" is 2:00 on the next day. Without a part of the day 6 to 11 are in the
     morning and 1 to 5 in the afternoon.
@@ -196,7 +193,7 @@ def next_one(clock: time, said: datetime) -> datetime | None:
 
 
 def within(part: PartOfDay, day: date, said: datetime) -> datetime:
-    """Return when a part of a day is: at its usual hour, or an hour from now where that is over and the part is not."""
+    """Return the usual hour of a part of a day, or an hour from now if that hour is over and the part is not."""
     usual = on(day, STARTS[part], said.tzinfo)
     if usual.timestamp() > said.timestamp():
         return usual
@@ -214,7 +211,7 @@ def in_an_hour(said: datetime) -> datetime:
 
 
 def on(day: date, clock: time, zone: tzinfo | None) -> datetime:
-    """Return a time of a day. One that the clocks skip in spring is as much later as they are put forward."""
+    """Return a time on a day. A time that is skipped in spring is moved forward by the clock change."""
     moment = datetime.combine(day, clock, zone)
     try:
         return datetime.fromtimestamp(moment.timestamp(), zone) if zone is not None else moment

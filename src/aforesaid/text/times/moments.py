@@ -27,15 +27,15 @@ _HOUR: Final = timedelta(hours=1)
 
 
 class Distance(NamedTuple):
-    """A moment that is named by its distance from now, and where."""
+    """A moment named by its distance from now, and its position in the text."""
 
     start: int
     end: int
     at: datetime
 
 
-def short_while(folded: str, said: datetime) -> Distance | None:
-    """Return the moment that a folded text names by its distance from when it was said; None where it names none."""
+def moment_from_now(folded: str, said: datetime) -> Distance | None:
+    """Return the moment that a folded text names by minutes or hours from `said`; None if there is none."""
     match = _SPACED.search(folded) or _ONE.search(folded) or _UNSPACED.search(folded)
     if match is None:
         return None

@@ -14,7 +14,7 @@ from aforesaid.text.times.time_words import CALENDARS, EAST_ASIAN_LANGUAGES
 from aforesaid.text.word_lists import alternatives
 
 LONGEST_REQUEST: Final = 2_000
-"""Characters of a text that are read. A time that stands further behind is not what is asked for."""
+"""Maximum characters of a text that are read. A later time is not part of the request."""
 _LANGUAGES: Final = (*CALENDARS, *sorted(EAST_ASIAN_LANGUAGES))
 _ISO: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}\S*")
 _CUT: Final = "\0"
@@ -30,20 +30,20 @@ _EDGES: Final = " \t\n,;:.-–—、。の"
 
 
 class RequestedTime(NamedTuple):
-    """When something is wanted."""
+    """The time of a request."""
 
     when: When
     assumed: bool
-    """Whether the half of the day is an assumption, as of "tomorrow at 7"."""
+    """Whether morning or evening is assumed, as in "tomorrow at 7"."""
     rest: str
     """The text without the words that name the time."""
 
 
 def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
-    """Return the first time that a request names, relative to `said`; None where none can be read.
+    """Return the first time that a request names, relative to `said`; None if there is none.
 
-    The language of the text is tried first, then the others: requests are short and mixed. A time that is written out
-    in full may lie in the past; every other one lies ahead where the words allow it.
+    The language of the text is tried first, then the others, since requests are short and mix languages. A complete
+    date may be in the past; other times are taken to be in the future where the words allow it.
     """
     plain = normalize("NFC", text)[:LONGEST_REQUEST]
     written = _ISO.search(plain)
@@ -60,7 +60,7 @@ def read_requested_time(text: str, said: datetime) -> RequestedTime | None:
 
 
 def _exact(written: str, said: datetime) -> When | None:
-    """Read a moment in the notation of ISO 8601; without an offset it is in the time zone of `said`."""
+    """Parse a moment in ISO 8601; without an offset it is in the time zone of `said`."""
     try:
         moment = datetime.fromisoformat(written.rstrip(".,;:!?)"))
         local = moment.replace(tzinfo=said.tzinfo) if moment.tzinfo is None else moment.astimezone(said.tzinfo)
@@ -70,7 +70,7 @@ def _exact(written: str, said: datetime) -> When | None:
 
 
 def _without(text: str, spans: list[Span] | tuple[Span, ...]) -> str:
-    """Cut the places out of a text, with the small words that led to them."""
+    """Remove spans from a text, with the prepositions before them."""
     for start, end in spans:
         text = text[:start] + _CUT * (end - start) + text[end:]
     return " ".join(_JOINT.sub(" ", text).split()).strip(_EDGES)

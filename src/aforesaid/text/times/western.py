@@ -32,7 +32,7 @@ _MONTHS: Final = 12
 
 @cache
 def western(language: str) -> Rules:
-    """Return the rules of a language, the surest first. Languages without words of their own get the English ones."""
+    """Return the rules of a language, the most certain first. Languages without a calendar use the English rules."""
     words = CALENDARS.get(language, CALENDARS["english"])
     months = _numbered("month", words.months)
     day = r"(?<![\d.])(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|°|\.)? " + _OF
@@ -61,7 +61,7 @@ def _numbered_day(match: re.Match[str], today: date, _towards: Direction) -> Day
 
 
 def _slashed(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    """Return the day of 25/12, 12/25/2026 or 5/5: of what can be read in one way only."""
+    """Return the day of 25/12, 12/25/2026 or 5/5; None for an ambiguous date."""
     first, second, year = int(match[1]), int(match[2]), int(match[3]) if match[3] else None
     if first > _MONTHS or first == second:
         return day_of_month(today, second, first, year, towards)
@@ -137,11 +137,11 @@ def _amounts(words: CalendarWords, sign: int) -> Resolve:
 
 
 def _weekday(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    return weekday(today, _number(match, "weekday"), _told(match), towards)
+    return weekday(today, _number(match, "weekday"), _which_one(match), towards)
 
 
 def _unit(match: re.Match[str], today: date, _towards: Direction) -> Days | None:
-    days = shifted(today, step(_told(match)), _name_of_unit(match))
+    days = shifted(today, step(_which_one(match)), _name_of_unit(match))
     return None if days is None else days._replace(exact=None)
 
 
@@ -149,7 +149,7 @@ def _months(words: CalendarWords) -> Resolve:
     """Read whole months. A name with another meaning ("may", "Julio") needs a year or a word that shows the month."""
 
     def resolve(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-        year, which = match["year"], _told(match)
+        year, which = match["year"], _which_one(match)
         if match["name"] in words.ambiguous and not (year or match["in"] or which != "any"):
             return None
         return month_named(today, _number(match, "month") + 1, int(year) if year else None, which, towards)
@@ -157,8 +157,8 @@ def _months(words: CalendarWords) -> Resolve:
     return resolve
 
 
-def _told(match: re.Match[str]) -> Which:
-    """Return which of them was said: the next one, the last one, this one or none of these."""
+def _which_one(match: re.Match[str]) -> Which:
+    """Return which one was said: next, last, this, or any if none of these."""
     groups = {name.partition("_")[0] for name, text in match.groupdict().items() if text}
     return "next" if "next" in groups else "last" if "last" in groups else "this" if "this" in groups else "any"
 

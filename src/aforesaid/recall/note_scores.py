@@ -1,4 +1,4 @@
-"""Summaries and memories among the hits."""
+"""Scores notes (summaries and memories) for a question, and turns them into hits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NEAR: Final = ("dense", "session_dense")
 
 
 class ScoredNote(NamedTuple):
-    """A summary or a memory with what each feature adds."""
+    """A note with the value that each feature adds to its score."""
 
     note: NoteMatch
     parts: tuple[tuple[str, float], ...]
@@ -30,24 +30,24 @@ class ScoredNote(NamedTuple):
 def score_notes(
     found: list[NoteMatch], background: Background, weights: Mapping[str, float], sessions: int
 ) -> list[ScoredNote]:
-    """Score summaries and memories on the scale of messages.
+    """Score notes on the scale of messages.
 
-    They have no neighbours and no session; each covers several messages, so its text counts like that of a session. As
-    for messages, the meaning of a session counts less where there are few `sessions`.
+    A note has no neighbours and no session. It covers several messages, so its text also counts as that of a session.
+    As for messages, similarity with a session weighs less if there are few `sessions`.
     """
-    telling = {"session_dense": 1 - 1 / max(sessions, 1)}
+    scale = {"session_dense": 1 - 1 / max(sessions, 1)}
     scored = []
     for note in found:
         standard = None if note.similarity is None else background.standard(note.similarity)
         parts = [(name, weights.get(name, 0.0) * note.coverage) for name in _COVERED]
         if standard is not None:
-            parts += [(name, weights.get(name, 0.0) * standard * telling.get(name, 1.0)) for name in _NEAR]
+            parts += [(name, weights.get(name, 0.0) * standard * scale.get(name, 1.0)) for name in _NEAR]
         scored.append(ScoredNote(note, tuple(parts), None if standard is None else similarity(standard)))
     return scored
 
 
 def evidence(scored: list[ScoredNote], background: Background) -> NoteEvidence:
-    """Return what the notes say about the question as a whole."""
+    """Return the highest values among the notes, which the score scale of the question depends on."""
     if not scored:
         return NoteEvidence()
     near = [background.standard(each.note.similarity) for each in scored if each.note.similarity is not None]
@@ -57,7 +57,7 @@ def evidence(scored: list[ScoredNote], background: Background) -> NoteEvidence:
 
 
 def note_hits(scored: list[ScoredNote], scale: ScoreScale) -> list[Hit]:
-    """Make hits of scored notes."""
+    """Return scored notes as hits."""
     return [
         Hit(
             kind=each.note.key.kind,
