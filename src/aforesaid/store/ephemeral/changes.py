@@ -6,20 +6,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.checks import moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.message import Draft, Message, new_version, no_such_version, repeats
 from aforesaid.domain.receipt import Repeated, Result, Stored
-from aforesaid.domain.report import AuditEntry
-from aforesaid.domain.retention import Discard
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from aforesaid.domain.transfer import Restore, Restored, as_expected, draft_of
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.store.ephemeral import retention
 from aforesaid.store.ephemeral.answers import ANSWERS
 from aforesaid.store.ephemeral.lookups import LOOKUPS, RestoreIndex
 from aforesaid.store.ephemeral.reader import Reader
@@ -27,7 +24,9 @@ from aforesaid.store.ephemeral.state import Entry, KeptSession, State, person, t
 from aforesaid.store.ephemeral.writes import WRITES
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import RULES
-from aforesaid.store.rules.driving import Operation, run
+from aforesaid.store.rules.driving import Operation, Rule, run
+
+T = TypeVar("T")
 
 
 def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
@@ -61,12 +60,13 @@ class Changes:
             case AddNoteVectors():
                 for key, value, _ in change.rows:
                     self.state.note_vectors.setdefault((change.embedder, key), value)
-            case Discard():
-                return retention.discard(self, self.state, change)
             case _:
-                result: Result = run(RULES[type(change)](change), self._perform)
-                return result
+                return cast("Result", self.run(RULES[type(change)](change)))
         return None
+
+    def run(self, rule: Rule[T]) -> T:
+        """Carry out a rule."""
+        return run(rule, self._perform)
 
     def _perform(self, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
         if not isinstance(operation, Question):
@@ -254,8 +254,3 @@ class Changes:
     def own(self, scope: Scope, at: int | None = None) -> None:
         """Write down that something belongs to a user."""
         self.state.owners.setdefault(person(scope), moment(now() if at is None else at))
-
-    def note(self, scope: Scope, actor: str, action: str, subject: str) -> None:
-        """Write down who did what."""
-        number = self.state.number("audit")
-        self.state.audit[number] = AuditEntry(number, moment(now()), scope.space, scope.user, actor, action, subject)

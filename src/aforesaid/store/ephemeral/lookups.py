@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.transfer import MemoryRow
+from aforesaid.domain.transfer import MemoryRow, purged_by
+from aforesaid.store.ephemeral.retention import OLD
 from aforesaid.store.ephemeral.state import State, as_microseconds, person
 from aforesaid.store.ephemeral.writes import in_chunk
 from aforesaid.store.questions import Question
@@ -79,9 +81,9 @@ def _covered(work: Changes, lookup: lookups.MessagesCovered) -> lookups.Coverage
     return lookups.Coverage(len(times), min(times), max(times), min(times.values()), max(times.values()))
 
 
-def _chunk_size(work: Changes, lookup: lookups.ChunkSize) -> tuple[int, int]:
-    messages = [work.state.log[seq].message for seq in in_chunk(work.state, lookup.scope, lookup.chunk)]
-    return len(messages), sum(message.role == "user" for message in messages)
+def _chunk_messages(work: Changes, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
+    found = in_chunk(work.state, lookup.scope, lookup.chunk)
+    return [(seq, work.state.log[seq].message.role) for seq in found]
 
 
 def _summaries_by_number(work: Changes, lookup: lookups.SummariesByNumber) -> list[Summary]:
@@ -114,13 +116,69 @@ def _planned(work: Changes, lookup: lookups.PlannedEntries) -> list[Entry]:
     return [entry for entry in found if entry is not None]
 
 
+def _was_purged(work: Changes, lookup: lookups.WasPurged) -> bool:
+    rows = work.state.audit.values()
+    return any(row.action == "purge" and (row.space, row.user) == person(lookup.scope) for row in rows)
+
+
+def _messages_to_purge(work: Changes, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
+    space, user = person(lookup.scope)
+    return [
+        lookups.MessageToPurge(each.seq, each.user, each.thread, as_microseconds(each.at), each.chunk, len(each.text))
+        for each in (entry.message for entry in work.state.log.values())
+        if each.space == space and purged_by(user, each.user, each.author, each.role)
+    ]
+
+
+def _memories_to_purge(work: Changes, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
+    space, user = person(lookup.scope)
+    state, seqs = work.state, set(lookup.seqs)
+
+    def goes(memory: MemoryRecord) -> bool:
+        every = (memory, *(version.before for version in state.versions.get(memory.id, ())))
+        stated = any(each.speaker == user for each in every)
+        return memory.user == user or stated or not seqs.isdisjoint(memory.sources)
+
+    mine = [memory for memory in state.memories.values() if memory.space == space and goes(memory)]
+    return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+
+
+def _summaries_of_users(work: Changes, lookup: lookups.SummariesOfUsers) -> list[Summary]:
+    return [
+        summary
+        for summary in work.state.summaries.values()
+        if summary.space == lookup.space
+        and (summary.user in lookup.users or (summary.kind == "day" and summary.day in lookup.days))
+    ]
+
+
+def _related(work: Changes, lookup: lookups.RelatedSummaries) -> list[Summary]:
+    every, wanted = work.state.summaries, set(lookup.numbers)
+    before = {every[number].replaces for number in wanted}
+    return [
+        summary
+        for summary in every.values()
+        if summary.id in before or summary.replaces in wanted or not wanted.isdisjoint(summary.sources)
+    ]
+
+
+def _entries_of_users(work: Changes, lookup: lookups.EntriesOfUsers) -> list[Entry]:
+    wanted = set(lookup.users)
+    entries = work.state.agenda.values()
+    return [each for each in entries if each.subject.space == lookup.space and each.subject.user in wanted]
+
+
+def _old_rows(work: Changes, lookup: lookups.OldRows) -> list[lookups.OldRow]:
+    return list(islice(OLD[lookup.table](work.state, lookup.before), lookup.limit))
+
+
 LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Changes, Any], Any]]] = {
     lookups.IsUser: lambda work, lookup: person(lookup.scope) in work.state.owners,
     lookups.LastChunk: lambda work, lookup: work.state.chunks.get(person(lookup.scope), 0),
     lookups.Extracted: lambda work, lookup: work.state.extracted.get(person(lookup.scope), 0),
     lookups.MessagesUpTo: _messages_up_to,
     lookups.MessagesCovered: _covered,
-    lookups.ChunkSize: _chunk_size,
+    lookups.ChunkMessages: _chunk_messages,
     lookups.SummariesByNumber: _summaries_by_number,
     lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: lambda work, lookup: work.index.similar(lookup.summary),
@@ -128,4 +186,11 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Changes, Any], Any]]] = {
     lookups.AuditIsKnown: lambda work, lookup: work.index.has_audit(lookup.entry),
     lookups.Progress: lambda work, lookup: work.state.walks.get(lookup.policy, 0),
     lookups.PlannedEntries: _planned,
+    lookups.WasPurged: _was_purged,
+    lookups.MessagesToPurge: _messages_to_purge,
+    lookups.MemoriesToPurge: _memories_to_purge,
+    lookups.SummariesOfUsers: _summaries_of_users,
+    lookups.RelatedSummaries: _related,
+    lookups.EntriesOfUsers: _entries_of_users,
+    lookups.OldRows: _old_rows,
 }

@@ -11,7 +11,7 @@ from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store.ephemeral.changes import Changes
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.held import Held, locked
-from aforesaid.store.ephemeral.purging import purge
+from aforesaid.store.rules.purging import purge
 
 _PAGE: Final = 1_000
 
@@ -30,6 +30,6 @@ class Moving(Held):
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good."""
         changed = self._open.layered()
-        done = purge(Changes(changed), changed, scope, actor)
+        done = Changes(changed).run(purge(scope, actor))
         self._state.take_over(changed)
         return done

@@ -12,6 +12,7 @@ from aforesaid.domain.memory import Tombstone
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.scope import Scope
+from aforesaid.store.ephemeral import erasing
 from aforesaid.store.ephemeral.state import State, person
 from aforesaid.store.rules import writes
 
@@ -217,4 +218,5 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] =
     writes.PutEntries: _put_entries,
     writes.AddTokens: _add_tokens,
     writes.SetMark: _set_mark,
+    **erasing.WRITES,
 }

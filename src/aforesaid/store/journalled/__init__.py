@@ -25,7 +25,6 @@ from aforesaid.errors import StoreClosed
 from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.ephemeral.changes import Changes, carry_out
-from aforesaid.store.ephemeral.purging import purge
 from aforesaid.store.ephemeral.state import State
 from aforesaid.store.groups import Groups, Job, deliver
 from aforesaid.store.journalled import checking, loading
@@ -35,6 +34,7 @@ from aforesaid.store.journalled.journal import change_record
 from aforesaid.store.journalled.layout import Layout, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.questions import Question
+from aforesaid.store.rules.purging import purge
 
 T = TypeVar("T")
 _Work: TypeAlias = Sequence[Change] | Callable[[], Any]
@@ -174,7 +174,7 @@ class JournalledStore(EphemeralStore):
 
     def _purge(self, scope: Scope, actor: str) -> Purged:
         changed = self._state.layered()
-        done = purge(Changes(changed), changed, scope, actor)
+        done = Changes(changed).run(purge(scope, actor))
         change = change_record(changed)
         if change is not None:
             self._files.append([{**change[0], ERASED: True}], change[1])

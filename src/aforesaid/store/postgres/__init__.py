@@ -17,14 +17,14 @@ from aforesaid.domain.transfer import Row as MovingRow
 from aforesaid.errors import InvalidInput, StoreClosed
 from aforesaid.store import questions
 from aforesaid.store.contract import Progress
-from aforesaid.store.postgres import dumping, purging, retention, verify
+from aforesaid.store.postgres import dumping, retention, verify
 from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.connection import Options, shown, translated
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.migrate import migrate
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.search import Search
-from aforesaid.store.postgres.transaction import prepared
+from aforesaid.store.postgres.transaction import prepared, purge_user
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
 
@@ -122,7 +122,7 @@ class PostgresStore:
         """Erase a user from every table. What lies in freed pages and old logs is up to the database's own services."""
         self._check_open()
         async with self._purging:
-            return await self._database.write([scope.space], "eraser", lambda unit: purging.erase(unit, scope, actor))
+            return await self._database.write([scope.space], "eraser", lambda unit: purge_user(unit, scope, actor))
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

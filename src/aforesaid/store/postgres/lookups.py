@@ -10,7 +10,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions, records
-from aforesaid.store.postgres import agenda, memories, rows
+from aforesaid.store.postgres import agenda, memories, retention, rows
 from aforesaid.store.postgres.queries import Queries, columns
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
@@ -20,9 +20,7 @@ _COVERED: Final = """
 SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
  WHERE space = $1 AND owner = $2 AND seq BETWEEN $3 AND $4 AND at >= $5 AND at < $6 AND ($7::text IS NULL OR thread = $7)
 """
-_CHUNK: Final = """
-SELECT count(*), count(*) FILTER (WHERE role = 'user') FROM log WHERE space = $1 AND owner = $2 AND chunk = $3
-"""
+_CHUNK: Final = "SELECT seq, role FROM log WHERE space = $1 AND owner = $2 AND chunk = $3"
 _BY_NUMBER: Final = f"{rows.SUMMARY} WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) ORDER BY y.id"
 _MADE_FROM: Final = f"""
 {rows.SUMMARY} WHERE y.space = $1 AND NOT y.rolled_back AND y.id IN (
@@ -47,6 +45,26 @@ _PLANNED: Final = f"""
 {agenda.ENTRY} WHERE (policy, space, owner, thread, day) IN (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))
 """
+_WAS_PURGED: Final = "SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND action = 'purge' LIMIT 1"
+_MESSAGES_TO_PURGE: Final = """
+SELECT seq, owner, thread, at, chunk, length(text) FROM log
+ WHERE space = $1 AND (owner = $2 OR (author = $2 AND role != $2))
+"""
+_MEMORIES_TO_PURGE: Final = """
+SELECT id, owner FROM memory WHERE space = $1 AND (owner = $2 OR speaker = $2 OR id IN (
+    SELECT memory FROM memory_version WHERE space = $1 AND was ->> 'speaker' = $2
+    UNION SELECT memory FROM memory_source WHERE space = $1 AND seq = ANY($3::bigint[])))
+"""
+_OF_USERS: Final = f"""
+{rows.SUMMARY} WHERE y.space = $1 AND (y.owner = ANY($2::text[]) OR (y.kind = 'day' AND y.day = ANY($3::text[])))
+"""
+_RELATED: Final = f"""
+{rows.SUMMARY} WHERE y.space = $1 AND y.id IN (
+    SELECT summary FROM summary_source WHERE space = $1 AND source = ANY($2::bigint[])
+    UNION SELECT id FROM summary WHERE space = $1 AND replaces = ANY($2::bigint[])
+    UNION SELECT replaces FROM summary WHERE space = $1 AND id = ANY($2::bigint[]))
+"""
+_ENTRIES_OF_USERS: Final = f"{agenda.ENTRY} WHERE space = $1 AND owner = ANY($2::text[])"
 
 
 def _of_person(column: str) -> Callable[[Queries, Any], Awaitable[Any]]:
@@ -69,9 +87,8 @@ async def _covered(queries: Queries, lookup: lookups.MessagesCovered) -> lookups
     return lookups.Coverage(*row) if row[0] else None
 
 
-async def _chunk_size(queries: Queries, lookup: lookups.ChunkSize) -> tuple[int, int]:
-    messages, turns = await queries.one(_CHUNK, *_name(lookup.scope), lookup.chunk)
-    return messages, turns
+async def _chunk_messages(queries: Queries, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
+    return [(seq, role) for seq, role in await queries.rows(_CHUNK, *_name(lookup.scope), lookup.chunk)]
 
 
 async def _summaries_by_number(queries: Queries, lookup: lookups.SummariesByNumber) -> list[Summary]:
@@ -110,6 +127,32 @@ async def _planned(queries: Queries, lookup: lookups.PlannedEntries) -> list[Ent
     return [records.entry(row) for row in await queries.rows(_PLANNED, *columns(lookup.subjects))]
 
 
+async def _was_purged(queries: Queries, lookup: lookups.WasPurged) -> bool:
+    return await queries.value(_WAS_PURGED, *_name(lookup.scope)) is not None
+
+
+async def _messages_to_purge(queries: Queries, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
+    return [lookups.MessageToPurge(*row) for row in await queries.rows(_MESSAGES_TO_PURGE, *_name(lookup.scope))]
+
+
+async def _memories_to_purge(queries: Queries, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
+    found = await queries.rows(_MEMORIES_TO_PURGE, *_name(lookup.scope), list(lookup.seqs))
+    return [lookups.MemoryToPurge(*row) for row in found]
+
+
+async def _summaries_of_users(queries: Queries, lookup: lookups.SummariesOfUsers) -> list[Summary]:
+    days = [day.isoformat() for day in lookup.days]
+    return [rows.summary(row) for row in await queries.rows(_OF_USERS, lookup.space, list(lookup.users), days)]
+
+
+async def _related(queries: Queries, lookup: lookups.RelatedSummaries) -> list[Summary]:
+    return [rows.summary(row) for row in await queries.rows(_RELATED, lookup.space, list(lookup.numbers))]
+
+
+async def _entries_of_users(queries: Queries, lookup: lookups.EntriesOfUsers) -> list[Entry]:
+    return [records.entry(row) for row in await queries.rows(_ENTRIES_OF_USERS, lookup.space, list(lookup.users))]
+
+
 def _name(scope: Scope) -> tuple[str, str]:
     return scope.space, scope.user
 
@@ -120,7 +163,7 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     lookups.Extracted: _of_person("extracted"),
     lookups.MessagesUpTo: _messages_up_to,
     lookups.MessagesCovered: _covered,
-    lookups.ChunkSize: _chunk_size,
+    lookups.ChunkMessages: _chunk_messages,
     lookups.SummariesByNumber: _summaries_by_number,
     lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: _similar,
@@ -128,4 +171,11 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     lookups.AuditIsKnown: _audit_is_known,
     lookups.Progress: _progress,
     lookups.PlannedEntries: _planned,
+    lookups.WasPurged: _was_purged,
+    lookups.MessagesToPurge: _messages_to_purge,
+    lookups.MemoriesToPurge: _memories_to_purge,
+    lookups.SummariesOfUsers: _summaries_of_users,
+    lookups.RelatedSummaries: _related,
+    lookups.EntriesOfUsers: _entries_of_users,
+    lookups.OldRows: retention.old_rows,
 }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import isawaitable
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
-from aforesaid.domain.retention import Discard
-from aforesaid.domain.transfer import Restore, as_expected
+from aforesaid.domain.retention import Discard, Discarded
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.transfer import Purged, Restore, as_expected
 from aforesaid.store.postgres import note_search, retention, vectors
 from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.append import Appender, Prepared, Returning, prepare, prepare_return
@@ -19,8 +20,12 @@ from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.writes import WRITES
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import RULES
-from aforesaid.store.rules.driving import Operation, run_waiting
+from aforesaid.store.rules.driving import Operation, Rule, run_waiting
+from aforesaid.store.rules.purging import purge
+from aforesaid.store.rules.retention import discard
 from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
+
+T = TypeVar("T")
 
 Step = Change | Prepared | Returning | retention.Discarding
 
@@ -94,15 +99,25 @@ async def carry_out(unit: Unit, steps: Sequence[Step]) -> tuple[Result, ...]:
 async def _step(unit: Unit, step: Step) -> Result:
     match step:
         case retention.Discarding():
-            return await retention.discard(unit, step)
+            return Discarded(0) if step.space is None else await run_rule(unit, discard(*step))
         case AddVectors():
             vectors.add(unit, step)
         case AddNoteVectors():
             note_search.add_vectors(unit, step)
         case _:
-            result: Result = await run_waiting(RULES[type(step)](step), lambda operation: _perform(unit, operation))
-            return result
+            return cast("Result", await run_rule(unit, RULES[type(step)](step)))
     return None
+
+
+async def run_rule(unit: Unit, rule: Rule[T]) -> T:
+    """Carry out a rule in a transaction that has begun."""
+    return await run_waiting(rule, lambda operation: _perform(unit, operation))
+
+
+async def purge_user(unit: Unit, scope: Scope, actor: str) -> Purged:
+    """Delete a user from every table."""
+    await unit.begin()
+    return await run_rule(unit, purge(scope, actor))
 
 
 async def _perform(unit: Unit, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it

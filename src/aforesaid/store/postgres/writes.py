@@ -12,6 +12,7 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
+from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.packages import HalfVector
 from aforesaid.store.postgres.queries import columns
@@ -313,4 +314,5 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Await
     writes.PutEntries: _put_entries,
     writes.AddTokens: _add_tokens,
     writes.SetMark: _set_mark,
+    **erasing.WRITES,
 }

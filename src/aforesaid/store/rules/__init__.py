@@ -2,7 +2,7 @@
 
 A change is a value of `aforesaid.domain.change`. `RULES` names its rule: a generator that yields questions and writes
 (`driving`). A change that is not named there is one that each kind of store carries out in its own way, because that is
-much faster: appending messages, storing vectors, deleting by age.
+much faster: appending messages and storing vectors.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from aforesaid.domain import change, memory_change, retention, summary_change, transfer
+from aforesaid.domain import change, memory_change, summary_change, transfer
 from aforesaid.domain.memory import Facts
 from aforesaid.domain.report import AuditEntry
+from aforesaid.domain.retention import Discard, PutMark
 from aforesaid.domain.transfer import Restore, Restored, as_expected
 from aforesaid.store.rules import agenda, known, memories, summaries
 from aforesaid.store.rules.driving import Rule
+from aforesaid.store.rules.retention import discard
 
 _ROWS: Final[Mapping[type, Callable[[Any], Rule[Restored]]]] = {
     transfer.SessionRow: known.restore_session,
@@ -55,6 +57,7 @@ RULES: Final[Mapping[type, Callable[[Any], Rule[Any]]]] = {
     change.PutFacts: known.put_facts,
     change.PutSetting: known.put_setting,
     change.Spend: known.spend,
-    retention.PutMark: known.put_mark,
+    Discard: discard,
+    PutMark: known.put_mark,
     Restore: _restore,
 }

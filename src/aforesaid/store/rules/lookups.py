@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import date
+from typing import Literal, NamedTuple, TypeAlias
 
 from aforesaid.domain.agenda import Entry, Subject
 from aforesaid.domain.memory import MemoryRecord
@@ -60,8 +61,8 @@ class MessagesCovered(OfScope[Coverage | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkSize(OfScope[tuple[int, int]]):
-    """How many messages an archive of the user still has, and how many of them are the user's own."""
+class ChunkMessages(OfScope[list[tuple[int, str]]]):
+    """The number and the role of each message that an archive of the user still has."""
 
     chunk: int
 
@@ -124,3 +125,97 @@ class PlannedEntries(Question[list[Entry]]):
     """The agenda's entries for these subjects, in any order. Those without one are missing."""
 
     subjects: Sequence[Subject]
+
+
+# --- Purging ----------------------------------------------------------------------------------------------------------
+
+
+class MessageToPurge(NamedTuple):
+    """A message that is deleted: whose it is, when it was said (microseconds), its archive and its length."""
+
+    seq: int
+    user: str
+    thread: str
+    at: int
+    chunk: int | None
+    characters: int
+
+
+class MemoryToPurge(NamedTuple):
+    """A memory that is deleted, and whose it is."""
+
+    id: int
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class WasPurged(OfScope[bool]):
+    """Whether the audit log says that the user was purged."""
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesToPurge(OfScope[list[MessageToPurge]]):
+    """The messages of the user, and those that the user said in another's memory (`transfer.purged_by`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesToPurge(OfScope[list[MemoryToPurge]]):
+    """Memories of the user, those that the user stated in any version, and those with one of the messages as source."""
+
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class SummariesOfUsers(OfSpace[list[Summary]]):
+    """All summaries of users, and all summaries of these days, whoever has them."""
+
+    users: Sequence[str]
+    days: Sequence[date]
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedSummaries(OfSpace[list[Summary]]):
+    """Summaries that were made from one of these, or are the version before or after one of these."""
+
+    numbers: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class EntriesOfUsers(OfSpace[list[Entry]]):
+    """The agenda's entries of users, in any order."""
+
+    users: Sequence[str]
+
+
+# --- Deleting by age --------------------------------------------------------------------------------------------------
+
+OldTable: TypeAlias = Literal["archives", "summaries", "memories", "facts", "memory_versions"]
+
+
+class OldRow(NamedTuple):
+    """A row that is old enough."""
+
+    space: str
+    user: str
+    number: int
+    """Of the archive, message, summary or memory, or of the version of facts."""
+    revision: int = 0
+    """Of a memory, for one of its earlier versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class OldRows(Question[list[OldRow]]):
+    """At most `limit` rows that can be deleted (`domain.retention.Discardable`) and are older than a moment.
+
+    Archives come with the oldest first. `space` is for stores that write to one space at a time.
+    """
+
+    table: OldTable
+    before: int
+    limit: int
+    space: str | None = None
+
+    @property
+    def within_space(self) -> str | None:
+        """The space, if there is one."""
+        return self.space

@@ -16,7 +16,7 @@ from aforesaid.errors import NotFound, SourcesChanged
 from aforesaid.store.questions import MessagesByNumber, Summaries, SummaryById
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.lookups import (
-    ChunkSize,
+    ChunkMessages,
     Coverage,
     LastChunk,
     MessagesCovered,
@@ -65,7 +65,7 @@ def roll_back(change: RollBack) -> Rule[Summary]:
         raise SourcesChanged(f"summary {summary.id} has a newer version; roll that one back first")
     for above in (yield from ask(SummariesMadeFrom(scope.space, [summary.id]))):
         raise SourcesChanged(f"summary {above.id} stands on summary {summary.id}; roll that one back first")
-    if _archives_messages(summary) and not (yield from ask(ChunkSize(scope, summary.chunks[0])))[0]:
+    if _archives_messages(summary) and not (yield from ask(ChunkMessages(scope, summary.chunks[0]))):
         raise SourcesChanged(f"the messages below summary {summary.id} have been removed, as old as they were")
     done = yield from undo(summary)
     subject = f"summary {summary.id}, level {summary.level}, chunks {list(summary.chunks)}"
@@ -79,15 +79,24 @@ def undo(summary: Summary) -> Rule[Summary]:
     if summary.replaces is not None:
         for before in (yield from ask(SummariesByNumber(scope, [summary.replaces]))):
             yield SetSummaryState(replace(before, active=True, replaced=False))
-    elif _archives_messages(summary):
-        messages, turns = yield from ask(ChunkSize(scope, summary.chunks[0]))
-        yield ReleaseMessages(scope, summary.chunks[0], messages, turns)
-    elif summary.reach == "chunks" or summary.kind in CONTINUED:
-        for source in (yield from ask(SummariesByNumber(scope, summary.sources))):
-            yield SetSummaryState(replace(source, active=True))
+    else:
+        yield from release_sources(summary)
     done = replace(summary, active=False, rolled_back=True)
     yield SetSummaryState(done)
     return done
+
+
+def release_sources(summary: Summary) -> Rule[None]:
+    """Make the messages or summaries active again that a summary archived or continued."""
+    scope = Scope(summary.space, summary.user, summary.thread)
+    if summary.reach == "chunks" and summary.level == 1:
+        messages = yield from ask(ChunkMessages(scope, summary.chunks[0]))
+        turns = sum(role == "user" for _, role in messages)
+        yield ReleaseMessages(scope, summary.chunks[0], len(messages), turns)
+    elif summary.reach == "chunks" or summary.kind in CONTINUED:
+        for source in (yield from ask(SummariesByNumber(scope, summary.sources))):
+            if not source.rolled_back and not source.replaced:
+                yield SetSummaryState(replace(source, active=True))
 
 
 def add_view(change: AddView) -> Rule[Summary]:

@@ -14,9 +14,11 @@ from typing import Generic, TypeVar
 from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion
 from aforesaid.domain.report import Setting
+from aforesaid.domain.retention import Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import SessionRow, VectorOf
+from aforesaid.store.rules.lookups import OldRow
 
 Answer = TypeVar("Answer", covariant=True)  # noqa: PLC0105 - as in questions
 
@@ -222,6 +224,72 @@ class RemoveSetting(Write[None]):
 
     scope: Scope
     key: str
+
+
+# --- Deleting ---------------------------------------------------------------------------------------------------------
+# Deleted numbers are not used again, and the bytes are overwritten where the store writes files of its own.
+
+
+@dataclass(frozen=True, slots=True)
+class EraseMessages(Write[None]):
+    """Delete messages with their vectors. Bring users, sessions, threads, versions and memories to what is left."""
+
+    space: str
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseSummaries(Write[None]):
+    """Delete summaries with their vectors, and threads that nothing else is in."""
+
+    space: str
+    numbers: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseMemories(Write[None]):
+    """Delete memories with their vectors and earlier versions."""
+
+    space: str
+    numbers: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseUser(Write[None]):
+    """Delete what a user without messages, summaries and memories still has, and the name.
+
+    That is facts, settings, tombstones, token counts, audit and agenda. Sessions that the user opened belong to
+    whoever speaks first in them. What was derived for the user and for `others` is deleted too.
+    """
+
+    scope: Scope
+    others: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseFacts(Write[None]):
+    """Delete versions of facts."""
+
+    space: str
+    rows: Sequence[OldRow]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseMemoryVersions(Write[None]):
+    """Delete earlier versions of memories."""
+
+    space: str
+    rows: Sequence[OldRow]
+
+
+@dataclass(frozen=True, slots=True)
+class EraseOldRows(Write[int]):
+    """Delete at most `limit` rows of derived texts, audit or token counts that are older than a moment; count them."""
+
+    table: Discardable
+    before: int
+    limit: int
+    space: str | None
 
 
 # --- Upkeep -----------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ SELECT l.seq, o.space, o.name, t.name, l.role, l.at, length(l.text)
  WHERE l.seq > ? ORDER BY l.seq LIMIT ?
 """
 _KEY: Final = "policy = ?1 AND space = ?2 AND user = ?3 AND thread = ?4 AND day = ?5"
-_ENTRY: Final = """
+ENTRY: Final = """
 SELECT policy, space, user, thread, day, messages, characters, waiting, last_seq, due_at, done_at, done_seq, failures,
        error
   FROM agenda
@@ -35,17 +35,17 @@ def ahead(connection: apsw.Connection, question: questions.Unprocessed) -> Ahead
 
 def entries(connection: apsw.Connection, question: questions.DueEntries) -> list[Entry]:
     """Return what is due, longest waiting first; with `failing` also what is to be tried again later."""
-    query = f"{_ENTRY} WHERE policy = ? AND due_at <= ? ORDER BY due_at LIMIT ?"
+    query = f"{ENTRY} WHERE policy = ? AND due_at <= ? ORDER BY due_at LIMIT ?"
     found = rows.every(connection.execute(query, (question.policy, question.due_by, question.limit)))
     if question.failing:
-        query = f"{_ENTRY} WHERE policy = ? AND failures > 0 AND due_at > ? ORDER BY due_at LIMIT ?"
+        query = f"{ENTRY} WHERE policy = ? AND failures > 0 AND due_at > ? ORDER BY due_at LIMIT ?"
         found += rows.every(connection.execute(query, (question.policy, question.due_by, question.limit - len(found))))
     return [records.entry(row) for row in found]
 
 
 def entry(connection: apsw.Connection, question: questions.PlannedEntry) -> Entry | None:
     """Return one entry."""
-    row = connection.execute(f"{_ENTRY} WHERE {_KEY}", question.subject).fetchone()
+    row = connection.execute(f"{ENTRY} WHERE {_KEY}", question.subject).fetchone()
     return None if row is None else records.entry(row)
 
 

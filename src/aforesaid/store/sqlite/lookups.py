@@ -15,7 +15,7 @@ from aforesaid.domain.summary import Summary
 from aforesaid.store import questions, records
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
-from aforesaid.store.sqlite import agenda, memories, rows
+from aforesaid.store.sqlite import agenda, memories, retention, rows
 from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.reads import NOBODY
 
@@ -24,7 +24,6 @@ _COVERED: Final = """
 SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
  WHERE owner = ?1 AND seq BETWEEN ?2 AND ?3 AND at >= ?4 AND at < ?5 AND (?6 IS NULL OR thread = ?6)
 """
-_CHUNK: Final = "SELECT count(*), coalesce(sum(role = 'user'), 0) FROM log WHERE chunk = ? AND owner = ?"
 _MADE_FROM: Final = f"""
 {rows.SUMMARY} WHERE y.rolled_back = 0
    AND y.id IN (SELECT summary FROM summary_source WHERE source {_LISTED}) ORDER BY y.id
@@ -41,6 +40,31 @@ SELECT m.id FROM memory m WHERE m.owner = ?1 AND m.created_at = ?2 AND coalesce(
 """
 _AUDIT: Final = """
 SELECT 1 FROM audit WHERE space = ? AND user = ? AND at = ? AND actor = ? AND action = ? AND subject = ?
+"""
+_MESSAGES_TO_PURGE: Final = """
+SELECT l.seq, o.name, t.name, l.at, l.chunk, length(l.text)
+  FROM (SELECT seq FROM log WHERE owner = ?1
+        UNION SELECT seq FROM log WHERE author = ?1 AND author != owner AND role != ?2) g
+  JOIN log l ON l.seq = g.seq JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread
+"""
+_MEMORIES_TO_PURGE: Final = """
+SELECT m.id, o.name FROM memory m JOIN person o ON o.id = m.owner WHERE m.id IN (
+    SELECT id FROM memory WHERE owner = ?1 UNION SELECT id FROM memory WHERE speaker = ?1
+    UNION SELECT memory FROM memory_version WHERE json_extract(was, '$.speaker') = ?1
+    UNION SELECT memory FROM memory_source WHERE seq IN (SELECT value FROM json_each(?2)))
+"""
+_OF_USERS: Final = f"""
+{rows.SUMMARY} WHERE y.id IN (
+    SELECT s.id FROM person p JOIN summary s ON s.owner = p.id
+     WHERE p.space = ?1 AND p.name IN (SELECT value FROM json_each(?2))
+    UNION SELECT s.id FROM person p JOIN summary s ON s.owner = p.id
+     WHERE p.space = ?1 AND s.kind = 'day' AND s.day IN (SELECT value FROM json_each(?3)))
+"""
+_RELATED: Final = f"""
+{rows.SUMMARY} WHERE y.id IN (
+    SELECT summary FROM summary_source WHERE source IN (SELECT value FROM json_each(?1))
+    UNION SELECT id FROM summary WHERE replaces IN (SELECT value FROM json_each(?1))
+    UNION SELECT replaces FROM summary WHERE id IN (SELECT value FROM json_each(?1)))
 """
 
 
@@ -68,9 +92,10 @@ def _covered(connection: apsw.Connection, lookup: lookups.MessagesCovered) -> lo
     return lookups.Coverage(*row) if row[0] else None
 
 
-def _chunk_size(connection: apsw.Connection, lookup: lookups.ChunkSize) -> tuple[int, int]:
-    messages, turns = rows.one(connection.execute(_CHUNK, (lookup.chunk, _owner(connection, lookup.scope))))
-    return messages, turns
+def _chunk_messages(connection: apsw.Connection, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
+    query = "SELECT seq, role FROM log WHERE chunk = ? AND owner = ?"
+    found: list[tuple[int, str]] = list(connection.execute(query, (lookup.chunk, _owner(connection, lookup.scope))))
+    return found
 
 
 def _summaries_by_number(connection: apsw.Connection, lookup: lookups.SummariesByNumber) -> list[Summary]:
@@ -114,13 +139,44 @@ def _planned(connection: apsw.Connection, lookup: lookups.PlannedEntries) -> lis
     return [entry for entry in found if entry is not None]
 
 
+def _was_purged(connection: apsw.Connection, lookup: lookups.WasPurged) -> bool:
+    query = "SELECT 1 FROM audit WHERE space = ? AND user = ? AND action = 'purge' LIMIT 1"
+    return connection.execute(query, lookup.scope[:2]).get is not None
+
+
+def _messages_to_purge(connection: apsw.Connection, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
+    found = connection.execute(_MESSAGES_TO_PURGE, (_owner(connection, lookup.scope), lookup.scope.user))
+    return [lookups.MessageToPurge(*row) for row in found]
+
+
+def _memories_to_purge(connection: apsw.Connection, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
+    values = (_owner(connection, lookup.scope), json.dumps(list(lookup.seqs)))
+    return [lookups.MemoryToPurge(*row) for row in connection.execute(_MEMORIES_TO_PURGE, values)]
+
+
+def _summaries_of_users(connection: apsw.Connection, lookup: lookups.SummariesOfUsers) -> list[Summary]:
+    days = [day.isoformat() for day in lookup.days]
+    found = connection.execute(_OF_USERS, (lookup.space, json.dumps(list(lookup.users)), json.dumps(days)))
+    return [rows.summary(row) for row in found]
+
+
+def _related(connection: apsw.Connection, lookup: lookups.RelatedSummaries) -> list[Summary]:
+    return [rows.summary(row) for row in connection.execute(_RELATED, (json.dumps(list(lookup.numbers)),))]
+
+
+def _entries_of_users(connection: apsw.Connection, lookup: lookups.EntriesOfUsers) -> list[Entry]:
+    query = f"{agenda.ENTRY} WHERE space = ? AND user {_LISTED}"
+    found = connection.execute(query, (lookup.space, json.dumps(list(lookup.users))))
+    return [records.entry(row) for row in found]
+
+
 LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]] = {
     lookups.IsUser: lambda connection, lookup: bool(_of_person(connection, lookup.scope, "owner")),
     lookups.LastChunk: lambda connection, lookup: _of_person(connection, lookup.scope, "last_chunk"),
     lookups.Extracted: lambda connection, lookup: _of_person(connection, lookup.scope, "extracted"),
     lookups.MessagesUpTo: _messages_up_to,
     lookups.MessagesCovered: _covered,
-    lookups.ChunkSize: _chunk_size,
+    lookups.ChunkMessages: _chunk_messages,
     lookups.SummariesByNumber: _summaries_by_number,
     lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: _similar,
@@ -128,4 +184,11 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     lookups.AuditIsKnown: _audit_is_known,
     lookups.Progress: _progress,
     lookups.PlannedEntries: _planned,
+    lookups.WasPurged: _was_purged,
+    lookups.MessagesToPurge: _messages_to_purge,
+    lookups.MemoriesToPurge: _memories_to_purge,
+    lookups.SummariesOfUsers: _summaries_of_users,
+    lookups.RelatedSummaries: _related,
+    lookups.EntriesOfUsers: _entries_of_users,
+    lookups.OldRows: retention.old_rows,
 }

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 import apsw
 
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Change
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
-from aforesaid.domain.retention import Discard
 from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import RULES
-from aforesaid.store.rules.driving import Operation, run
-from aforesaid.store.sqlite import append, note_search, retention, vectors
+from aforesaid.store.rules.driving import Operation, Rule, run
+from aforesaid.store.sqlite import append, note_search, vectors
 from aforesaid.store.sqlite.answers import ANSWERS
 from aforesaid.store.sqlite.lookups import LOOKUPS
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.sqlite.writes import WRITES
+
+T = TypeVar("T")
 
 Step = Change | append.Prepared | append.Returning
 
@@ -86,12 +87,13 @@ class Transaction:
                 vectors.add(self._unit, step)
             case AddNoteVectors():
                 note_search.add_vectors(self._unit, step)
-            case Discard():
-                return retention.discard(self._unit, step)
             case _:
-                result: Result = run(RULES[type(step)](step), self._perform)
-                return result
+                return cast("Result", self.run(RULES[type(step)](step)))
         return None
+
+    def run(self, rule: Rule[T]) -> T:
+        """Carry out a rule."""
+        return run(rule, self._perform)
 
     def _perform(self, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it
         if isinstance(operation, Question):

@@ -13,7 +13,7 @@ from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
 from aforesaid.store.rules import writes
-from aforesaid.store.sqlite import note_search
+from aforesaid.store.sqlite import erasing, note_search
 from aforesaid.store.sqlite.names import find_thread
 from aforesaid.store.sqlite.unit import Unit
 from aforesaid.store.sqlite.vectors import content_hash
@@ -295,4 +295,5 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any]]] = {
     writes.PutEntries: _put_entries,
     writes.AddTokens: _add_tokens,
     writes.SetMark: _set_mark,
+    **erasing.WRITES,
 }

@@ -1,0 +1,201 @@
+"""The writes that delete, over dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message
+from aforesaid.store.ephemeral.layer import Rows
+from aforesaid.store.ephemeral.numbers import Name
+from aforesaid.store.ephemeral.retention import old_keys
+from aforesaid.store.ephemeral.state import KeptSession, State, as_microseconds, facts_table, person
+from aforesaid.store.rules import writes
+
+if TYPE_CHECKING:
+    from aforesaid.store.ephemeral.changes import Changes
+
+K = TypeVar("K", bound=Hashable)
+
+
+def _numbered(state: State, *tables: str) -> None:
+    """Record the last numbers of tables from which rows are deleted: they are not given out again."""
+    for table in tables:
+        state.given[table] = state.last_number(table)
+
+
+def _erase_messages(work: Changes, write: writes.EraseMessages) -> None:
+    state = work.state
+    _numbered(state, "log", "sessions")
+    gone = {seq: state.log[seq].message for seq in write.seqs}
+    for seq, message in gone.items():
+        entry, place = state.log.pop(seq), (message.space, message.thread)
+        if entry.given_id is not None:
+            del state.by_given_id[place, entry.given_id]
+        said_then = place, as_microseconds(message.at)
+        left = tuple(other for other in state.by_time.pop(said_then, ()) if other not in gone)
+        if left:
+            state.by_time[said_then] = left
+    state.numbers.remove(gone.keys())
+    _part_versions(state, gone)
+    _erase_vectors(state, gone)
+    for number, memory in list(state.memories.items()):
+        if not gone.keys().isdisjoint(memory.sources):
+            sources = tuple(seq for seq in memory.sources if seq not in gone)
+            state.memories[number] = replace(memory, sources=sources)
+    for place in {(message.space, message.thread) for message in gone.values()}:
+        _count_sessions(work, place)
+        _drop_if_empty(state, place)
+
+
+def _part_versions(state: State, gone: Mapping[int, Message]) -> None:
+    """Bring versions to what is left: one whose newer version is gone counts again."""
+    for message in gone.values():
+        entry = None if message.replaces is None else state.log.get(message.replaces)
+        if entry is not None:
+            state.log[entry.message.seq] = replace(entry, message=replace(entry.message, replaced=False))
+    if any(message.replaced for message in gone.values()):
+        owners = {(message.space, message.user) for message in gone.values()}
+        for seq in [seq for owner in owners for seq in state.numbers.owned(owner)]:
+            entry = state.log[seq]
+            if entry.message.replaces in gone:
+                state.log[seq] = replace(entry, message=replace(entry.message, replaces=None))
+
+
+def _erase_vectors(state: State, messages: Collection[int]) -> None:
+    _take_out(state.vectors, lambda key: key[1] in messages)
+    for found in [found for found, seq in state.embedded.items() if seq in messages]:
+        del state.embedded[found]
+    for embedder, seq in state.vectors:
+        state.embedded.setdefault((embedder, state.log[seq].message.text), seq)
+
+
+def _count_sessions(work: Changes, place: Name) -> None:
+    """Bring the sessions of a thread to what is left, and drop those that are empty."""
+    state = work.state
+    left: dict[str, list[Message]] = {}
+    for seq in state.numbers.said(place):
+        message = state.log[seq].message
+        left.setdefault(message.session, []).append(message)
+    for (where, name), key in list(state.session_names.items()):
+        if where != place:
+            continue
+        kept = state.sessions[key]
+        if name in left:
+            times = [message.at for message in left[name]]
+            session = replace(kept.session, started_at=min(times), last_activity=max(times), messages=len(times))
+            work.keep_session(replace(kept, session=session))
+        else:
+            del state.sessions[key]
+            del state.session_names[place, name]
+            state.threads[place] = tuple(other for other in state.threads.get(place, ()) if other != key)
+
+
+def _drop_if_empty(state: State, place: Name) -> None:
+    """Drop a thread that has no sessions and no summaries."""
+    if not any(where == place for where, _ in state.session_names) and not any(
+        (summary.space, summary.thread) == place for summary in state.summaries.values()
+    ):
+        state.threads.pop(place, None)
+
+
+def _erase_summaries(work: Changes, write: writes.EraseSummaries) -> None:
+    state, gone = work.state, set(write.numbers)
+    _numbered(state, "summaries")
+    places = {(erased.space, erased.thread) for erased in [state.summaries.pop(number) for number in gone]}
+    _take_out(state.note_vectors, lambda key: key[1].kind == "summary" and key[1].id in gone)
+    for number, summary in list(state.summaries.items()):
+        if summary.replaces in gone:
+            state.summaries[number] = replace(summary, replaces=None)
+    for place in places:
+        _drop_if_empty(state, place)
+
+
+def _erase_memories(work: Changes, write: writes.EraseMemories) -> None:
+    state, gone = work.state, set(write.numbers)
+    _numbered(state, "memories")
+    for number in gone:
+        del state.memories[number]
+        state.versions.pop(number, None)
+    _take_out(state.note_vectors, lambda key: key[1].kind == "memory" and key[1].id in gone)
+
+    def freed(memory: MemoryRecord) -> MemoryRecord:
+        return replace(memory, superseded_by=None) if memory.superseded_by in gone else memory
+
+    for number, memory in list(state.memories.items()):
+        if memory.superseded_by in gone:
+            state.memories[number] = freed(memory)
+        versions = state.versions.get(number, ())
+        if any(version.before.superseded_by in gone for version in versions):
+            state.versions[number] = tuple(replace(each, before=freed(each.before)) for each in versions)
+
+
+def _erase_user(work: Changes, write: writes.EraseUser) -> None:
+    state, who = work.state, person(write.scope)
+    others = {(write.scope.space, name) for name in write.others}
+    _numbered(state, "audit")
+    for kept in [each for each in state.sessions.values() if (each.session.space, each.session.user) == who]:
+        work.keep_session(replace(kept, session=replace(kept.session, user=_first_speaker(state, kept))))
+    tables: tuple[Rows[Name, Any], ...] = (state.tombstones, state.extracted, state.owners, state.chunks)
+    for table in tables:
+        table.pop(who, None)
+    state.given.pop(facts_table(who), None)
+    _take_out(state.facts, lambda key: key[0] == who)
+    _take_out(state.settings, lambda key: key[0] == who)
+    _take_out(state.spending, lambda key: key[1] == who)
+    _take_out(state.derived, lambda key: key[0] == who or key[0] in others)
+    _take_out(state.agenda, lambda subject: (subject.space, subject.user) == who)
+    for number in [number for number, row in state.audit.items() if (row.space, row.user) == who]:
+        del state.audit[number]
+
+
+def _first_speaker(state: State, kept: KeptSession) -> str:
+    numbers = state.numbers.said((kept.session.space, kept.session.thread))
+    messages = (state.log[seq].message for seq in numbers)
+    return next(message.user for message in messages if message.session == kept.session.id)
+
+
+def _erase_facts(work: Changes, write: writes.EraseFacts) -> None:
+    for row in write.rows:
+        owner = (row.space, row.user)
+        del work.state.facts[owner, row.number]
+        work.state.given[facts_table(owner)] = row.number
+
+
+def _erase_memory_versions(work: Changes, write: writes.EraseMemoryVersions) -> None:
+    gone = {(row.number, row.revision) for row in write.rows}
+    versions = work.state.versions
+    for number in {number for number, _ in gone}:
+        left = tuple(each for each in versions[number] if (number, each.before.revision) not in gone)
+        if left:
+            versions[number] = left
+        else:
+            del versions[number]
+
+
+def _erase_old_rows(work: Changes, write: writes.EraseOldRows) -> int:
+    table: Rows[Any, Any] = getattr(work.state, write.table)
+    gone = old_keys(work.state, write.table, write.before)[: write.limit]
+    if gone and write.table == "audit":
+        _numbered(work.state, "audit")
+    for key in gone:
+        del table[key]
+    return len(gone)
+
+
+def _take_out(table: Rows[K, Any], goes: Callable[[K], bool]) -> None:
+    for key in [key for key in table if goes(key)]:
+        del table[key]
+
+
+WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] = {
+    writes.EraseMessages: _erase_messages,
+    writes.EraseSummaries: _erase_summaries,
+    writes.EraseMemories: _erase_memories,
+    writes.EraseUser: _erase_user,
+    writes.EraseFacts: _erase_facts,
+    writes.EraseMemoryVersions: _erase_memory_versions,
+    writes.EraseOldRows: _erase_old_rows,
+}

@@ -1,0 +1,144 @@
+"""The rule for purging: what is deleted with a user, and what becomes active or due again without it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.checks import microseconds, moment
+from aforesaid.domain.clock import now
+from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.summary import Summary
+from aforesaid.domain.transfer import Purged
+from aforesaid.store.rules.driving import Rule, ask
+from aforesaid.store.rules.lookups import (
+    EntriesOfUsers,
+    MemoriesToPurge,
+    MessagesToPurge,
+    MessageToPurge,
+    PlannedEntries,
+    Progress,
+    RelatedSummaries,
+    SummariesOfUsers,
+    WasPurged,
+)
+from aforesaid.store.rules.summaries import release_sources
+from aforesaid.store.rules.users import expect_user
+from aforesaid.store.rules.writes import (
+    EraseMemories,
+    EraseMessages,
+    EraseSummaries,
+    EraseUser,
+    PutEntries,
+    RecordAudit,
+)
+
+
+def purge(scope: Scope, actor: str) -> Rule[Purged]:
+    """Delete a user, and everything that was made from the user's words."""
+    space, user = scope.space, scope.user
+    messages = yield from ask(MessagesToPurge(scope))
+    if not messages and not (yield from ask(WasPurged(scope))):
+        yield from expect_user(scope)
+    summaries = yield from _summaries_with(scope, messages)
+    memories = yield from ask(MemoriesToPurge(scope, [message.seq for message in messages]))
+    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != user]
+    others = sorted({*of_others, *(message.user for message in messages)} - {user})
+    yield from _plan_again(space, others, messages, summaries)
+    for summary in summaries:
+        if summary.user != user and not summary.rolled_back and not summary.replaced:
+            yield from release_sources(summary)
+    yield EraseMemories(space, [memory.id for memory in memories])
+    yield EraseSummaries(space, [summary.id for summary in summaries])
+    yield EraseMessages(space, [message.seq for message in messages])
+    yield EraseUser(scope, others)
+    purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
+    yield RecordAudit(scope, actor, "purge", purged.counts)
+    return purged
+
+
+def _summaries_with(scope: Scope, messages: Sequence[MessageToPurge]) -> Rule[list[Summary]]:
+    """Return the user's summaries, those that cover a message, and all that were made from them or are versions."""
+    by_user: dict[str, list[MessageToPurge]] = defaultdict(list)
+    for message in sorted(messages):
+        by_user[message.user].append(message)
+    days = set(_days_near(messages))
+    found = yield from ask(SummariesOfUsers(scope.space, sorted({scope.user, *by_user}), sorted(days)))
+    new = {
+        summary.id: summary
+        for summary in found
+        if summary.user == scope.user
+        or (summary.kind == "day" and summary.day in days)
+        or _covers(summary, by_user[summary.user])
+    }
+    gone: dict[int, Summary] = {}
+    while new:
+        gone |= new
+        related = yield from ask(RelatedSummaries(scope.space, sorted(new)))
+        new = {summary.id: summary for summary in related if summary.id not in gone}
+    return [gone[number] for number in sorted(gone)]
+
+
+def _days_near(messages: Sequence[MessageToPurge]) -> Iterator[date]:
+    """Return the days whose summaries may have read a message. A day begins at a different time in each time zone."""
+    for day in {moment(message.at).date().toordinal() for message in messages if not is_direct(message.thread)}:
+        yield from (date.fromordinal(near) for near in (day - 1, day, day + 1) if 1 <= near <= date.max.toordinal())
+
+
+def _covers(summary: Summary, messages: Sequence[MessageToPurge]) -> bool:
+    """Return whether a summary covers one of its owner's messages, which are in the order of the log."""
+    if summary.reach == "chunks":
+        return any(message.chunk in summary.chunks for message in messages)
+    if summary.reach == "sources":
+        return False
+    began, ended = microseconds(summary.began_at, "the time"), microseconds(summary.ended_at, "the time")
+    first = bisect_left(messages, summary.first, key=_seq)
+    return any(
+        began <= message.at <= ended and (summary.reach == "user" or summary.thread == message.thread)
+        for message in messages[first : bisect_right(messages, summary.last, key=_seq)]
+    )
+
+
+def _seq(message: MessageToPurge) -> int:
+    return message.seq
+
+
+def _plan_again(
+    space: str, others: Sequence[str], messages: Sequence[MessageToPurge], summaries: Sequence[Summary]
+) -> Rule[None]:
+    """Make the other users and the days that lose summaries due at once, without counting the deleted messages."""
+    at = now()
+    entries = yield from ask(EntriesOfUsers(space, others))
+    progress: dict[str, int] = {}
+    for policy in {entry.subject.policy for entry in entries}:
+        progress[policy] = yield from ask(Progress(space, policy))
+    due = [replace(_without(entry, messages, progress), due_at=at, failures=0, error=None) for entry in entries]
+    days = {summary.day for summary in summaries if summary.kind == "day" and summary.day is not None}
+    subjects = [Subject("calendar", space, day=day.isoformat()) for day in sorted(days)]
+    again = (yield from ask(PlannedEntries(subjects))) if subjects else []
+    due += [replace(entry, due_at=at, failures=0, error=None, done_at=None, done_seq=0) for entry in again]
+    if due:
+        yield PutEntries(due)
+
+
+def _without(entry: Entry, messages: Sequence[MessageToPurge], progress: Mapping[str, int]) -> Entry:
+    """Return an entry that does not count messages that are deleted."""
+    subject = entry.subject
+    counted = [
+        message.characters
+        for message in messages
+        if message.user == subject.user
+        and subject.thread in ("", message.thread)
+        and message.seq <= progress[subject.policy]
+    ]
+    left = max(entry.messages - len(counted), 0)
+    return replace(
+        entry,
+        messages=left,
+        characters=max(entry.characters - sum(counted), 0),
+        waiting=min(entry.waiting, left) if counted else entry.waiting,
+    )
