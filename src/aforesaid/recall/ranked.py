@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain.fast_constructor import fast_constructor
@@ -24,8 +25,7 @@ def totals(parts: Mapping[str, Numbers]) -> Numbers:
     """Return the weighted sum of each candidate."""
     import numpy as np  # noqa: PLC0415
 
-    summed: Numbers = np.sum(list(parts.values()), axis=0)
-    return summed
+    return reduce(np.add, parts.values())
 
 
 def order(candidates: Candidates, sums: Numbers) -> list[int]:
