@@ -14,7 +14,6 @@ from aforesaid.domain.memory import Facts, MemoryRecord
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.errors import InvalidInput
 from aforesaid.profiles import Profile
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics, timed
@@ -161,7 +160,7 @@ class UserKnowledge(Handle):
         memory with the tag `about tom`, and no part of the user's facts and portrait.
         """
         speaker = None if by is None else checks.identifier(by, "by", "by")
-        words = _words(fact, "the fact")
+        words = checks.filled_text(fact, "the fact", "fact")
         whom = None if about is None else checks.display_name(about)
         return await self._knowledge.fact_editor.remember(
             self.scope, words, by=speaker, name=_name(name), actor=self._who, about=whom
@@ -175,7 +174,7 @@ class UserKnowledge(Handle):
 
         It is not learned again from what had been said until now; saying it again later counts.
         """
-        words = _words(fact, "what to forget")
+        words = checks.filled_text(fact, "what to forget", "fact")
         return await self._knowledge.fact_editor.forget(self.scope, words, name=_name(name), actor=self._who)
 
     @timed("portrait")
@@ -204,13 +203,6 @@ class UserKnowledge(Handle):
 
     async def _observe(self) -> None:
         """Update the counted habits of the user, if that is done on demand."""
-
-
-def _words(value: object, what: str) -> str:
-    text = checks.message_text(value, field="fact")
-    if not text.strip():
-        raise InvalidInput(f"{what} is empty", "fact")
-    return text
 
 
 def _name(value: object) -> str | None:

@@ -175,7 +175,7 @@ class UserMemories(Handle):
         return await self._knowledge.curator.note(
             self.scope,
             category,
-            checks.message_text(text),
+            checks.filled_text(text, "the text", "text"),
             importance=importance,
             tags=tuple(tags),
             priority=priority,
@@ -211,7 +211,7 @@ class UserMemories(Handle):
             _number(memory),
             self._who,
             revision=revision,
-            text=text,
+            text=None if text is None else checks.filled_text(text, "the text", "text"),
             category=category,
             importance=importance,
             tags=None if tags is None else tuple(tags),

@@ -334,3 +334,15 @@ async def test_a_checked_method_says_which_argument_is_wrong_and_why(wrong: dict
 async def test_a_list_argument_has_a_maximum_length(memory: Memory) -> None:
     with pytest.raises(TooLarge, match="without has more than 10,000 items"):
         await memory.user("ann").search("x", without=(str(number) for number in range(10_001)))  # type: ignore[arg-type]
+
+
+async def test_a_memory_of_blanks_is_refused() -> None:
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
+        ann = memory.user("ann")
+        sails = await ann.note("fact", "Sails")
+        with pytest.raises(InvalidInput, match="the text is empty") as refused:
+            await ann.note("fact", " \u3000\n")
+        assert refused.value.field == "text"
+        with pytest.raises(InvalidInput, match="the text is empty"):
+            await ann.edit_memory(sails.id, text="\t")
+        assert await ann.memories() == [sails]

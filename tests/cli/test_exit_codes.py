@@ -94,6 +94,12 @@ def test_wrong_use_exits_with_2_and_changes_nothing(run: Run, tmp_path: Path, co
     assert not (tmp_path / "new.db").exists()
 
 
+def test_a_memory_of_blanks_is_wrong_use(run: Run) -> None:
+    result = run("note", "fact", " \t ", "--user", "ann")
+    assert result.exit_code == 2
+    assert "the text is empty" in result.stderr
+
+
 @pytest.mark.parametrize("words", FAILURES, ids=" ".join)
 def test_a_failure_exits_with_1(run: Run, words: list[str]) -> None:
     result = run(*words)

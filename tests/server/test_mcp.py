@@ -137,6 +137,12 @@ async def test_an_agent_that_may_only_read_is_not_offered_what_it_cannot_do(tmp_
         assert {tool.name for tool in (await client.list_tools()).tools} == reading
 
 
+async def test_a_memory_of_blanks_is_refused(server: Live) -> None:
+    async with over_http(server, server.key(space="blanks", user="ann")) as client:
+        assert "the text is empty" in await refusal(client, "add_memory", content=" \n ")
+        assert (await call(client, "get_memories"))["memories"] == []
+
+
 @pytest.mark.defect("P11")
 async def test_memories_are_listed_in_small_pages(server: Live) -> None:
     async with over_http(server, server.key(space="pages", user="ann")) as client:

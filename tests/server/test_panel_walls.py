@@ -243,6 +243,19 @@ async def test_a_refused_form_is_shown_again_and_nothing_that_was_typed_runs(ser
     assert "came_from=%2Fperson%2Fmemories%3Fuser%3Dann" in answer.text
 
 
+async def test_a_memory_of_blanks_is_refused(server: Running) -> None:
+    ann = server.memory.user("ann")
+    known = await ann.note("fact", "Sails")
+    before = await ann.memories()
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        for path in ("/memories/add", f"/memories/{known.id}"):
+            form = {"csrf": csrf, "user": "ann", "text": " \t ", "category": "fact", "importance": "5"}
+            answer = await browser.post(path, data=form)
+            assert answer.status_code == 422, path
+            assert "the text is empty" in answer.text
+    assert await ann.memories() == before
+
+
 @pytest.mark.defect("P11")
 async def test_a_form_that_was_corrected_leads_back_to_its_page(server: Running) -> None:
     async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):

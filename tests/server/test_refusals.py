@@ -31,6 +31,12 @@ CASES: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
     ),
     "a time that nobody can read": ("POST", "/api/memories", {"json": NOTE | {"when": "soonish"}}, 422, "body.when"),
     "NUL in a memory": ("POST", "/api/memories", {"json": NOTE | {"content": "a\0b"}}, 422, "body.content"),
+    "a memory of blanks": ("POST", "/api/memories", {"json": NOTE | {"content": " \u3000\n"}}, 422, "body.content"),
+    "a memory that becomes blank": ("PUT", "/api/memories/1", {"json": {"content": " \t "}}, 422, "body.content"),
+    "a key that has expired": (
+        "POST", "/api/keys", {"json": {"name": "app", "role": "app", "expires_at": "2020-01-01T00:00:00Z"}}, 422,
+        "body.expires_at",
+    ),
     "NUL in a message": (
         "POST", "/api/messages", {"json": {"user": "ann", "role": "user", "text": "a\0b"}}, 422, "body.text",
     ),

@@ -94,6 +94,14 @@ def message_text(value: object, limit: int = MESSAGE_BYTES, *, field: str = "tex
     return text
 
 
+def filled_text(value: object, what: str, field: str) -> str:
+    """Return a text that is not blank, such as that of a memory. Raises InvalidInput."""
+    text = message_text(value, field=field)
+    if not text.strip():
+        raise InvalidInput(f"{what} is empty", field)
+    return text
+
+
 def query_text(value: object, most: int = QUERY_CHARACTERS) -> str:
     """Return the text of a query without characters that no message can hold. Of a longer one, the middle is left out.
 

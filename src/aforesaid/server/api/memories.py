@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from pydantic import ConfigDict, Field
@@ -25,7 +25,6 @@ from aforesaid.server.api.params import (
     Moment,
     Number,
     SpaceQuery,
-    Text,
     UserQuery,
     cursor_of,
     named,
@@ -38,6 +37,8 @@ from aforesaid.server.shapes import MemoryPage, MemoryShape, MemoryVersionShape,
 
 router = APIRouter(tags=["memories"])
 
+BLANKLESS: Final = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
+"""Describes a text without NUL characters that is not blank."""
 Importance = Annotated[int, Field(ge=LEAST_IMPORTANCE, le=MOST_IMPORTANCE, examples=[8])]
 Priority = Annotated[int, Field(ge=1, le=5)]
 When = Annotated[str, Field(min_length=1, max_length=200, examples=["2026-12-03T10:00:00+01:00", "tomorrow at 9"])]
@@ -45,7 +46,11 @@ _WHEN = (
     "When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's "
     "(`time_zone`). A reminder cannot lie in the past."
 )
-Content = Annotated[Text, Field(min_length=1, examples=["Dentist on Monday at 9am"])]
+Content = Annotated[
+    str,
+    # For the description only: `checks.filled_text` refuses NUL characters and blanks.
+    Field(min_length=1, examples=["Dentist on Monday at 9am"], json_schema_extra={"pattern": BLANKLESS}),
+]
 
 
 class NewMemory(Body):

@@ -97,6 +97,8 @@ class Keys:
             raise InvalidInput("a key for one user is for one space; name the space", "space")
         if expires_at is not None:
             checks.microseconds(expires_at, "the end of the key", "expires_at")
+            if expires_at.replace(microsecond=0) <= datetime.now(UTC):
+                raise InvalidInput(f"the key expired at {expires_at.isoformat()}; use a time to come", "expires_at")
         token = Secret(PREFIX + secrets.token_urlsafe(_KEY_BYTES))
         key = Key(
             id=secrets.token_hex(_ID_BYTES),
