@@ -41,7 +41,7 @@ from aforesaid.memory import Memory, connect
 from aforesaid.recall import SearchRequest
 from aforesaid.recall.background import calibration
 from aforesaid.recall.fuse import fuse, kind_of
-from aforesaid.recall.ranked import order
+from aforesaid.recall.ranked import order, totals
 from aforesaid.recall.score import MIN_SCORE, QUESTION_FEATURES, NoteEvidence, question_features
 from aforesaid.store import questions
 from aforesaid.text.words import words_of
@@ -246,16 +246,16 @@ async def _first_hits(
     candidates = await memory._recall.candidates(user.scope, request)  # noqa: SLF001 - the tool looks inside
     kind = kind_of(candidates)
     early = fuse(candidates, kind, textual=False)
-    read = np.array(sorted(order(candidates, early)[:READ]), dtype=np.intp)
+    read = np.array(sorted(order(candidates, totals(early))[:READ]), dtype=np.intp)
     candidates = candidates.narrowed(read, [candidates.texts[place] for place in read])
     parts = {name: values[read] for name, values in early.items()} | fuse(candidates, kind, textual=True)
-    first = order(candidates, parts)[:HITS]
-    totals = np.sum(list(parts.values()), axis=0)[first]
-    shared = question_features(candidates, float(totals[0]) if len(totals) else -np.inf, NoteEvidence())
+    sums = totals(parts)
+    first = order(candidates, sums)[:HITS]
+    shared = question_features(candidates, float(sums[first[0]]) if first else -np.inf, NoteEvidence())
     seqs = candidates.columns.seq[candidates.rows[first]].tolist()
     messages = await memory.store.read(questions.MessagesByNumber(user.scope, seqs))
     ids = {message.seq: message.id for message in messages}
-    return kind, [ids[seq] for seq in seqs], np.column_stack([totals, np.tile(shared, (len(first), 1))])
+    return kind, [ids[seq] for seq in seqs], np.column_stack([sums[first], np.tile(shared, (len(first), 1))])
 
 
 def weights_of(searches: Sequence[Search]) -> Floats:
