@@ -182,7 +182,7 @@ def test_what_stands_for_messages_that_get_in_later_makes_room() -> None:
     made = assemble(offered, trim=["summaries", "snippets"])
     assert kept(made, "summaries") == []
     assert kept(made, "snippets") == ["found 1", "found 2", "long"]
-    assert reasons(made) == {"of both": "all that it stands for is there word for word"}
+    assert reasons(made) == {"of both": "every message that it covers is shown in full"}
 
 
 def test_a_message_that_is_found_and_then_shown_as_recent_is_there_once() -> None:
@@ -192,7 +192,7 @@ def test_a_message_that_is_found_and_then_shown_as_recent_is_there_once() -> Non
     made = assemble({"recent": recent, "snippets": found}, trim=["summaries", "recent", "snippets"])
     assert kept(made, "snippets") == ["other"]
     assert "recent 3" in kept(made, "recent")
-    assert reasons(made) == {"found 3": "it is there already"}
+    assert reasons(made) == {"found 3": "it is already included"}
 
 
 def test_what_is_shown_expired_or_stood_for_is_left_out_with_its_reason() -> None:
@@ -217,10 +217,10 @@ def test_what_is_shown_expired_or_stood_for_is_left_out_with_its_reason() -> Non
     assert kept(made, "snippets") == ["found 3", "not over"]
     assert kept(made, "summaries") == ["of more"]
     assert reasons(made) == {
-        "found 1": "it is there already",
+        "found 1": "it is already included",
         "over": "it has expired",
-        "not over": "it is there already",
-        "of both": "all that it stands for is there word for word",
+        "not over": "it is already included",
+        "of both": "every message that it covers is shown in full",
     }
 
 

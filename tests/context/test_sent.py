@@ -128,7 +128,7 @@ def test_a_summary_of_what_is_there_word_for_word_is_left_out(tmp_path: Path) ->
 
         context = talk(0)
         assert [left.reason for left in context.left_out if left.item.section == "summaries"] == [
-            "all that it stands for is there word for word"
+            "every message that it covers is shown in full"
         ]
         talk(10)
         # Of the oldest summary, a part has left the window.
@@ -196,7 +196,7 @@ def test_what_is_found_is_left_out_where_it_is_all_that_is_shown() -> None:
     found = Item("snippets", "found 1", "hello", 5, shows=frozenset({1}))
     made = assembler.assemble({"current": [Item("current", "now", "hi", 2)], "recent": [recent], "snippets": [found]})
     assert [item.key for item in made.items] == ["message 1", "now"]
-    assert [(left.item.key, left.reason) for left in made.left_out] == [("found 1", "it is there already")]
+    assert [(left.item.key, left.reason) for left in made.left_out] == [("found 1", "it is already included")]
 
 
 def test_sections_are_said_to_use_at_least_what_is_sent(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Choosing what fits into the budget.
+"""Chooses the items that fit into the token budget.
 
 1. The question, the system prompt and the date, then the last exchange: cut where they are too long, never dropped.
 2. Every other section up to its share.
-3. What sections leave of their shares goes to those that have more to show, in the order of the recipe.
-4. The whole is counted as it will be sent. What is too much is trimmed; what that leaves free is filled again.
+3. Unused shares go to sections that have more items, in the order of the recipe.
+4. The whole context is counted as it will be sent. It is trimmed to the budget, and free tokens are filled again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aforesaid.models.tokens import TokenCounter
 from aforesaid.profiles.recipe import Recipe, SectionName
 
 Overhead = Callable[[SectionName], int]
-"""Tokens of a section beside its items."""
+"""Tokens of a section without its items."""
 DayCost = Callable[[Item], int]
 """Tokens of the heading of an item's day."""
 Count = Callable[[Sequence[Item]], int]
@@ -32,20 +32,20 @@ _REQUIRED: Final[tuple[SectionName, ...]] = ("current", "system")
 """Sections that are cut rather than left out."""
 _FIRST: Final[frozenset[SectionName]] = frozenset({*_REQUIRED, "date"})
 """Sections that are filled before all others and never dropped."""
-_IN_A_ROW: Final[tuple[SectionName, ...]] = ("recent",)
-"""Sections in which a gap would mislead: they end at the first item that does not fit."""
+_CONTIGUOUS: Final[tuple[SectionName, ...]] = ("recent",)
+"""Sections without gaps, which would mislead: they end at the first item that does not fit."""
 _CUT: Final[tuple[SectionName, ...]] = ("snippets", "portrait")
 """Sections whose first item is cut rather than left out."""
 _LEAST_EXCHANGE: Final = 2
 _MOST_EXCHANGE: Final = 4
-"""The last exchange: messages back to the person's last one, at least two and at most four."""
+"""Minimum and maximum messages of the last exchange, which reaches back to the user's last message."""
 _NAMES: Final[Mapping[SectionName, str]] = {"system": "a system prompt", "recent": "the last exchange"}
-_COVERED: Final = "all that it stands for is there word for word"
+_COVERED: Final = "every message that it covers is shown in full"
 _MUCH_ROOM: Final = 100
-"""Tokens. Less is left unused rather than filled with a part of a message."""
+"""Minimum free tokens that are filled with a part of a message; fewer stay unused."""
 _PLACE: Final = attrgetter("place")
 _LEAST_CUT: Final = 12
-"""Tokens. A shorter beginning of a text says nothing."""
+"""Minimum tokens of a text that is cut. Less of it would say nothing."""
 
 
 @dataclass(slots=True)
@@ -57,29 +57,29 @@ class _Section:
     day_cost: DayCost
     kept: list[Item] = field(default_factory=list)
     waiting: list[Item] = field(default_factory=list)
-    """Items that did not fit so far, most wanted first."""
+    """Items that have not fitted so far, in the order of preference."""
     days: dict[str, int] = field(default_factory=dict)
     """Number of kept items per day, without days that have none."""
     used: int = 0
 
     def headings(self, item: Item) -> int:
-        """Return the tokens that an item adds beside its own: headings that are not there yet."""
+        """Return the tokens of the headings that an item needs and that are not there yet."""
         heading = self.day_cost(item) if item.day and item.day not in self.days else 0
         return heading if self.kept else heading + self.overhead
 
     def cost(self, item: Item) -> int:
-        """Return the tokens that an item adds."""
-        # Most items stand below a heading that is there already.
+        """Return the tokens that an item adds, with its headings."""
+        # Fast path: the heading exists already.
         return item.tokens if item.day in self.days and self.kept else item.tokens + self.headings(item)
 
     def take(self, item: Item, cost: int) -> None:
-        """Keep an item, which costs this many tokens."""
+        """Keep an item that costs `tokens`."""
         self.used += cost
         self.kept.append(item)
         self.days[item.day] = self.days.get(item.day, 0) + 1
 
     def drop(self, place: int) -> tuple[Item, int]:
-        """Remove an item, and return it with what that frees."""
+        """Remove an item; return it and the tokens that this frees."""
         item = self.kept.pop(place)
         self.days[item.day] -= 1
         if not self.days[item.day]:
@@ -91,11 +91,11 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """What got in, in order, and what did not."""
+    """The chosen items in order, and those left out."""
 
     items: tuple[Item, ...]
     tokens: int
-    """Of all items together, as they will be sent."""
+    """Tokens of all items together, as they will be sent."""
     left_out: tuple[LeftOut, ...]
     reports: tuple[SectionReport, ...]
 
@@ -124,10 +124,10 @@ class Assembler:
         self._left_out: list[LeftOut] = []
         self._spent = 0
         self._shown: set[int] = set()
-        """Messages that are shown word for word."""
+        """Sequence numbers of messages that are shown verbatim."""
         self._keys: set[str] = set()
         self._whole: dict[str, Item] = {}
-        """Items that were cut, as they were before."""
+        """The full versions of items that were cut, by key."""
         self._exchange: frozenset[str] = frozenset()
         """Keys of the last exchange."""
 
@@ -143,7 +143,7 @@ class Assembler:
         if self._drop_covered():
             self._lend()
         tokens = self._trim()
-        # What is sent may be less than what its parts were taken for.
+        # The whole may have fewer tokens than the sum of its parts.
         self._spent = tokens
         if self._lend():
             tokens = self._trim()
@@ -160,7 +160,7 @@ class Assembler:
         wanted, older = self._wanted(recent[:size]), recent[size:]
         self._exchange = frozenset(item.key for item in wanted)
         room = min(self._recipe.full_share("recent", self._budget), self._room())
-        # The shortest first: what they leave of an equal part goes to the longer ones.
+        # The shortest first: what they leave of an equal share goes to the longer ones.
         for number, item in enumerate(sorted(wanted, key=lambda item: item.tokens)):
             part = room // (len(wanted) - number)
             shorter = self._cut_to(item, part - section.headings(item))
@@ -174,9 +174,9 @@ class Assembler:
 
     def _fill(self, name: SectionName, offered: Sequence[Item]) -> None:
         section = self._sections[name]
-        # The date is as long at every budget. A share of 0 switches it off.
+        # The date has the same length at every budget. A share of 0 switches it off.
         share = self._budget if name == "date" and section.share else section.share
-        in_a_row, cut, cut_first = name in _IN_A_ROW, name in _REQUIRED, name in _CUT
+        in_a_row, cut, cut_first = name in _CONTIGUOUS, name in _REQUIRED, name in _CUT
         for item in self._wanted(offered):
             room = min(share - section.used, self._budget - self._spent)
             taken = item
@@ -190,7 +190,7 @@ class Assembler:
                 self._take(section, taken, cost)
 
     def _lend(self) -> bool:
-        """Give sections what others left, as long as something fits. Tell whether anything was added."""
+        """Give unused tokens to sections as long as something fits. Return whether anything was added."""
         added = False
         again = True
         while again:
@@ -205,7 +205,7 @@ class Assembler:
         return self._fill_up() or added
 
     def _fill_up(self) -> bool:
-        """Show the beginning of the next older message, where much room is left and only longer ones wait."""
+        """Show the beginning of the next older message, if many tokens are free and it does not fit whole."""
         section = self._sections.get("recent")
         if section is None or not section.waiting or self._room() < _MUCH_ROOM:
             return False
@@ -223,10 +223,10 @@ class Assembler:
         before = len(section.kept)
         for place, item in enumerate(waiting):
             if item.shows and item.shows <= self._shown:
-                self._left_out.append(LeftOut(item, "it is there already"))
+                self._left_out.append(LeftOut(item, "it is already included"))
             elif (cost := section.cost(item)) <= self._budget - self._spent:
                 self._take(section, item, cost)
-            elif name in _IN_A_ROW:
+            elif name in _CONTIGUOUS:
                 section.waiting += waiting[place:]
                 break
             else:
@@ -253,7 +253,7 @@ class Assembler:
         self._spent += cost
         self._keys.add(item.key)
         if item.section == "recent" and not item.shows.isdisjoint(self._shown):
-            # It was found too. It is shown once, where it was said.
+            # It is also a search hit. It is shown once, among the recent messages.
             self._drop_found(item.shows)
         self._shown.update(item.shows)
 
@@ -263,10 +263,10 @@ class Assembler:
             if section is not None and section.kept[place].shows <= shown:
                 item, freed = section.drop(place)
                 self._spent -= freed
-                self._left_out.append(LeftOut(item, "it is there already"))
+                self._left_out.append(LeftOut(item, "it is already included"))
 
     def _drop_covered(self) -> bool:
-        """Drop summaries and memories whose messages have all got in since. Tell whether there were any."""
+        """Drop summaries and memories whose messages are all shown now. Return whether there were any."""
         sections = self._sections.values()
         whole = frozenset().union(*(item.shows for each in sections for item in each.kept if not item.cut))
         dropped = False
@@ -284,13 +284,13 @@ class Assembler:
         return self._budget - self._spent
 
     def _wanted(self, offered: Sequence[Item]) -> list[Item]:
-        """Leave out what has expired, is shown already, or stands for messages that are all shown."""
+        """Leave out items that have expired, are already shown, or cover only messages that are all shown."""
         wanted, keys = [], set(self._keys)
         for item in offered:
             if item.expires is not None and item.expires <= self._now:
                 self._left_out.append(LeftOut(item, "it has expired"))
             elif item.section != "recent" and (item.shows <= self._shown if item.shows else item.key in keys):
-                self._left_out.append(LeftOut(item, "it is there already"))
+                self._left_out.append(LeftOut(item, "it is already included"))
             elif item.covers and item.covers <= self._shown:
                 self._left_out.append(LeftOut(item, _COVERED))
             else:
@@ -299,7 +299,7 @@ class Assembler:
         return wanted
 
     def _cut_to(self, item: Item, room: int) -> Item:
-        """Shorten an item that is too long, with a mark that says so. Below a minimum it is left as it is."""
+        """Shorten an item, with a mark at its end. An item below the minimum length is returned unchanged."""
         frame = item.tokens - self._counter.count(item.text)
         left = room - frame - self._counter.count(_MARK) - 1
         if item.tokens <= room or left < min(_LEAST_CUT, room):
@@ -309,7 +309,7 @@ class Assembler:
         return replace(item, text=shorter, tokens=self._counter.count(shorter) + frame, cut=True)
 
     def _trim(self) -> int:
-        """Trim until the whole, counted as it will be sent, is within the budget. Return what it counts."""
+        """Trim until the context, counted as it will be sent, is within the budget. Return its tokens."""
         while (tokens := self._count(self._in_order())) > self._budget:
             if not self._drop_one():
                 self._shorten(tokens - self._budget)
@@ -323,14 +323,14 @@ class Assembler:
             places = [place for place, item in enumerate(section.kept) if item.key not in self._exchange]
             if places:
                 weakest = min(places, key=lambda place: (section.kept[place].priority, -place))
-                item, freed = section.drop(weakest if name not in _IN_A_ROW else places[-1])
+                item, freed = section.drop(weakest if name not in _CONTIGUOUS else places[-1])
                 self._spent -= freed
                 self._left_out.append(LeftOut(item, f"{name} was trimmed to keep the budget"))
                 return True
         return False
 
     def _shorten(self, excess: int) -> None:
-        """Cut what must be there: the longest message of the last exchange, then the system prompt, the question."""
+        """Cut required items: the longest message of the last exchange, then the system prompt, then the question."""
         names: tuple[SectionName, ...] = ("recent", *reversed(_REQUIRED))
         for name in names:
             section = self._sections.get(name)

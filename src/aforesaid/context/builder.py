@@ -1,4 +1,4 @@
-"""Building contexts: read what the recipe asks for, and choose what fits. No model is asked."""
+"""Builds contexts: reads what the recipe names, and chooses what fits. Calls no model."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _SMALL_BUDGET: Final = 16_000
 _SHORT_SNIPPET: Final = 33
 """Tokens of a message of about twenty words with its speaker. Bounds how many hits are read for a budget."""
 _FOLLOWING: Final = 2
-"""Messages after a hit that are offered too: an answer often follows what the question is about."""
+"""Messages after a hit that are offered too: answers often follow the message that matches."""
 _FOLLOWING_VALUE: Final = 0.3
-"""Value of such a message, as a part of the value of its hit."""
+"""Value of such a message, relative to its hit."""
 _RENDERED: Final = 10_000
-"""Rendered messages and summaries that are cached, at least."""
+"""Minimum number of rendered messages and summaries in the cache."""
 _OVERHEADS: Final = 4_096
 """Sections of people's contexts whose tokens without items are cached."""
 
@@ -58,10 +58,10 @@ class AccountContext(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a context is asked for."""
+    """The parameters of a context."""
 
     text: str
-    """The message that is to be answered."""
+    """The message to answer."""
     budget: int
     system: str | None = None
     persona: str | None = None
@@ -71,11 +71,11 @@ class ContextRequest:
     after: int = 0
     """Only messages with a greater sequence number count as recent."""
     answers: int | None = None
-    """Sequence number of the message to be answered, where it is stored already. Nothing later counts."""
+    """Sequence number of the message to answer, if it is stored. Later messages are left out."""
 
     @property
     def query(self) -> str:
-        """What is searched for: the text, or the beginning and the end of a very long one."""
+        """The query: the text, or the beginning and the end of a very long one."""
         return query_text(self.text)
 
 
@@ -89,7 +89,7 @@ class Builder:
         self._terms: TermCache = TwoGenerationCache(_RENDERED)
 
     def forget_all(self) -> None:
-        """Empty all caches, because somebody was erased."""
+        """Empty all caches, after a user was erased."""
         self._rendered.clear()
         self._terms = TwoGenerationCache(_RENDERED)
 
@@ -120,7 +120,7 @@ class Builder:
         reading = asyncio.ensure_future(self._conversation(scope, request, recipe, reads))
         searching = asyncio.ensure_future(self._hits(scope, request, recipe, reading, reads))
         try:
-            # All that does not depend on the search is rendered while it runs.
+            # Render everything that does not depend on the search while it runs.
             portrait, habits, known, conversation = await asyncio.gather(
                 reads.portrait, reads.habits, reads.memories, reading
             )
@@ -146,7 +146,7 @@ class Builder:
     def _general(
         self, offers: Offers, request: ContextRequest, recipe: Recipe, conversation: Conversation, scope: Scope
     ) -> dict[SectionName, list[Item]]:
-        """Return what sections offer that depend neither on the search nor on what is known about the person."""
+        """Return the offers of sections that depend neither on the search nor on knowledge about the user."""
         recent = conversation.recent
         person = _name_of(scope.user, (*recent, *conversation.current))
         several = len({message.author for message in recent if message.role == "user"} | {scope.user}) > 1
@@ -208,7 +208,7 @@ class Builder:
     async def _summaries(self, scope: Scope, recipe: Recipe, reads: ContextReads) -> list[Summary]:
         if "summaries" not in recipe.order:
             return []
-        # A summary of one thread is of no use in another.
+        # Summaries of other threads are left out.
         found = await (
             self._sources.store.read(questions.Summaries(scope, here=True)) if recipe.uncovered else reads.summaries
         )
@@ -216,7 +216,7 @@ class Builder:
             summary
             for summary in found
             if (not recipe.kinds or summary.kind in recipe.kinds)
-            # What was said in private does not go where others read along.
+            # Private messages are not shown where others can read the reply.
             and (is_direct(scope.thread) or not is_direct(summary.thread))
         ]
 
@@ -228,14 +228,14 @@ class Builder:
         reading: Awaitable[Conversation],
         reads: ContextReads,
     ) -> list[Hit]:
-        """Search all messages but the current one. What is shown as recent is known only when the budget is filled."""
+        """Search all messages except the current one. Which ones are shown as recent is decided later."""
         if "snippets" not in recipe.order or not recipe.snippets:
             return []
         if recipe.window and len((await reading).recent) < recipe.recent:
             return []  # there is nothing before the recent messages
         search = SearchRequest(
             query=request.query,
-            # Few more than can fit: every hit is read, rendered and counted. Some may be shown as recent.
+            # Only a few more than can fit, since every hit is read, rendered and counted.
             limit=min(recipe.snippets, max(request.budget // _SHORT_SNIPPET, 1)) + recipe.recent,
             within=within(scope),
             at=request.at,
@@ -329,13 +329,13 @@ def _is_request(memory: MemoryRecord, scope: Scope) -> bool:
 
 
 def _name_of(user: str, messages: Sequence[Message]) -> str:
-    """Return the name that a user last showed, or else the id."""
+    """Return the last display name of a user, or else the id."""
     names = [message.name for message in messages if message.author == user and message.name]
     return names[-1] if names else user
 
 
 def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool:
-    """Return whether the newest message is the one to be answered, which is shown once."""
+    """Return whether the newest message is the one to answer, which must be shown once."""
     if request.answers is not None:
         return message.seq == request.answers
     return (message.role, message.text, message.user) == ("user", request.text, scope.user)
@@ -344,10 +344,10 @@ def _is_current(message: Message, scope: Scope, request: ContextRequest) -> bool
 def _recent(
     scope: Scope, request: ContextRequest, recipe: Recipe, summaries: Sequence[Summary], newest: list[Message]
 ) -> tuple[list[Message], list[Message]]:
-    """Return the newest messages, and the current one apart from them if it has been stored already."""
+    """Return the newest messages, and separately the current one if it is stored."""
     current = [newest.pop()] if newest and _is_current(newest[-1], scope, request) else []
     covered = max((summary.last for summary in summaries), default=0) if recipe.uncovered else 0
-    # A summary of this kind covers the user's own messages, not what others said beside them.
+    # A summary of this kind covers only the user's own messages.
     kept = [
         message
         for message in newest

@@ -1,4 +1,4 @@
-"""What each section offers, most wanted first."""
+"""The items that each section offers, in the order of preference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IMPORTANT: Final = 10
 _PER_TURN: Final = 4
 _LONGEST_NAME: Final = 64
 _BEST: Final = 3
-"""This many hits come first whatever their length."""
+"""Number of best hits that come first, regardless of their length."""
 _RANK_OFFSET: Final = 5
 _TOKEN_OFFSET: Final = 5
 """After the best hits, those with the highest value per token come first. The value of a hit falls with its rank.
@@ -51,10 +51,10 @@ MessageKey: TypeAlias = "tuple[bytes, int, bool, tzinfo | None]"
 
 
 class RenderCache:
-    """Rendered messages and summaries with their tokens. They come back turn after turn."""
+    """A cache of rendered messages and summaries with their tokens, which repeat from turn to turn."""
 
     def __init__(self, most: int) -> None:
-        """`most` is how many of each are cached, at least."""
+        """`most` is the minimum number of each that stays cached."""
         self.messages: TwoGenerationCache[MessageKey, RenderedMessage] = TwoGenerationCache(most)
         self.summaries: TwoGenerationCache[str, tuple[str, int]] = TwoGenerationCache(most)
         """By level and text."""
@@ -62,14 +62,14 @@ class RenderCache:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Makes items of what was read."""
+    """Makes items of the data that was read."""
 
     counter: TokenCounter
     cache: RenderCache
     now: datetime
     """When the question is asked, in the person's time zone."""
     days: dict[date, str] = field(default_factory=dict)
-    """How each day is written."""
+    """The written form of each day."""
 
     @property
     def zone(self) -> tzinfo | None:
@@ -126,7 +126,7 @@ class Offers:
         ]
 
     def habits(self, text: str) -> list[Item]:
-        """Offer how the person likes to talk."""
+        """Offer the habits of the user."""
         return [] if not text else [self._item("habits", "habits", quote(text))]
 
     def memories(self, found: Iterable[tuple[MemoryRecord, float | None]]) -> list[Item]:
@@ -281,7 +281,7 @@ class Offers:
         return self.days[day]
 
     def current(self, text: str, name: str | None, at: datetime) -> list[Item]:
-        """Offer the message that is to be answered."""
+        """Offer the message to answer."""
         return [Item("current", "current message", text, self._turn(text, name), name=name, at=at)]
 
     def _turn(self, text: str, name: str | None) -> int:
@@ -305,7 +305,7 @@ def _row(message: Message, names: dict[str, str]) -> str:
 
 
 def _in_utc(at: datetime) -> datetime:
-    """Return a moment in UTC; near the ends of the calendar, the last one that there is."""
+    """Return a moment in UTC, limited to the range of datetime."""
     try:
         return at.astimezone(UTC)
     except OverflowError:
@@ -313,5 +313,5 @@ def _in_utc(at: datetime) -> datetime:
 
 
 def speaker(name: str) -> str | None:
-    """Return a name as it is written before a turn: in one line, and not too long."""
+    """Return a name as it is written before a turn: on one line, and shortened."""
     return one_line(name)[:_LONGEST_NAME] or None

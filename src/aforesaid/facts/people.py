@@ -9,6 +9,7 @@ from aforesaid.domain.message import Message
 from aforesaid.facts.statement import statement
 from aforesaid.text.folding import fold
 from aforesaid.text.languages import guess_language
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.stop_words import stop_words
 from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
@@ -64,7 +65,7 @@ def subject_of(text: str, speaker: Person, owner: Person) -> str | None:
     if ": " in claim.key or set(before) & lists.first_person:
         return about_speaker
     subject = [word for word in before if word not in stop_words(language) | lists.dull]
-    if not subject or language in {"chinese", "japanese", "korean"}:
+    if not subject or language in UNSPACED_LANGUAGES:
         return about_speaker
     if _is(subject, owner):
         return claim.key

@@ -9,28 +9,29 @@ from typing import Final
 
 from aforesaid.text.scripts import UNSPACED_LANGUAGES
 from aforesaid.text.stop_words import stop_words
-from aforesaid.text.vocabulary import vocabulary
 from aforesaid.text.words import words_of
 
 ENGLISH: Final = "english"
 LATIN_LANGUAGES: Final = ("english", "german", "spanish", "french", "italian", "portuguese", "dutch")
 """The known languages that are written in Latin letters. In a tie, the first one is guessed."""
 _SCRIPTS: Final = {
-    "japanese": re.compile("[\u3040-\u30ff]"),
-    "korean": re.compile("[\uac00-\ud7af]"),
-    "chinese": re.compile("[\u3400-\u4dbf\u4e00-\u9fff]"),
-    "russian": re.compile("[\u0400-\u052f]"),
-    "arabic": re.compile("[\u0600-\u06ff]"),
-    "greek": re.compile("[\u0370-\u03ff]"),
-    "hindi": re.compile("[\u0900-\u097f]"),
-    "tamil": re.compile("[\u0b80-\u0bff]"),
-    "armenian": re.compile("[\u0530-\u058f]"),
+    "japanese": "[\u3040-\u30ff]",
+    "korean": "[\uac00-\ud7af]",
+    "chinese": "[\u3400-\u4dbf\u4e00-\u9fff]",
+    "russian": "[\u0400-\u052f]",
+    "arabic": "[\u0600-\u06ff]",
+    "greek": "[\u0370-\u03ff]",
+    "hindi": "[\u0900-\u097f]",
+    "tamil": "[\u0b80-\u0bff]",
+    "armenian": "[\u0530-\u058f]",
 }
 """Characters that show a language by themselves."""
 _LETTERS_PER_UNSPACED: Final = 3
 """A character of an unspaced language counts as three letters, since it carries about as much text."""
-_STEMMED: Final = {language: pattern for language, pattern in _SCRIPTS.items() if language not in UNSPACED_LANGUAGES}
-_LATIN_LETTERS: Final = re.compile("[A-Za-z\u00c0-\u024f]")
+_STEMMED: Final = {
+    language: re.compile(script) for language, script in _SCRIPTS.items() if language not in UNSPACED_LANGUAGES
+}
+_LATIN_LETTERS: Final = "[A-Za-z\u00c0-\u024f]"
 _BEYOND_LATIN: Final = re.compile("[^\x00-\u036f]")
 _ACCENTS: Final = {
     "german": "äöüß", "spanish": "ñ¿¡áéíóú", "french": "àâçéèêëîïôœù", "italian": "àèéìòù", "portuguese": "ãõáâàçéêíóú",
@@ -76,14 +77,14 @@ def language_by_script(word: str) -> str | None:
 def _main_script(text: str) -> str | None:
     """Return the language of the script that most of a text is written in; None for Latin."""
     counts = {
-        language: len(pattern.findall(text)) * (_LETTERS_PER_UNSPACED if language in UNSPACED_LANGUAGES else 1)
-        for language, pattern in _SCRIPTS.items()
+        language: len(re.findall(script, text)) * (_LETTERS_PER_UNSPACED if language in UNSPACED_LANGUAGES else 1)
+        for language, script in _SCRIPTS.items()
     }
     # Japanese uses Chinese characters too.
     if counts["japanese"]:
         counts["japanese"] += counts["chinese"]
     most = max(counts, key=lambda language: counts[language])
-    return most if counts[most] > len(_LATIN_LETTERS.findall(text)) else None
+    return most if counts[most] > len(re.findall(_LATIN_LETTERS, text)) else None
 
 
 def _count(words: Iterable[str], languages_by_word: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
@@ -102,6 +103,8 @@ def _index_words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _common_words() -> dict[str, tuple[str, ...]]:
+    from aforesaid.text.vocabulary import vocabulary  # noqa: PLC0415 - the keyword index does without these lists
+
     found = {}
     for language in LATIN_LANGUAGES:
         lists = vocabulary(language)
