@@ -44,3 +44,18 @@ async def test_a_message_is_stored_although_the_index_is_damaged(path: Path) -> 
     assert len(await store.read(questions.SearchText(ANN, "tea", limit=1000))) == 250
     assert (await store.verify()).ok
     await store.close()
+
+
+@pytest.mark.parametrize("column", ["text", "owner"])
+async def test_values_of_the_wrong_types_are_found_and_stop_no_check(path: Path, column: str) -> None:
+    store = await SqliteStore.open(path)
+    await add(store, ANN, "tea")
+    await store.close()
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.pragma("ignore_check_constraints", 1)
+        connection.execute(f"UPDATE log SET {column} = x'00ff' WHERE seq = 1")
+    store = await SqliteStore.open(path)
+    report = await store.verify()
+    assert not report.ok
+    assert any("the keyword index does not match the messages" in check.detail for check in report.checks)
+    await store.close()
