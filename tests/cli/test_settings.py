@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import aforesaid
-from aforesaid.cli.app import app
+from aforesaid.cli import app
 
 
 @pytest.fixture

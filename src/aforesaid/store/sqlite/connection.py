@@ -172,7 +172,7 @@ def connect_reader(path: Path, options: Options) -> apsw.Connection:
 
 def index_terms(owner: int, thread: int, shared: int, text: str) -> str:
     """Return what the keyword index holds for a message. Raises CorruptError for values that no message has."""
-    if not isinstance(text, str) or not isinstance(owner, int) or not isinstance(thread, int):
+    if not all(map(isinstance, (text, owner, thread), (str, int, int))):
         raise apsw.CorruptError("a row of the log or of the notes holds values of the wrong types")
     return prefixed_terms(owner, thread if shared else None, terms(text))
 

@@ -1,0 +1,155 @@
+"""The command line: its commands in groups, and how a failure is reported."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from functools import cache
+from typing import Annotated, Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from aforesaid import __version__
+from aforesaid.cli.output import complain
+from aforesaid.errors import AforesaidError, InvalidInput
+
+FAILED, WRONG_USE, INTERRUPTED = 1, 2, 130
+"""Exit codes. 1: the command was valid but failed, or found a problem. 2: the command line or the configuration is
+wrong, so running the same command again will not help. 130: stopped with Ctrl+C."""
+
+# Each command prints its failure as one line. Without a handler, Python would print the same log record again.
+logging.getLogger("aforesaid.errors").addHandler(logging.NullHandler())
+
+
+class Commands(TyperGroup):
+    """Commands that report expected failures in one line on standard error, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as typer has it
+        """Run a command; exit with WRONG_USE after `InvalidInput` and with FAILED after every other expected error."""
+        try:
+            return super().invoke(ctx)
+        except AforesaidError as error:
+            complain(str(error))
+            raise typer.Exit(WRONG_USE if isinstance(error, InvalidInput) else FAILED) from None
+        except KeyboardInterrupt:
+            complain("interrupted; every acknowledged message is stored")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # The reader closed the pipe, as `head` does. Python would fail again when it flushes at exit.
+            sys.stdout = None
+            raise typer.Exit(0) from None
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"aforesaid {__version__}")
+        raise typer.Exit
+
+
+def root(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Long-term memory for chat bots and assistants: every message is stored, the relevant ones come back."""
+    del version  # its callback prints it
+
+
+class Listed(NamedTuple):
+    """A command or a group of commands: where it is defined, and where the help lists it."""
+
+    module: str
+    attribute: str
+    panel: str
+    is_group: bool = False
+
+
+_START, _MESSAGES, _MEMORIES = "Get started", "Messages", "Memories and facts"
+_SUMMARIES, _SERVERS = "Summaries and background work", "Servers, agents and bots"
+_ADMINISTRATION, _TRANSFER = "Administration", "Import, export and benchmarks"
+
+COMMANDS: Final = {
+    "demo": Listed("demo", "demo", _START),
+    "chat": Listed("chat", "chat", _START),
+    "add": Listed("messages", "add", _MESSAGES),
+    "history": Listed("messages", "history", _MESSAGES),
+    "search": Listed("messages", "search", _MESSAGES),
+    "context": Listed("context", "context", _MESSAGES),
+    "remember": Listed("memories", "remember", _MEMORIES),
+    "forget": Listed("memories", "forget", _MEMORIES),
+    "portrait": Listed("memories", "portrait", _MEMORIES),
+    "memories": Listed("memories", "memories", _MEMORIES),
+    "note": Listed("memories", "note", _MEMORIES),
+    "reminders": Listed("memories", "reminders", _MEMORIES),
+    "summarize": Listed("summaries", "summarize", _SUMMARIES),
+    "summaries": Listed("summaries", "summaries", _SUMMARIES),
+    "upkeep": Listed("summaries", "upkeep", _SUMMARIES),
+    "worker": Listed("worker", "worker", _SUMMARIES),
+    "serve": Listed("serve", "serve", _SERVERS),
+    "mcp": Listed("mcp", "mcp", _SERVERS),
+    "bot": Listed("bot", "commands", _SERVERS, is_group=True),
+    "key": Listed("keys", "commands", _SERVERS, is_group=True),
+    "status": Listed("status", "status", _ADMINISTRATION),
+    "users": Listed("operations", "users", _ADMINISTRATION),
+    "config": Listed("config", "config", _ADMINISTRATION),
+    "settings": Listed("settings", "settings", _ADMINISTRATION),
+    "verify": Listed("operations", "verify", _ADMINISTRATION),
+    "backup": Listed("operations", "backup", _ADMINISTRATION),
+    "restore": Listed("operations", "restore", _ADMINISTRATION),
+    "cleanup": Listed("operations", "cleanup", _ADMINISTRATION),
+    "purge": Listed("transfer", "purge", _ADMINISTRATION),
+    "export": Listed("transfer", "export", _TRANSFER),
+    "import": Listed("transfer", "load", _TRANSFER),
+    "migrate": Listed("transfer", "migrate_command", _TRANSFER),
+    "eval": Listed("evaluate", "commands", _TRANSFER, is_group=True),
+    "bench": Listed("bench", "bench", _TRANSFER),
+}
+"""All commands, in the order of the help."""
+
+
+def command_line(names: Iterable[str]) -> typer.Typer:
+    """Return the command line with some of its commands. Only their modules are loaded, which takes half the time."""
+    built = typer.Typer(
+        cls=Commands,
+        name="aforesaid",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=(
+            "The memory is stored where --store or AFORESAID_STORE says; by default in memory.db in the platform's "
+            "data folder. Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."
+        ),
+    )
+    built.callback()(root)
+    for name in names:
+        listed = COMMANDS[name]
+        defined = getattr(importlib.import_module(f"aforesaid.cli.{listed.module}"), listed.attribute)
+        if listed.is_group:
+            built.add_typer(defined, name=name, rich_help_panel=listed.panel)
+        else:
+            built.command(name, rich_help_panel=listed.panel)(defined)
+    return built
+
+
+@cache
+def whole() -> typer.Typer:
+    """Return the command line with all commands."""
+    return command_line(COMMANDS)
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        # Escape characters that the terminal cannot show instead of failing.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    named = sys.argv[1] if len(sys.argv) > 1 else ""
+    completing = "_AFORESAID_COMPLETE" in os.environ
+    run = command_line([named]) if named in COMMANDS and not completing else whole()
+    run()
