@@ -114,7 +114,7 @@ async def run(folder: Path, messages: int) -> None:
     async with connect(path, embedder=embedder, profile=profile) as memory:
         for user, wanted in (("usual", "p50 up to 10 ms"), ("large", "p50 up to 25 ms, p99 up to 80 ms")):
             ann = memory.user(user)
-            count = (await memory._store.read(questions.UserLedger(ann.scope))).messages
+            count = (await memory.store.read(questions.UserLedger(ann.scope))).messages
             with stopwatch() as seconds:
                 await ann.search(asked[0])
                 row(f"first search of a user with {count:,} messages", f"{seconds() * 1000:10.1f} ms")

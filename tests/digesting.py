@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from aforesaid.domain.checks import microseconds
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import ModelUnavailable
+from aforesaid.front.services import Services
 from aforesaid.memory import Memory, UserMemory
 from aforesaid.models.chat import Answer, Reply, Said
 from aforesaid.models.embed import Embedder
@@ -93,7 +94,8 @@ async def remembering(
 ) -> AsyncIterator[Memory]:
     """Open a memory with a given model and clock."""
     store = await open_store(location)
-    async with Memory(store, load_profile(profile), embedder, chat, settings, clock or MovingClock()) as memory:
+    services = Services(store, load_profile(profile), embedder, chat, settings, clock or MovingClock())
+    async with Memory(services) as memory:
         yield memory
 
 

@@ -84,7 +84,7 @@ async def ask(memory: Memory, name: str, conversation: Conversation) -> list[Exa
         if question.apart or not question.turns:
             continue
         asking = SearchRequest(question.text, at=question.asked_at)
-        candidates = await memory._recall.candidates(user.scope, asking)  # noqa: SLF001 - the tool looks inside
+        candidates = await memory._services.recall.candidates(user.scope, asking)  # noqa: SLF001 - the tool looks inside
         ids = [places.get(seq) for seq in candidates.columns.seq[candidates.rows].tolist()]
         evidence = np.array([each in question.turns for each in ids]) / len(question.turns)
         columns = np.array([FEATURES[feature](candidates) for feature in NAMES]).T

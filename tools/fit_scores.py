@@ -243,7 +243,7 @@ async def _first_hits(
     """Return the kind of chat, the first hits, and their features, computed as a search does."""
     user = memory.user(conversation.id, space="eval")
     request = SearchRequest(query, at=question.asked_at)
-    candidates = await memory._recall.candidates(user.scope, request)  # noqa: SLF001 - the tool looks inside
+    candidates = await memory._services.recall.candidates(user.scope, request)  # noqa: SLF001 - the tool looks inside
     kind = kind_of(candidates)
     early = fuse(candidates, kind, textual=False)
     read = np.array(sorted(order(candidates, totals(early))[:READ]), dtype=np.intp)

@@ -62,7 +62,7 @@ ROOMS = {
         "not postgres and not json and not files and not [memory] and not machine",
     ),
     "context": Room(
-        ("aforesaid/context/*.py", "aforesaid/contexts.py"),
+        ("aforesaid/context/*.py", "aforesaid/front/contexts.py"),
         ("tests/context", "tests/api/test_settings.py", "tests/api/test_user_settings.py"),
         "not postgres",
     ),

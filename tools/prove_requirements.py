@@ -157,7 +157,7 @@ BREAKS = (
     ),
     Break(
         "D14",
-        "knowledge.py",
+        "front/handle.py",
         "        if self._actor is not None:\n            await",
         "        if self._actor is None:\n            await",
         "the audit log does not record who viewed data",

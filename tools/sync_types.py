@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("memory", "messages", "knowledge", "memories", "summaries", "contexts", "operations", "transfer")
-SOURCES = tuple(ROOT / "src/aforesaid" / f"{name}.py" for name in PARTS)
+SOURCES = (ROOT / "src/aforesaid/memory.py", *sorted((ROOT / "src/aforesaid/front").glob("*.py")))
 TARGET = ROOT / "src/aforesaid/_sync_types.pyi"
 NAMES = {"Memory": "SyncMemory", "UserMemory": "SyncUserMemory"}
 HEADER = "# Made from memory.py by `make stubs`; a test fails when it is out of date.\n\n"
@@ -34,8 +33,7 @@ def sync_types(*sources: str) -> str:
 
 def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
     members: list[ast.stmt] = []
-    inherited = [bases[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in bases]
-    for member in [each for one in (node, *inherited) for each in one.body]:
+    for member in [each for one in _with_bases(node, bases) for each in one.body]:
         if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
             name = member.name.replace("__aenter__", "__enter__").replace("__aexit__", "__exit__")
             if name.startswith("_") and name not in {"__enter__", "__exit__"}:
@@ -48,7 +46,7 @@ def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
                     name=name,
                     args=member.args,
                     body=[documentation, ast.Expr(ast.Constant(...))],
-                    # Other decorators, such as `timed(…)`, do not change the signature.
+                    # Other decorators, such as `public(…)`, do not change the signature.
                     decorator_list=[
                         each for each in member.decorator_list if isinstance(each, ast.Name) and each.id == "property"
                     ],
@@ -66,6 +64,13 @@ def _class(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> ast.ClassDef:
         decorator_list=[],
     )
     return ast.fix_missing_locations(renamed)
+
+
+def _with_bases(node: ast.ClassDef, bases: dict[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """Return a class and all classes that it inherits from, each once."""
+    above = [bases[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in bases]
+    found = [node, *(each for base in above for each in _with_bases(base, bases))]
+    return list({each.name: each for each in found}.values())
 
 
 def _renamed(annotation: ast.expr | None) -> ast.expr | None:

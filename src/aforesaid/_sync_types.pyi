@@ -28,6 +28,7 @@ from aforesaid.portability.importing import Loaded
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms
 from aforesaid.store import Progress, Store
+from aforesaid.store.announcing import Announcements
 from aforesaid.telemetry import Metrics
 from aforesaid.upkeep import UpkeepReport
 
@@ -72,6 +73,10 @@ class SyncMemory:
         """The underlying store. Changes made there bypass all checks but its own."""
 
     @property
+    def changes(self) -> Announcements:
+        """Announces every change of the store to listeners of this process."""
+
+    @property
     def models(self) -> Chat | None:
         """The configured models, or None."""
 
@@ -94,10 +99,6 @@ class SyncMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the memory."""
-
-    @property
-    def known_ids(self) -> KnownIds:
-        """The spelling of ids."""
 
     def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
@@ -127,14 +128,18 @@ class SyncMemory:
         With an `actor`, the audit log names who looked.
         """
 
+    def record_access(self, action: str, subject: str, *, actor: str | None, space: str | int | None = None) -> None:
+        """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
+
+    @property
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
+
     def users(self, space: str | int | None = None, *, actor: str | None = None) -> list[User]:
         """Return all users, with counts and their last display name.
 
         With an `actor`, the audit log names who looked.
         """
-
-    def record_access(self, action: str, subject: str, *, actor: str | None, space: str | int | None = None) -> None:
-        """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
 
     def names(self, space: str | int = ..., *, users: Iterable[str | int] | None = None) -> dict[str, str]:
         """Return the display names of a space by user id: of all authors who have one, or only of `users`.
@@ -306,6 +311,13 @@ class SyncUserMemory:
 
     def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
+
+    def record_access(self, action: str, subject: str) -> None:
+        """Add a row to the audit log: who viewed what. Does nothing if the handle has no actor."""
+
+    @property
+    def known_ids(self) -> KnownIds:
+        """The spelling of ids."""
 
     def remember(
         self, fact: str, *, by: str | int | None = None, name: str | None = None, about: str | None = None

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import aforesaid
-from aforesaid.domain.arguments import CHECKED, checked
+from aforesaid.domain.arguments import argument_check
+from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import Message
 from aforesaid.errors import AforesaidError, InvalidInput, TooLarge, quoted
 from aforesaid.memory import Memory, UserMemory
@@ -148,23 +149,6 @@ async def memory(location: str) -> AsyncIterator[Memory]:
         yield opened
 
 
-def test_every_public_method_that_takes_arguments_checks_them() -> None:
-    unchecked = [
-        f"{kind.__name__}.{name}"
-        for kind in (Memory, UserMemory)
-        for name, method in public_methods(kind).items()
-        if not any(getattr(each, CHECKED, False) for each in _layers(method))
-    ]
-    assert unchecked == []
-
-
-def _layers(method: Any) -> list[Any]:  # noqa: ANN401
-    found = [method]
-    while hasattr(found[-1], "__wrapped__"):
-        found.append(found[-1].__wrapped__)
-    return found
-
-
 @pytest.mark.every_store
 @pytest.mark.defect("D1", "D8")
 async def test_whatever_is_passed_to_a_public_method_gives_our_short_error_and_the_store_opens_and_moves(
@@ -288,28 +272,27 @@ def test_a_value_whose_own_description_fails_is_quoted_by_its_type() -> None:
     assert quoted(Broken()) == "a Broken"
 
 
-class Sample:
-    """A class with a checked method of each kind of annotation."""
-
-    @checked("anything")
-    async def call(
-        self,
-        text: str = "",
-        *,
-        anything: str = "",
-        number: int = 0,
-        share: float | None = None,
-        at: datetime | None = None,
-        day: date | None = None,
-        message: Message | str | int | None = None,
-    ) -> tuple[object, ...]:
-        return text, anything, number, share, at, day, message
+def sample(
+    text: str = "",
+    *,
+    anything: str = "",
+    number: int = 0,
+    share: float | None = None,
+    at: datetime | None = None,
+    day: date | None = None,
+    message: Message | str | int | None = None,
+) -> None:
+    """Has an argument of each kind of annotation."""
 
 
-async def test_checked_arguments_reach_the_method_as_they_are() -> None:
+check: Final = argument_check(sample, "anything")
+
+
+def test_checked_arguments_reach_the_method_as_they_are() -> None:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    given_ = await Sample().call("a", anything="\0", number=5, share=1, at=at, day=at.date(), message="#1")
-    assert given_ == ("a", "\0", 5, 1.0, at, at.date(), "#1")
+    named = {"anything": "\0", "number": 5, "share": 1, "at": at, "day": at.date(), "message": "#1"}
+    assert check(KnownIds(), ("a",), named) == ("a",)
+    assert named == {"anything": "\0", "number": 5, "share": 1.0, "at": at, "day": at.date(), "message": "#1"}
 
 
 @pytest.mark.parametrize(
@@ -326,9 +309,9 @@ async def test_checked_arguments_reach_the_method_as_they_are() -> None:
         ({"message": 1.5}, "message must be a message or a string or a whole number, not float"),
     ],
 )
-async def test_a_checked_method_says_which_argument_is_wrong_and_why(wrong: dict[str, Any], complaint: str) -> None:
+def test_a_checked_method_says_which_argument_is_wrong_and_why(wrong: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InvalidInput, match=complaint):
-        await Sample().call(**wrong)
+        check(KnownIds(), (), wrong)
 
 
 async def test_a_list_argument_has_a_maximum_length(memory: Memory) -> None:

@@ -280,7 +280,8 @@ def test_closing_from_many_threads_at_once_closes_once(tmp_path: Path) -> None:
 
 def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
     with aforesaid.open(":memory:") as first, aforesaid.open(":memory:") as second:
-        second._target._store = first._target._store  # type: ignore[attr-defined]
+        services = second._target._services  # type: ignore[attr-defined]
+        own, services.store = services.store, first.store
 
         def write() -> None:
             for number in range(200):
@@ -293,6 +294,7 @@ def test_a_store_in_memory_can_be_read_and_written_by_many_threads() -> None:
             second.stats()
         writer.join()
         assert second.stats().messages == 200
+        services.store = own
 
 
 @pytest.mark.parametrize("wrong", [5, ["archive"], b"archive", {1: 2}, "a\0b.toml"])

@@ -73,14 +73,14 @@ async def test_without_a_model_the_log_holds_what_people_said_alone(memory: afor
 async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Path, room: Room) -> None:
     with ScriptedModel(["You like tea."]) as model:
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
-            apply = memory._store.apply
+            apply = memory.store.apply
 
             async def full(changes: Sequence[Any]) -> Receipt:
                 if isinstance(changes[0], AddMessage) and changes[0].draft.role == "assistant":
                     raise StoreFull("no room is left on /srv/secret-disk")
                 return await apply(changes)
 
-            memory._store.apply = full  # type: ignore[method-assign]
+            memory.store.apply = full  # type: ignore[method-assign]
             await session.hear(incoming("What do I like?"))
             await session.idle()
     assert room.texts[0].startswith("You like tea.")
@@ -156,12 +156,12 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
             await session.idle()
         told = [text for text in room.texts if "kept in memory only" in text]
         assert len(told) == 1
-        apply = memory._store.apply
+        apply = memory.store.apply
 
         async def durable(changes: object) -> object:
             return replace(await apply(changes), durable=True)  # type: ignore[arg-type]
 
-        memory._store.apply = durable  # type: ignore[assignment,method-assign]
+        memory.store.apply = durable  # type: ignore[assignment,method-assign]
         await session.hear(incoming("three"))
         await session.idle()
     assert sum("stored durably again" in text for text in room.texts) == 1
@@ -170,18 +170,18 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
 @pytest.mark.defect("B12")
 async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory: aforesaid.Memory, room: Room) -> None:
     async with BotSession(memory, room) as session:
-        apply = memory._store.apply
+        apply = memory.store.apply
 
         async def full(changes: object) -> object:
             del changes
             raise StoreFull("no room is left on the device")
 
-        memory._store.apply = full  # type: ignore[assignment,method-assign]
+        memory.store.apply = full  # type: ignore[assignment,method-assign]
         await session.hear(incoming("one"))
         await session.idle()
         assert "I could not store that" in room.texts[-1]
         assert "secret-disk" not in room.texts[-1]
-        memory._store.apply = apply  # type: ignore[method-assign]
+        memory.store.apply = apply  # type: ignore[method-assign]
         await session.hear(incoming("two"))
         await session.hear(incoming("three"))
         await session.idle()

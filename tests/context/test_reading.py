@@ -65,7 +65,7 @@ async def test_a_question_is_looked_up_before_the_settings_are_known(tmp_path: P
 
         call_first(memory, questions.MatchText, lambda: told("words"))
         call_first(memory, questions.Settings, lambda: told("settings"))
-        memory._contexts.effective._kept.clear()
+        memory._services.effective._kept.clear()
         await ann.context("What do I drink?")
     assert order[0] == "words"
     assert "settings" in order
@@ -142,7 +142,7 @@ async def test_an_erased_person_leaves_nothing_at_hand(tmp_path: Path) -> None:
         ann = memory.user("ann")
         await talk(memory, *(f"Zanzibar number {number}." for number in range(30)))
         await ann.context("Zanzibar?")
-        builder = memory._contexts.builder
+        builder = memory._services.builder
         assert any("Zanzibar" in str(list(kept.messages._new.values())) for kept in builder._rendered.values())
         await memory.purge("ann")
         assert not builder._rendered

@@ -29,7 +29,7 @@ async def test_a_failed_summary_leaves_everything_as_it_was_is_told_and_is_made_
         report = await memory.upkeep()
         assert (report.summarised, report.error) == (0, "test:scribe does not answer")
         assert all(message.active for message in await ann.history())
-        assert (await memory._store.read(questions.UserLedger(ANN))).open_turns == 10
+        assert (await memory.store.read(questions.UserLedger(ANN))).open_turns == 10
         health = await memory.health()
         (summaries,) = [part for part in health.components if part.name == "summaries"]
         assert (health.status, summaries.status) == ("failing", "failing")
@@ -56,11 +56,11 @@ async def test_it_is_tried_again_after_ever_longer_pauses_which_a_restart_does_n
     pauses = []
     async with remembering(location, "archive", chat=scribe, clock=clock) as memory:
         await talk(memory.user("ann"), 10)
-        digest = memory._digests.digest
+        digest = memory._services.digest
         await digest.walk()
         for _ in range(12):
             (entry,) = await digest.due(10)
-            await memory._upkeep._parts[2]._drain(None, failing=False)  # type: ignore[attr-defined]
+            await memory._services.upkeep._parts[2]._drain(None, failing=False)  # type: ignore[attr-defined]
             assert await digest.due(10) == [], "nobody asks before the time has come"
             (entry,) = await digest.due(10, failing=True)
             assert entry.due_at is not None
@@ -75,7 +75,7 @@ async def test_a_restart_goes_on_where_it_stopped(tmp_path_factory: pytest.TempP
     scribe = Scribe()
     async with remembering(location, "archive", chat=scribe) as memory:
         await talk(memory.user("ann"), 10)
-        await memory._digests.digest.walk()
+        await memory._services.digest.walk()
     async with remembering(location, "archive", chat=scribe) as memory:
         # What was put on the agenda before is still there, also if nothing new is said.
         assert (await memory.upkeep()).summarised == 1
@@ -146,7 +146,7 @@ async def test_every_kind_of_summary_is_made_again_when_a_model_is_there(locatio
             await memory.upkeep()
         before = await ann.summaries()
         assert before
-        memory._digests.digest.executor.writer._chat = scribe
+        memory._services.digest.executor.writer._chat = scribe
         assert (await memory.upkeep()).summarised == len(before)
         after = await ann.summaries()
         assert [(each.kind, each.version, each.messages) for each in after] == [
@@ -163,7 +163,7 @@ async def test_what_was_made_without_a_model_stays_where_that_is_wanted(location
     async with remembering(location, "archive", settings=replace(OFFLINE, redo=False)) as memory:
         await talk(memory.user("ann"), 10)
         await memory.upkeep()
-        memory._digests.digest.executor.writer._chat = scribe
+        memory._services.digest.executor.writer._chat = scribe
         assert (await memory.upkeep()).summarised == 0
         assert scribe.asked == []
 
@@ -176,7 +176,7 @@ async def test_what_a_person_edited_is_never_written_anew(location: str) -> None
         await memory.upkeep()
         (summary,) = await ann.summaries()
         await ann.edit_summary(summary.id, "Ann bought apples.")
-        memory._digests.digest.executor.writer._chat = scribe
+        memory._services.digest.executor.writer._chat = scribe
         assert (await memory.upkeep()).summarised == 0
         assert [each.text for each in await ann.summaries()] == ["Ann bought apples."]
 

@@ -176,14 +176,14 @@ async def test_a_long_history_becomes_a_few_summaries_of_ever_higher_levels(loca
 async def test_a_user_has_their_own_threshold_and_can_switch_it_off(location: str) -> None:
     async with remembering(location, "archive") as memory:
         ann, bob, cleo = (memory.user(name) for name in ("ann", "bob", "cleo"))
-        await memory._store.apply([PutSetting(bob.scope, "summary_every_n", 3)])
-        await memory._store.apply([PutSetting(cleo.scope, "summary_every_n", 1)])
-        await memory._store.apply([PutSetting(cleo.scope, "memory_enabled", False)])
+        await memory.store.apply([PutSetting(bob.scope, "summary_every_n", 3)])
+        await memory.store.apply([PutSetting(cleo.scope, "summary_every_n", 1)])
+        await memory.store.apply([PutSetting(cleo.scope, "memory_enabled", False)])
         for user in (ann, bob, cleo):
             await talk(user, 3)
         await memory.upkeep()
         assert [len(await user.summaries()) for user in (ann, bob, cleo)] == [0, 1, 0]
-        await memory._store.apply([PutSetting(cleo.scope, "memory_enabled", True)])
+        await memory.store.apply([PutSetting(cleo.scope, "memory_enabled", True)])
         await talk(cleo, 1)
         await memory.upkeep()
         assert [summary.messages for summary in await cleo.summaries()] == [2, 2, 2, 2]

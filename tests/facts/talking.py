@@ -105,11 +105,11 @@ class paused:  # noqa: N801 - reads as a word
         self._memory = memory
 
     async def __aenter__(self) -> None:
-        self._nudge = self._memory._upkeep.nudge
-        self._memory._upkeep.nudge = lambda: None  # type: ignore[method-assign]
+        self._nudge = self._memory._services.upkeep.nudge
+        self._memory._services.upkeep.nudge = lambda: None  # type: ignore[method-assign]
 
     async def __aexit__(self, *_: object) -> None:
-        self._memory._upkeep.nudge = self._nudge  # type: ignore[method-assign]
+        self._memory._services.upkeep.nudge = self._nudge  # type: ignore[method-assign]
 
 
 __all__ = [

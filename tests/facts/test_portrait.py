@@ -55,7 +55,7 @@ async def a_week(
         ("week", history, seqs[0], now.date() - timedelta(days=1)),
     ):
         if text is not None:
-            await memory._store.apply([view(kind, text, seq, day)])
+            await memory.store.apply([view(kind, text, seq, day)])
     if facts is not None:
         await user.remember(facts)
 
@@ -130,7 +130,7 @@ async def test_without_summaries_of_weeks_the_days_before_are_the_history() -> N
     async with connect(extract=False) as memory:
         await a_week(memory, facts=None, today=None, history=None)
         yesterday = datetime.now(UTC).date() - timedelta(days=1)
-        await memory._store.apply([view("day", "Ann was stressed.", 1, yesterday)])
+        await memory.store.apply([view("day", "Ann was stressed.", 1, yesterday)])
         assert await memory.user("ann", space="900").portrait() == f"{yesterday}: Ann was stressed."
 
 
@@ -148,7 +148,7 @@ async def test_a_portrait_that_cannot_be_used_is_not(written: str) -> None:
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
         assert await memory.user("ann", space="900").portrait() == "Ann likes tea."
-        assert await memory._store.read(questions.DerivedText(ANN, "portrait")) is None
+        assert await memory.store.read(questions.DerivedText(ANN, "portrait")) is None
 
 
 async def test_memories_are_part_of_the_portrait_and_it_follows_what_changed() -> None:
@@ -268,7 +268,7 @@ async def test_a_model_that_cannot_merge_is_asked_three_times_and_then_left_alon
     scripted = model({"remember": [{"facts": "Ann likes tea."}], "portrait": lambda _: ""})
     async with scripted, connect(scripted=scripted, extract=False, context=REPLY) as memory:
         await a_week(memory, facts="Ann likes tea")
-        portraitist = memory._knowledge.portraitist
+        portraitist = memory._services.portraitist
         for _ in range(3):
             assert HISTORY in (await portraitist.without_waiting(ANN) or "")
             with pytest.raises(ModelError, match="could not be merged"):
@@ -283,7 +283,7 @@ async def test_what_is_at_hand_costs_nothing() -> None:
     scripted = model({"remember": [{"facts": "Ann likes tea."}], "portrait": ["Merged."]})
     async with scripted, connect(scripted=scripted, extract=False) as memory:
         await a_week(memory, facts="Ann likes tea")
-        portraitist = memory._knowledge.portraitist
+        portraitist = memory._services.portraitist
         assert (await portraitist.without_waiting(ANN) or "").startswith("Ann likes tea.")
         assert asked(scripted, "portrait") == []
         await memory.user("ann", space="900").portrait()

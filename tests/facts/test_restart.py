@@ -71,8 +71,8 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
                     await say(user, f"I like {animal}", reply="Good", name="Ann")
             if not with_model:
                 # Rules look through a whole page at a time: make pages small.
-                memory._upkeep._parts[1]._made = small_pages(memory)  # type: ignore[attr-defined]
-            crash_at(memory._store, number, before=before)
+                memory._services.upkeep._parts[1]._made = small_pages(memory)  # type: ignore[attr-defined]
+            crash_at(memory.store, number, before=before)
             with pytest.raises(Crash):
                 await memory.upkeep()
         async with connect(location, scripted=scripted if with_model else None, extract_exchanges=2) as memory:
@@ -84,7 +84,7 @@ async def test_a_restart_in_the_middle_extracts_nothing_twice_and_skips_nothing(
 
 
 def small_pages(memory: Memory) -> object:
-    extractor = memory._knowledge.extractor()
+    extractor = memory._services.extractor()
 
     async def few(read: Read, question: questions.MessagesAfter) -> object:
         return await read(replace(question, limit=min(question.limit, 4)))
@@ -113,15 +113,15 @@ async def test_a_failed_write_leaves_mark_and_memories_as_they_were(location: st
         user = memory.user("ann")
         async with paused(memory):
             await user.add("user", "I like tea.")
-        apply = memory._store.apply
+        apply = memory.store.apply
 
         async def full(changes: Sequence[Change]) -> Receipt:
             if any(isinstance(change, AddMemory) for change in changes):
                 raise StoreFull("no room")
             return await apply(changes)
 
-        memory._store.apply = full  # type: ignore[method-assign]
+        memory.store.apply = full  # type: ignore[method-assign]
         with pytest.raises(StoreFull):
             await memory.upkeep()
-        memory._store.apply = apply  # type: ignore[method-assign]
+        memory.store.apply = apply  # type: ignore[method-assign]
         assert (await memory.upkeep()).remembered == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -83,9 +84,8 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
     copy.parent.mkdir()
     copy.write_text(program, encoding="utf-8")
     package = tmp_path / "src/aforesaid"
-    package.mkdir(parents=True)
-    for source in (ROOT / "src/aforesaid").glob("*.py"):
-        (package / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(ROOT / "src/aforesaid/front", package / "front")
+    shutil.copy(ROOT / "src/aforesaid/memory.py", package)
     subprocess.run([sys.executable, str(copy)], check=True, capture_output=True)
     ruff = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
     made = package / "_sync_types.pyi"

@@ -253,7 +253,7 @@ async def test_summaries_and_memories_are_hits_too(memory: aforesaid.Memory) -> 
     ann = memory.user("ann")
     await tell(ann, "I adopted a greyhound called Comet.", "What a name!", "He sleeps all day.", "Lazy boy.")
     messages = await ann.history()
-    store = memory._store
+    store = memory.store
     await store.apply([AddMemory(MemoryDraft(ann.scope, "fact", "Ann has a greyhound called Comet.", sources=(1,)))])
     await store.apply([Archive(SummaryDraft(ann.scope, "Ann told about her dog Comet.", messages=(1, 2)))])
     await memory.upkeep()

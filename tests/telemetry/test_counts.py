@@ -103,7 +103,7 @@ async def test_what_fails_is_written_down_once_in_a_while(location: str, caplog:
             del changes
             raise StoreFull("no room is left on the device")
 
-        memory._store.apply = full  # type: ignore[method-assign, assignment]
+        memory.store.apply = full  # type: ignore[method-assign, assignment]
         with caplog.at_level(logging.WARNING, "aforesaid.errors"):
             for _ in range(5):
                 with pytest.raises(StoreFull):

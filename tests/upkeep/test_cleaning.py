@@ -108,7 +108,7 @@ async def test_a_dry_run_counts_and_changes_nothing(location: str) -> None:
         assert dry.dry_run
         assert done(dry) == [("messages", "archive", 450), ("memories", "archive", 1), ("audit", "purge", 1)]
         assert await memory.stats() == before
-        assert "cleanup" not in await memory._store.read(questions.Marks())
+        assert "cleanup" not in await memory.store.read(questions.Marks())
         wet = await memory.cleanup()
         assert done(wet)[:2] == done(dry)[:2]
 
@@ -167,7 +167,7 @@ async def test_it_happens_by_itself(location: str, monkeypatch: pytest.MonkeyPat
     async with keeping(location, messages__archive_days=30) as memory:
         ann = memory.user("ann")
         await say(ann, "one", days_ago=40)
-        while "cleanup" not in await memory._store.read(questions.Marks()):
+        while "cleanup" not in await memory.store.read(questions.Marks()):
             await asyncio.sleep(0.02)
         assert [message.active for message in await ann.history()] == [False]
 
@@ -178,7 +178,7 @@ async def test_what_was_broken_off_goes_on_where_it_stopped(location: str) -> No
         ann = memory.user("ann")
         for each in range(4):
             await say(ann, f"message {each} {'x' * 40_000}", days_ago=400 + each)
-        apply, discards = memory._store.apply, 0
+        apply, discards = memory.store.apply, 0
 
         async def breaking(changes: list[Change]) -> Receipt:
             nonlocal discards
@@ -187,14 +187,14 @@ async def test_what_was_broken_off_goes_on_where_it_stopped(location: str) -> No
                 raise StoreFull("no room is left on the device")
             return await apply(changes)
 
-        memory._store.apply = breaking  # type: ignore[method-assign, assignment]
+        memory.store.apply = breaking  # type: ignore[method-assign, assignment]
         report = await memory.cleanup()
         assert report.error == "no room is left on the device"
         assert done(report) == [("messages", "archive", 4)]
-        assert "cleanup" not in await memory._store.read(questions.Marks()), "it is due until it came to its end"
+        assert "cleanup" not in await memory.store.read(questions.Marks()), "it is due until it came to its end"
         part = (await memory.health()).component("cleanup")
         assert (part.status, part.issues) == ("failing", ("no room is left on the device",))
-        memory._store.apply = apply  # type: ignore[method-assign]
+        memory.store.apply = apply  # type: ignore[method-assign]
         report = await memory.cleanup()
         assert done(report)[:2] == [("messages", "archive", 0), ("messages", "purge", 4)]
         assert report.error is None
@@ -234,7 +234,7 @@ def test_rules_are_checked() -> None:
 async def test_the_window_of_summaries_is_seven_days_and_can_be_changed(location: str) -> None:
     for profile, days in (("community", 6), ({"extends": "community", "summary_days": 3}, 2)):
         async with keeping(location, profile) as memory:
-            steps = memory._digests.digest.steps
+            steps = memory._services.digest.steps
             assert len(steps.history_days(NOW.date())) == days  # type: ignore[union-attr]
             assert await memory.user("ann").week() is None
     async with keeping(location, {"extends": "community", "summary_days": 1}) as memory:

@@ -54,7 +54,7 @@ async def test_a_mark_of_the_future_does_not_count(store: Store) -> None:
 async def test_the_size_is_written_down_by_itself(tmp_path: Path) -> None:
     async with aforesaid.connect(tmp_path / "memory.db", settings={"alerts.interval_seconds": 0.1}) as memory:
         await memory.user("ann").add("user", "hello")
-        while not await memory._store.read(questions.Marks()):
+        while not await memory.store.read(questions.Marks()):
             await asyncio.sleep(0.02)
-        (name,) = await memory._store.read(questions.Marks())
+        (name,) = await memory.store.read(questions.Marks())
         assert name.startswith("size ")

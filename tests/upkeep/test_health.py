@@ -69,8 +69,8 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
     async with aforesaid.connect(location, settings=settings) as memory:
         ann = memory.user("ann")
         await ann.add("user", "hello")
-        good = await memory._store.health()
-        apply, health_of = memory._store.apply, memory._store.health
+        good = await memory.store.health()
+        apply, health_of = memory.store.apply, memory.store.health
 
         async def full(changes: Sequence[Change]) -> Receipt:
             raise StoreFull(f"no room is left on the device for {len(changes)} changes")
@@ -78,7 +78,7 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
         async def bad() -> Component:
             return Component("store", "failing", good.last_update, ("no room is left",), good.facts)
 
-        memory._store.apply, memory._store.health = full, bad  # type: ignore[method-assign]
+        memory.store.apply, memory.store.health = full, bad  # type: ignore[method-assign]
         for _ in range(3):
             with pytest.raises(StoreFull):
                 await ann.add("user", "hello")
@@ -86,7 +86,7 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
         assert (await memory.health()).alerts == health.alerts, "the same ones, since the same moment"
         assert health.status == "failing"
         assert {(alert.kind, alert.about) for alert in health.alerts} == {("failure", "store"), ("errors", "add")}
-        memory._store.apply, memory._store.health = apply, health_of  # type: ignore[method-assign]
+        memory.store.apply, memory.store.health = apply, health_of  # type: ignore[method-assign]
         assert (await memory.health()).status == "active"
     store = [line for line in changes(caplog) if "store" in line]
     assert store == [
@@ -116,7 +116,7 @@ async def test_a_look_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: 
     settings = {"alerts.interval_seconds": 0.1}
     async with aforesaid.connect(tmp_path / "memory.db", settings=settings) as memory:
         looked = asyncio.Event()
-        health_of, told = memory._store.health, 0
+        health_of, told = memory.store.health, 0
 
         async def broken() -> Component:
             nonlocal told
@@ -126,7 +126,7 @@ async def test_a_look_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: 
             looked.set()
             return await health_of()
 
-        memory._store.health = broken  # type: ignore[method-assign]
+        memory.store.health = broken  # type: ignore[method-assign]
         await memory.user("ann").add("user", "hello")
         await looked.wait()
     assert changes(caplog) == ["health watch failed; next try in 0.1 s"]

@@ -134,7 +134,7 @@ async def test_the_scan_of_a_worker_goes_on_after_any_exception_and_is_seen_in_h
     dsn = clean_database("workers")
     await fill(dsn, users=1, turns=1)
     async with aforesaid.connect(dsn, settings={"background": False, "fallback": "none"}) as memory:
-        parts = {part.name: part for part in memory._upkeep.parts}
+        parts = {part.name: part for part in memory._services.upkeep.parts}
         learning, digesting = cast("Extracting", parts.pop("remembered")), cast("Digesting", parts.pop("summarised"))
         errors, failed = [ValueError("a row has no user")], asyncio.Event()
         waiting = learning.waiting

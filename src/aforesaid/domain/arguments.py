@@ -1,7 +1,7 @@
 """Checks of the arguments of public methods, derived from their annotations.
 
-Every public method carries `@checked()`, whatever calls it: Python code, the REST API, MCP, the command line, the panel
-or a bot. So no store is given a value of a wrong type, a time without a time zone, a number that another store cannot
+Every public method has such a check, whatever calls it: Python code, the REST API, MCP, the command line, the panel or
+a bot. So no store is given a value of a wrong type, a time without a time zone, a number that another store cannot
 hold, or text that is not valid Unicode, and ids that look the same are the same (`KnownIds`). What one method alone
 requires (ranges, lengths) is checked in that method.
 """
@@ -12,24 +12,22 @@ import os
 import types
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
-from functools import cache, wraps
-from inspect import iscoroutinefunction, signature
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from functools import cache
+from inspect import signature
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, Union, get_args, get_origin
 
 from aforesaid.domain import checks
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import Message
 from aforesaid.errors import InvalidInput, TooLarge, quoted
 
-Check: TypeAlias = Callable[[Any], Any]
+ValueCheck: TypeAlias = Callable[[Any], Any]
 ArgumentCheck: TypeAlias = Callable[[Any, KnownIds], Any]
-Method = TypeVar("Method", bound=Callable[..., Any])
+Check: TypeAlias = Callable[[KnownIds, tuple[Any, ...], dict[str, Any]], tuple[Any, ...]]
+"""Takes the positional and the named arguments of a call, and returns the positional ones."""
 
 _IDS: Final = frozenset({"user", "space", "thread", "session", "author", "by"})
 """Arguments that are ids of users, spaces, threads and sessions."""
-_NOTHING_KNOWN: Final = KnownIds()
-CHECKED: Final = "__checked__"
-"""The attribute of a method whose arguments are checked."""
 _ITEM: Final = "an item of "
 _MOST_ITEMS: Final = 10_000
 """Maximum number of items of a list argument."""
@@ -52,58 +50,40 @@ class _Kind(NamedTuple):
     """One type that an argument may have: how it is recognised, checked and described."""
 
     fits: Callable[[object], bool]
-    check: Check
+    check: ValueCheck
     words: str
 
 
-def checked(*loose: str) -> Callable[[Method], Method]:
-    """Check the arguments of a method against their annotations before it runs.
+def argument_check(method: Callable[..., Any], *loose: str) -> Check:
+    """Return a function that checks the arguments of a method against their annotations before it runs.
 
-    Of the parameters in `loose` only the type is checked: search texts may hold any characters, and some times may come
-    without a time zone. Raises InvalidInput.
+    It returns the positional arguments and changes the others in place. Of the parameters in `loose` only the type is
+    checked: search texts may hold any characters, and some times may come without a time zone. Raises InvalidInput.
     """
 
-    def decorate(method: Method) -> Method:
-        @cache
-        def compiled() -> tuple[tuple[ArgumentCheck, ...], dict[str, ArgumentCheck]]:
-            # On first use: some annotations name what the module defines further below.
-            named = {
-                name: _naming(
-                    name,
-                    _check_for(eval(each.annotation, method.__globals__), name, loose=name in loose),  # noqa: S307
-                )
-                for name, each in signature(method).parameters.items()
-                if name != "self"
-            }
-            return tuple(named.values()), named
+    @cache
+    def compiled() -> tuple[tuple[ArgumentCheck, ...], dict[str, ArgumentCheck]]:
+        # On first use: some annotations name what the module defines further below.
+        named = {
+            name: _naming(name, _check_for(eval(each.annotation, method.__globals__), name, loose=name in loose))  # noqa: S307
+            for name, each in signature(method).parameters.items()
+            if name != "self"
+        }
+        return tuple(named.values()), named
 
-        def arguments(self: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-            by_place, by_name = compiled()
-            known: KnownIds = getattr(self, "known_ids", _NOTHING_KNOWN)
-            for name, value in kwargs.items():
-                if name in by_name:  # otherwise Python's own error names it
-                    kwargs[name] = by_name[name](value, known)
-            checked_args = (check(value, known) for check, value in zip(by_place, args, strict=False))
-            return (*checked_args, *args[len(by_place) :])
+    def check(known: KnownIds, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        by_place, by_name = compiled()
+        for name, value in kwargs.items():
+            if name in by_name:  # otherwise Python's own error names it
+                kwargs[name] = by_name[name](value, known)
+        if not args:
+            return args
+        return (*[each(value, known) for each, value in zip(by_place, args, strict=False)], *args[len(by_place) :])
 
-        if iscoroutinefunction(method):
-
-            @wraps(method)
-            async def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-                return await method(self, *arguments(self, args, kwargs), **kwargs)
-        else:
-
-            @wraps(method)
-            def call(self: object, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-                return method(self, *arguments(self, args, kwargs), **kwargs)
-
-        setattr(call, CHECKED, True)
-        return cast("Method", call)
-
-    return decorate
+    return check
 
 
-def _naming(argument: str, check: Check) -> ArgumentCheck:
+def _naming(argument: str, check: ValueCheck) -> ArgumentCheck:
     """Return the check of an argument. Its errors have the name of the argument; ids get one spelling."""
     is_id = argument in _IDS
 
@@ -118,7 +98,7 @@ def _naming(argument: str, check: Check) -> ArgumentCheck:
     return named
 
 
-def _check_for(annotation: Any, name: str, *, loose: bool) -> Check:  # noqa: ANN401 - any annotation
+def _check_for(annotation: Any, name: str, *, loose: bool) -> ValueCheck:  # noqa: ANN401 - any annotation
     optional, members = _members(annotation)
     # Ids are checked where it is known what they name; paths may hold bytes that are not valid Unicode.
     names_something = {str, int} <= set(members) and float not in members
@@ -168,7 +148,7 @@ def _recognised(kind: Any) -> Callable[[object], bool]:  # noqa: ANN401
     return lambda value: isinstance(value, kind)
 
 
-def _exact(kind: Any, name: str, *, loose: bool) -> Check:  # noqa: ANN401
+def _exact(kind: Any, name: str, *, loose: bool) -> ValueCheck:  # noqa: ANN401
     """Return the check of a value whose type is right."""
     if kind is int:
         return lambda value: _bounded(value, f"the {name}")
@@ -216,7 +196,7 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping)
 
 
-def _items(value: Iterable[object], check: Check, name: str) -> tuple[Any, ...]:
+def _items(value: Iterable[object], check: ValueCheck, name: str) -> tuple[Any, ...]:
     found: list[Any] = []
     for each in value:
         if len(found) == _MOST_ITEMS:

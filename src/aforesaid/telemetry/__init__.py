@@ -11,7 +11,6 @@ from aforesaid.telemetry.metrics import (
     Metrics,
     OperationMetrics,
 )
-from aforesaid.telemetry.timing import timed
 
 __all__ = [
     "CALLERS",
@@ -24,5 +23,4 @@ __all__ = [
     "Metrics",
     "OperationMetrics",
     "kind_of",
-    "timed",
 ]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from aforesaid.domain.literals import HitKind, Within
-from aforesaid.messages import MOST_AROUND
+from aforesaid.front.messages import MOST_AROUND
 from aforesaid.recall import DEFAULT_KINDS, Arms
 from aforesaid.server.api.params import Limit, Moment, Person
 from aforesaid.server.shapes import HitShape

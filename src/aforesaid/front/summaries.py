@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from aforesaid.auditing import Audited, audited, audited_inside
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import RollBack
-from aforesaid.domain.clock import now
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary, SummaryKind, summary_text
-from aforesaid.profiles import Profile
-from aforesaid.settings import Settings
-from aforesaid.store import Store, questions
-from aforesaid.telemetry import Metrics, timed
+from aforesaid.front.handle import IN_METHOD, UserHandle, public
+from aforesaid.store import questions
 
 if TYPE_CHECKING:
-    from aforesaid.digest import Digest, HistoryContext, Tiers
-    from aforesaid.models.chat import Chat
-    from aforesaid.models.embed import Embedder
+    from aforesaid.digest import HistoryContext, Tiers
 
 _PERSON: Final = "person"
 MOST_FOR_LLM: Final = 100
@@ -33,56 +24,10 @@ MOST_COVERED: Final = 10_000
 """Maximum number of messages that a caller's summary may cover beyond the previous one."""
 
 
-class Digests:
-    """Makes summaries for all users of a store. Loaded on first use."""
-
-    def __init__(
-        self,
-        store: Store,
-        profile: Profile,
-        chat: Chat | None,
-        embedder: Embedder | None,
-        settings: Settings | None = None,
-        clock: Callable[[], int] = now,
-        metrics: Metrics | None = None,
-    ) -> None:
-        self.store = store
-        self.profile = profile
-        self._chat = chat
-        self._embedder = embedder
-        self._settings = settings
-        self._clock = clock
-        self.metrics = Metrics() if metrics is None else metrics
-
-    @cached_property
-    def digest(self) -> Digest:
-        """The digest, which plans, writes and stores summaries."""
-        from aforesaid.digest import Digest  # noqa: PLC0415
-
-        return Digest(self.store, self.profile, self._chat, self._embedder, self._settings, self._clock, self.metrics)
-
-    def load(self) -> Digest:
-        """Return the digest. The first call imports it."""
-        return self.digest
-
-
-class UserSummaries(Audited):
+class UserSummaries(UserHandle):
     """The summaries of one user."""
 
-    _metrics: Metrics
-
-    def __init__(self, digests: Digests, scope: Scope) -> None:
-        """Use `Memory.user`."""
-        self._digests = digests
-        self._metrics = digests.metrics
-        self.scope = scope
-
-    @property
-    def _editor(self) -> str:
-        return self._who if self._audited else _PERSON
-
-    @timed("summarize")
-    @audited("summary.ask", "summarise now")
+    @public(audit=("summary.ask", "summarise now"), unbounded=True)
     async def summarize(self) -> list[Summary]:
         """Summarise now, even if there is little to summarise; return the new summaries.
 
@@ -90,11 +35,9 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415 - loaded when it is needed
 
-        return await requests.summarize(self._digests.digest, self.scope)
+        return await requests.summarize(self._services.digest, self.scope)
 
-    @timed("summaries")
-    @audited("summaries.read", "summaries")
-    @checked()
+    @public(audit=("summaries.read", "summaries"))
     async def summaries(
         self,
         *,
@@ -110,7 +53,7 @@ class UserSummaries(Audited):
         chats, unless `every_thread` is set; summaries of all that the user said (days, archives, the history) belong to
         no single chat.
         """
-        scope, store = self.scope, self._digests.store
+        scope, store = self.scope, self._services.store
         if thread is not None:
             scope = Scope.of(scope.user, scope.space, thread)
             return await store.read(questions.Summaries(scope, active=active, kind=kind, day=day, here=True))
@@ -119,16 +62,13 @@ class UserSummaries(Audited):
             return found
         return [summary for summary in found if summary.reach != "thread" or summary.thread == scope.thread]
 
-    @timed("current_summary")
-    @audited("summaries.read", "current summary")
+    @public(audit=("summaries.read", "current summary"))
     async def current_summary(self) -> Summary | None:
         """Return the rolling summary of this handle's chat; None where there is none."""
-        found = await self._digests.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
+        found = await self._services.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
         return found[0] if found else None
 
-    @timed("edit_summary")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def edit_summary(self, summary: int, text: str, *, editor: str | None = None) -> Summary:
         """Correct an active summary. The new text is its next version; the old one is kept.
 
@@ -137,32 +77,26 @@ class UserSummaries(Audited):
         from aforesaid.digest import requests  # noqa: PLC0415
 
         number = checks.at_least(summary, 1, "the summary", "summary")
-        who = self._editor if editor is None else checks.identifier(editor, "the editor")
-        return await requests.edit(self._digests.digest, self.scope, number, text, who)
+        who = self._actor or _PERSON if editor is None else checks.identifier(editor, "the editor")
+        return await requests.edit(self._services.digest, self.scope, number, text, who)
 
-    @timed("roll_back")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def roll_back(self, summary: int) -> Summary:
         """Undo a summary: its previous version, or else the messages it covers, become active again."""
         change = RollBack(self.scope, checks.at_least(summary, 1, "the summary", "summary"), self._who)
-        return (await self._digests.store.apply([change])).summary
+        return (await self._services.store.apply([change])).summary
 
-    @timed("summary_messages")
-    @audited("messages.read", "summary {summary}")
-    @checked()
+    @public(audit=("messages.read", "summary {summary}"))
     async def summary_messages(self, summary: int) -> list[Message]:
         """Return the messages that a summary of any level and kind covers, oldest first."""
-        return await self._digests.store.read(
+        return await self._services.store.read(
             questions.CoveredMessages(self.scope, checks.at_least(summary, 1, "the summary", "summary"))
         )
 
-    @timed("message_summaries")
-    @audited("summaries.read", "summaries of a message")
-    @checked()
+    @public(audit=("summaries.read", "summaries of a message"))
     async def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries of every level and kind that cover a message of the user."""
-        store = self._digests.store
+        store = self._services.store
         found = (
             message
             if isinstance(message, Message)
@@ -170,9 +104,7 @@ class UserSummaries(Audited):
         )
         return await store.read(questions.SummariesAbove(self.scope, found.seq))
 
-    @timed("messages_for_llm")
-    @audited("context.read", "messages for a model")
-    @checked()
+    @public(audit=("context.read", "messages for a model"))
     async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
         """Return the thread for a model: its rolling summary and all messages that it does not cover.
 
@@ -181,21 +113,17 @@ class UserSummaries(Audited):
         from aforesaid.digest import requests  # noqa: PLC0415
 
         most = checks.at_most(checks.at_least(limit, 1, "the limit"), MOST_COVERED, "the limit")
-        return await requests.messages_for_llm(self._digests.digest, self.scope, most)
+        return await requests.messages_for_llm(self._services.digest, self.scope, most)
 
-    @timed("update_summary")
-    @audited("summary.update", "rolling summary")
-    @checked()
+    @public(audit=("summary.update", "rolling summary"))
     async def update_summary(self, text: str, covers: int, *, model: str | None = None) -> Summary:
         """Store a rolling summary of your own, of the first `covers` messages of the thread."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
         count = checks.at_most(checks.at_least(covers, 1, "covers"), checks.LARGEST, "covers")
-        return await requests.update_summary(self._digests.digest, self.scope, summary_text(text), count, model)
+        return await requests.update_summary(self._services.digest, self.scope, summary_text(text), count, model)
 
-    @timed("day")
-    @audited("summaries.read", "day")
-    @checked()
+    @public(audit=("summaries.read", "day"))
     async def day(self, day: date | None = None) -> Summary | None:
         """Return the user's summary of a day (default: today), or None.
 
@@ -203,19 +131,16 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.day(self._digests.digest, self.scope, day)
+        return await requests.day(self._services.digest, self.scope, day)
 
-    @timed("week")
-    @audited("summaries.read", "week")
+    @public(audit=("summaries.read", "week"))
     async def week(self) -> Summary | None:
         """Return the user's summary of the six days before today, or None. It is made once a day."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.week(self._digests.digest, self.scope)
+        return await requests.week(self._services.digest, self.scope)
 
-    @timed("tiers")
-    @audited("messages.read", "tiers")
-    @checked()
+    @public(audit=("messages.read", "tiers"))
     async def tiers(self, *, within: Within = "user") -> Tiers:
         """Return the user's memory in tiers: short-term, mid-term, the whole history, and its context.
 
@@ -224,10 +149,9 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.read_tiers(self._digests.digest, self.scope, within)
+        return await requests.read_tiers(self._services.digest, self.scope, within)
 
-    @timed("analyze")
-    @audited("summary.ask", "analyse now")
+    @public(audit=("summary.ask", "analyse now"))
     async def analyze(self) -> HistoryContext:
         """Analyse the whole history now, in every profile, and return the history context.
 
@@ -235,12 +159,11 @@ class UserSummaries(Audited):
         """
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.analyze(self._digests.digest, self.scope)
+        return await requests.analyze(self._services.digest, self.scope)
 
-    @timed("history_context")
-    @audited("summaries.read", "history context")
+    @public(audit=("summaries.read", "history context"))
     async def history_context(self) -> HistoryContext:
         """Return the analysis of the whole history; a baseline if there is none yet."""
         from aforesaid.digest import requests  # noqa: PLC0415
 
-        return await requests.history_context(self._digests.digest, self.scope)
+        return await requests.history_context(self._services.digest, self.scope)

@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from aforesaid.auditing import audited_inside
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
-from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.profiles import Profile
-from aforesaid.store import Progress, Store
-from aforesaid.telemetry import Metrics, timed
-from aforesaid.upkeep import Upkeep
+from aforesaid.front.handle import IN_METHOD, MemoryHandle, public
+from aforesaid.store import Progress
 
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
     from aforesaid.portability.importing import Loaded
 
 
-class MemoryTransfer(ABC):
+class MemoryTransfer(MemoryHandle):
     """Export, import and deletion for the memory of all users."""
 
-    _store: Store
-    _metrics: Metrics
-    _upkeep: Upkeep
-    _profile: Profile
-
-    @timed("export")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD, unbounded=True)
     async def export(
         self,
         path: str | os.PathLike[str],
@@ -53,11 +40,9 @@ class MemoryTransfer(ABC):
 
         target = checks.file_path(path, "the export's path")
         await self.record_access("export", "everything", actor=actor)
-        return await export(self._store, target, vectors=vectors, progress=progress)
+        return await export(self._services.store, target, vectors=vectors, progress=progress)
 
-    @timed("load")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD, unbounded=True)
     async def load(
         self,
         path: str | os.PathLike[str],
@@ -82,7 +67,7 @@ class MemoryTransfer(ABC):
         from aforesaid.portability.import_items import ReadOptions  # noqa: PLC0415
         from aforesaid.portability.importing import ImportOptions, Loader  # noqa: PLC0415
 
-        profile = self._profile
+        profile = self._services.profile
         taking = ImportOptions(
             format=format,
             space=checks.identifier(space, "the space", "space"),
@@ -91,19 +76,17 @@ class MemoryTransfer(ABC):
             dry_run=dry_run,
             silence=profile.session_silence,
             message_bytes=profile.message_bytes,
-            ids=self.known_ids,
+            ids=self._services.ids,
         )
-        loaded = await Loader(self._store, taking).load(checks.file_path(path, "the path"), progress)
+        loaded = await Loader(self._services.store, taking).load(checks.file_path(path, "the path"), progress)
         if not dry_run:
-            await self._read_known_ids()
-            self._upkeep.nudge()
+            await self._services.read_known_ids()
+            self._services.upkeep.nudge()
             where = None if loaded.format == "aforesaid" else taking.space
             await self.record_access("import", f"{loaded.format} file", actor=actor, space=where)
         return loaded
 
-    @timed("purge")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD, unbounded=True)
     async def purge(self, user: str | int, *, space: str | int = DEFAULT_SPACE, actor: str = "aforesaid") -> Purged:
         """Delete a user permanently from every byte of the store: messages, summaries, memories, facts, settings.
 
@@ -113,30 +96,11 @@ class MemoryTransfer(ABC):
         scope = Scope.of(user, space)
         if scope.user == EVERYBODY:
             raise InvalidInput(f"{EVERYBODY!r} means all users of a space; pass one user's id", "user")
-        done = await self._store.purge(scope, checks.identifier(actor, "the actor"))
-        self._clear_caches()
+        done = await self._services.store.purge(scope, checks.identifier(actor, "the actor"))
+        self._services.clear_caches()
         # Other users' summaries and memories are made again without the deleted messages.
-        self._upkeep.nudge()
+        self._services.upkeep.nudge()
         return done
-
-    @abstractmethod
-    async def record_access(
-        self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
-    ) -> None:
-        """Add a row to the audit log of a space, or of every space."""
-
-    @property
-    @abstractmethod
-    def known_ids(self) -> KnownIds:
-        """The spelling of ids."""
-
-    @abstractmethod
-    async def _read_known_ids(self) -> None:
-        """Read which ids the store spells irregularly."""
-
-    @abstractmethod
-    def _clear_caches(self) -> None:
-        """Clear the caches that may contain data of a deleted user."""
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -6,37 +6,26 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from aforesaid.auditing import audited, not_audited
-from aforesaid.contexts import Contexts
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
 from aforesaid.domain.message import Message, Position, draft
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.session import Session
-from aforesaid.knowledge import Handle
+from aforesaid.front.handle import UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
-from aforesaid.operations import MOST_AT_ONCE, Services
-from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, Recall, SearchRequest
+from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, SearchRequest
 from aforesaid.store import questions
-from aforesaid.telemetry import timed
 
 MOST_AROUND = 100
 """Maximum number of neighbouring messages per hit."""
 
 
-class UserMessages(Handle):
+class UserMessages(UserHandle):
     """The messages of one user."""
 
-    _contexts: Contexts
-    _services: Services
-    _recall: Recall
-
-    @timed("add")
-    @not_audited("the log itself shows what was stored")
-    @checked()
+    @public(unaudited="the log itself shows what was stored")
     async def add(
         self,
         role: Role,
@@ -69,7 +58,7 @@ class UserMessages(Handle):
             replaces=replaces,
             limit=self._services.profile.message_bytes,
         )
-        silence = await self._contexts.effective.silence(self.scope.space)
+        silence = await self._services.effective.silence(self.scope.space)
         receipt = await self._services.store.apply([AddMessage(new, silence)])
         self._services.upkeep.nudge()
         self._services.watch.start()
@@ -77,9 +66,7 @@ class UserMessages(Handle):
         notices = self._services.upkeep.notices(self.scope)
         return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
 
-    @timed("history")
-    @audited("messages.read", "history")
-    @checked()
+    @public(audit=("messages.read", "history"))
     async def history(
         self,
         limit: int = 50,
@@ -99,16 +86,14 @@ class UserMessages(Handle):
             questions.Messages(
                 self.scope,
                 within=within,
-                limit=_limit(limit),
+                limit=at_once(limit),
                 before=await self._position(before, within),
                 archived=archived,
                 versions=versions,
             )
         )
 
-    @timed("search")
-    @audited("memory.search", "search")
-    @checked("query")
+    @public(audit=("memory.search", "search"), loose=("query",))
     async def search(  # noqa: PLR0913 - each limits a search in a way of its own
         self,
         query: str,
@@ -136,7 +121,7 @@ class UserMessages(Handle):
         """
         request = SearchRequest(
             query=checks.query_text(query),
-            limit=_limit(limit),
+            limit=at_once(limit),
             within=within,
             at=at,
             arms=arms,
@@ -146,24 +131,20 @@ class UserMessages(Handle):
             min_score=_min_score(min_score, arms, similarity),
             without=frozenset(without),
         )
-        hits = await self._recall.search(self.scope, request)
+        hits = await self._services.recall.search(self.scope, request)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))
 
-    @timed("message")
-    @audited("messages.read", "message")
-    @checked()
+    @public(audit=("messages.read", "message"))
     async def message(self, id: str | int, *, within: Within = "user") -> Message:  # noqa: A002
         """Return one message by its id, or raise NotFound."""
         return await self._services.store.read(
             questions.MessageById(self.scope, checks.identifier(id, "the message", "id"), within=within)
         )
 
-    @timed("sessions")
-    @audited("sessions.read", "sessions")
-    @checked()
+    @public(audit=("sessions.read", "sessions"))
     async def sessions(self, limit: int = 50, *, within: Within = "user") -> list[Session]:
         """Return the newest sessions, oldest first."""
-        return await self._services.store.read(questions.Sessions(self.scope, within=within, limit=_limit(limit)))
+        return await self._services.store.read(questions.Sessions(self.scope, within=within, limit=at_once(limit)))
 
     async def _position(self, before: Message | str | int | None, within: Within) -> Position | int | None:
         if before is None or isinstance(before, Message):
@@ -172,10 +153,6 @@ class UserMessages(Handle):
             known = checks.identifier(before, "the message", "before")
             return (await self._services.store.read(questions.MessageById(self.scope, known, within=within))).position
         return checks.at_least(before, 1, "before", "before")
-
-
-def _limit(value: object) -> int:
-    return min(checks.at_least(value, 1, "the limit", "limit"), MOST_AT_ONCE)
 
 
 def _min_score(value: object, arms: Arms, similarity: float | None) -> float:

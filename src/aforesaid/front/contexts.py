@@ -5,31 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from cachetools import LRUCache
-
-from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
 from aforesaid.domain.literals import SettingValue, Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.report import MemoryStatus
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.setting import EVERY, cleared_up_to, wants_memory
 from aforesaid.domain.summary import Summary
-from aforesaid.profiles import Profile, load_profile
-from aforesaid.profiles.effective import BUDGET, EffectiveSettings, tuned, zone_from
-from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, Recipe
+from aforesaid.front.handle import IN_METHOD, UserHandle, public
+from aforesaid.profiles import load_profile
+from aforesaid.profiles.effective import BUDGET, tuned, zone_from
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
 from aforesaid.store import questions
-from aforesaid.telemetry import Metrics, timed
 
 if TYPE_CHECKING:
-    from aforesaid.context import AccountContext, Builder, Context
-    from aforesaid.context.reads import People
-    from aforesaid.recall import Recall
-    from aforesaid.store import Store
+    from aforesaid.context import AccountContext, Context
 
 _KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tree": ("tree",),
@@ -43,48 +34,12 @@ _MOST_COUNTED: Final = 1_000
 """Messages since a rolling summary are counted up to here."""
 _LONGEST: Final = 64 * 1024 * 1024
 """Longest question of a context, in bytes."""
-_RECIPES: Final = 10_000
 
 
-class Contexts:
-    """The context service for all users of a store. The builder is loaded when it is first needed."""
-
-    def __init__(self, store: Store, recall: Recall, profile: Profile, people: People) -> None:
-        self.store = store
-        self.profile = profile
-        self.effective = EffectiveSettings(store, profile)
-        self.recipes: LRUCache[tuple[str, ...], Recipe] = LRUCache(_RECIPES)
-        """The recipe of each user's last context, by space, user and sections that were left out: the next one most
-        likely has the same."""
-        self._recall = recall
-        self._people = people
-
-    @cached_property
-    def builder(self) -> Builder:
-        """The builder of contexts."""
-        from aforesaid.context import Builder  # noqa: PLC0415 - loaded when it is needed
-
-        return Builder(self.store, self._recall, self._people)
-
-    def forget_all(self) -> None:
-        """Empty all caches, because a user was deleted."""
-        self.recipes.clear()
-        self.builder.forget_all()
-
-
-class UserContexts(Audited):
+class UserContexts(UserHandle):
     """The contexts and the settings of one user."""
 
-    _metrics: Metrics
-
-    def __init__(self, contexts: Contexts, scope: Scope) -> None:
-        """Use `Memory.user`."""
-        self._contexts = contexts
-        self.scope = scope
-
-    @timed("context")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def context(
         self,
         text: str,
@@ -111,12 +66,12 @@ class UserContexts(Audited):
 
         asked, key = checks.message_text(text, _LONGEST), (self.scope.space, self.scope.user, *without)
         # Which reads are needed depends on settings, which hardly ever change.
-        expected = self._contexts.recipes.get(key) or self._contexts.profile.context.without(without)
-        prefetched = self._contexts.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
+        expected = self._services.recipes.get(key) or self._services.profile.context.without(without)
+        prefetched = self._services.builder.prefetch(self.scope, checks.query_text(asked), at, expected)
         try:
-            settings = await self._contexts.effective.of(self.scope)
-            profile = tuned(self._contexts.profile, settings)
-            recipe = self._contexts.recipes[key] = profile.context.without(without)
+            settings = await self._services.effective.of(self.scope)
+            profile = tuned(self._services.profile, settings)
+            recipe = self._services.recipes[key] = profile.context.without(without)
             usual = settings.get(BUDGET) or recipe.budget
             if most is not None:
                 usual = min(usual, checks.at_least(most, LEAST_BUDGET, "the most tokens"))
@@ -127,22 +82,20 @@ class UserContexts(Audited):
                 system=system,
                 persona=persona if persona is not None else profile.persona or None,
                 at=at,
-                zone=zone_from(settings, self._contexts.profile, self.scope.space),
+                zone=zone_from(settings, self._services.profile, self.scope.space),
                 after=cleared_up_to(settings),
                 answers=None if answers is None else answers.seq,
             )
-            building = self._contexts.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
-            if not self._audited:
+            building = self._services.builder.build(self.scope, request, recipe, counter_for(model), prefetched)
+            if self._actor is None:
                 return await building
             # At the same time; nobody sees the context before the audit log has who asked for it.
-            made, _ = await asyncio.gather(building, self._noted("context.read", "context"))
+            made, _ = await asyncio.gather(building, self._record_view("context.read", "context"))
             return made
         finally:
             prefetched.close()
 
-    @timed("account_context")
-    @audited("context.read", "context")
-    @checked()
+    @public(audit=("context.read", "context"))
     async def account_context(self, text: str, *, at: datetime | None = None) -> AccountContext:
         """Return the three parts of an account's context: `recent`, `history_summary` and `relevant_mid_term`.
 
@@ -151,47 +104,41 @@ class UserContexts(Audited):
         """
         from aforesaid.context import ContextRequest  # noqa: PLC0415 - loaded when it is needed
 
-        settings = await self._contexts.effective.of(self.scope)
+        settings = await self._services.effective.of(self.scope)
         recipe = tuned(load_profile("account"), settings).context
         asked = checks.message_text(text, _LONGEST)
         request = ContextRequest(asked, recipe.budget, at=at, after=cleared_up_to(settings))
-        return await self._contexts.builder.account(self.scope, request, recipe)
+        return await self._services.builder.account(self.scope, request, recipe)
 
-    @timed("settings")
-    @audited("settings.read", "settings")
+    @public(audit=("settings.read", "settings"))
     async def settings(self) -> dict[str, SettingValue]:
         """Return the user's settings. What was set for the whole space is in `memory.settings()`."""
         return {
-            setting.key: setting.value for setting in await self._contexts.store.read(questions.Settings(self.scope))
+            setting.key: setting.value for setting in await self._services.store.read(questions.Settings(self.scope))
         }
 
-    @timed("set")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def set(self, key: str, value: SettingValue) -> None:
         """Change a setting of the user; None takes it back to the default. Settings act at once.
 
         The names that Aforesaid looks at are checked; other names are yours. `memory.set` does the same for a space.
         """
-        await self._contexts.effective.set(self.scope, key, value, self._who)
+        await self._services.effective.set(self.scope, key, value, self._who)
 
-    @timed("clear")
-    @audited_inside
+    @public(audit=IN_METHOD)
     async def clear(self) -> None:
         """Begin anew: messages up to now leave the recent window of contexts. They are kept, and can still be found."""
-        ledger = await self._contexts.store.read(questions.UserLedger(self.scope))
-        await self._contexts.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
+        ledger = await self._services.store.read(questions.UserLedger(self.scope))
+        await self._services.effective.mark_cleared(self.scope, ledger.last_seq, self._who)
 
-    @timed("status")
-    @not_audited("counts alone")
-    @checked()
+    @public(unaudited="counts alone")
     async def status(self, *, within: Within = "user") -> MemoryStatus:
         """Return the state of the user's memory, by the policy that makes its summaries.
 
         With `within="thread"`, counts are of this handle's chat alone.
         """
-        store, profile, here = self._contexts.store, self._contexts.profile, within != "user"
-        settings = await self._contexts.effective.of(self.scope)
+        store, profile, here = self._services.store, self._services.profile, within != "user"
+        settings = await self._services.effective.of(self.scope)
         ledger = await store.read(questions.UserLedger(self.scope, here=here))
         found = await store.read(questions.Summaries(self.scope, here=here))
         active = [each for each in found if each.kind in _KINDS[profile.summaries]]
@@ -212,13 +159,13 @@ class UserContexts(Audited):
         self, settings: Mapping[str, SettingValue], turns: int, messages: int, active: Sequence[Summary]
     ) -> tuple[int, int]:
         """Return after how many messages a summary is made, and how many there are since the last one."""
-        profile = self._contexts.profile
+        profile = self._services.profile
         if profile.summaries == "tree":
             every = settings.get(EVERY)
             return (every if isinstance(every, int) else profile.tree_turns), turns
         if profile.summaries == "rolling":
-            here = await self._contexts.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
-            rest = await self._contexts.store.read(
+            here = await self._services.store.read(questions.Summaries(self.scope, kind="rolling", here=True))
+            rest = await self._services.store.read(
                 questions.MessagesAfter(self.scope, here[0].last if here else 0, _MOST_COUNTED, here=True)
             )
             return (profile.rolling_step if here else profile.rolling_messages), len(rest)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 
-from aforesaid.auditing import audited, audited_inside, not_audited
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
-from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Category, MemoryState
 from aforesaid.domain.memory import (
     USUAL_IMPORTANCE,
@@ -21,9 +18,8 @@ from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.errors import InvalidInput, NotFound
-from aforesaid.knowledge import Handle, Knowledge
+from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, public
 from aforesaid.store import questions
-from aforesaid.telemetry import Metrics, timed
 
 MOST_DUE = 1_000
 """Maximum number of reminders that one call returns."""
@@ -33,32 +29,16 @@ MOST_LISTED = 500
 """Maximum number of memories of a space that one call returns."""
 
 
-class AllMemories:
+class AllMemories(MemoryHandle):
     """The memories of all users."""
 
-    _metrics: Metrics
-
-    def __init__(self, knowledge: Knowledge) -> None:
-        """Use `connect` or `open`."""
-        self._knowledge = knowledge
-        self._metrics = knowledge.metrics
-
-    @property
-    def known_ids(self) -> KnownIds:
-        """The spelling of ids."""
-        return self._knowledge.ids
-
-    @timed("reminders")
-    @not_audited("for delivery: `claim` and `delivered` leave the rows")
-    @checked()
+    @public(unaudited="for delivery: `claim` and `delivered` leave the rows")
     async def reminders(self, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return the due reminders of all users, oldest first. `user(…).claim(…)` claims one."""
         moment = at or datetime.now(UTC)
-        return await self._knowledge.store.read(questions.DueMemories("reminder", moment, MOST_DUE))
+        return await self._services.store.read(questions.DueMemories("reminder", moment, MOST_DUE))
 
-    @timed("list_memories")
-    @audited_inside
-    @checked("containing")
+    @public(audit=IN_METHOD, operation="list_memories", loose=("containing",))
     async def memories(
         self,
         category: Category | None = None,
@@ -87,7 +67,7 @@ class AllMemories:
         while len(found) < most:
             size = MOST_LISTED if state or words else most - len(found)
             only = active if state is None else None
-            page = await self._knowledge.store.read(
+            page = await self._services.store.read(
                 questions.MemoriesOfSpace(where, user=whose, active=only, category=category, before=last, limit=size)
             )
             found += [each for each in page if in_state(each, active, state, now) and words in each.text.casefold()]
@@ -98,12 +78,10 @@ class AllMemories:
         if actor is not None and found:
             who, people = checks.identifier(actor, "the actor"), dict.fromkeys(each.user for each in found)
             seen = [AuditAccess(Scope.of(each, where), who, "memory.read", "memories") for each in people]
-            await self._knowledge.store.apply(seen)
+            await self._services.store.apply(seen)
         return found
 
-    @timed("memory")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def memory(self, memory: int, *, space: str | int = DEFAULT_SPACE, actor: str | None = None) -> MemoryRecord:
         """Return one memory of a space by its id, of any user. Raises NotFound, also for an id of another space.
 
@@ -112,22 +90,20 @@ class AllMemories:
         number = _number(memory)
         where = checks.identifier(space, "the space", "space")
         before = None if number == checks.LARGEST else number + 1
-        found = await self._knowledge.store.read(questions.MemoriesOfSpace(where, before=before, limit=1))
+        found = await self._services.store.read(questions.MemoriesOfSpace(where, before=before, limit=1))
         if not found or found[0].id != number:
             raise NotFound(f"there is no memory {number}")
         if actor is not None:
             who = checks.identifier(actor, "the actor")
             seen = AuditAccess(Scope.of(found[0].user, where), who, "memory.read", f"memory {number}")
-            await self._knowledge.store.apply([seen])
+            await self._services.store.apply([seen])
         return found[0]
 
 
-class UserMemories(Handle):
+class UserMemories(UserHandle):
     """The memories of one user."""
 
-    @timed("memories")
-    @audited("memory.read", "memories")
-    @checked()
+    @public(audit=("memory.read", "memories"))
     async def memories(
         self,
         category: Category | None = None,
@@ -142,7 +118,7 @@ class UserMemories(Handle):
         what was believed at that moment.
         """
         everything = state is not None or at is not None
-        found = await self._knowledge.store.read(questions.Memories(self.scope, active=None if everything else active))
+        found = await self._services.store.read(questions.Memories(self.scope, active=None if everything else active))
         now = datetime.now(UTC)
         return [
             memory
@@ -152,9 +128,7 @@ class UserMemories(Handle):
             and (at is None or memory.held_at(at))
         ]
 
-    @timed("note")
-    @audited_inside
-    @checked("when")
+    @public(audit=IN_METHOD, loose=("when",))
     async def note(
         self,
         category: Category,
@@ -172,7 +146,7 @@ class UserMemories(Handle):
         `when` is a moment, or words such as "tomorrow at 9"; without a time zone it is in the user's. `source` is the
         user's message that asked for it.
         """
-        return await self._knowledge.curator.note(
+        return await self._services.curator.note(
             self.scope,
             category,
             checks.filled_text(text, "the text", "text"),
@@ -185,9 +159,7 @@ class UserMemories(Handle):
             actor=self._who,
         )
 
-    @timed("edit_memory")
-    @audited_inside
-    @checked("when")
+    @public(audit=IN_METHOD, loose=("when",))
     async def edit_memory(
         self,
         memory: int,
@@ -206,7 +178,7 @@ class UserMemories(Handle):
         `when` moves it, and is read as for `note`. A new text that names another time moves it as well.
         With `revision`, it must not have been changed since it had that one; otherwise SourcesChanged is raised.
         """
-        return await self._knowledge.curator.edit(
+        return await self._services.curator.edit(
             self.scope,
             _number(memory),
             self._who,
@@ -220,51 +192,37 @@ class UserMemories(Handle):
             expires_at=expires,
         )
 
-    @timed("deactivate")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def deactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Deactivate a memory; it can be reactivated. `revision` works as in `edit_memory`."""
-        return await self._knowledge.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
+        return await self._services.curator.deactivate(self.scope, _number(memory), self._who, revision=revision)
 
-    @timed("reactivate")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def reactivate(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reactivate a memory that was deactivated, superseded or expired."""
-        return await self._knowledge.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
+        return await self._services.curator.reactivate(self.scope, _number(memory), self._who, revision=revision)
 
-    @timed("approve")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def approve(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Approve a quarantined memory (`memories(state="quarantined")`)."""
-        return await self._knowledge.curator.approve(self.scope, _number(memory), self._who, revision=revision)
+        return await self._services.curator.approve(self.scope, _number(memory), self._who, revision=revision)
 
-    @timed("reject")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def reject(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Reject a quarantined memory, also when it is stated again."""
-        return await self._knowledge.curator.reject(self.scope, _number(memory), self._who, revision=revision)
+        return await self._services.curator.reject(self.scope, _number(memory), self._who, revision=revision)
 
-    @timed("undo")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def undo(self, memory: int, *, revision: int | None = None) -> MemoryRecord:
         """Undo the last change of a memory. Undoing its creation deactivates it and restores what it replaced."""
-        return await self._knowledge.curator.undo(self.scope, _number(memory), self._who, revision=revision)
+        return await self._services.curator.undo(self.scope, _number(memory), self._who, revision=revision)
 
-    @timed("memory_history")
-    @audited("memory.read", "history of memory {memory}")
-    @checked()
+    @public(audit=("memory.read", "history of memory {memory}"))
     async def memory_history(self, memory: int) -> list[MemoryVersion]:
         """Return the earlier versions of a memory, oldest first, and who changed it."""
-        return await self._knowledge.store.read(questions.MemoryVersions(self.scope, _number(memory)))
+        return await self._services.store.read(questions.MemoryVersions(self.scope, _number(memory)))
 
-    @timed("schedule")
-    @audited("memory.read", "schedule")
-    @checked("when")
+    @public(audit=("memory.read", "schedule"), loose=("when",))
     async def schedule(self, when: str | None = None, *, at: datetime | None = None) -> list[MemoryRecord]:
         """Return scheduled events, soonest first: "what do I have Monday?", "next week". Default: all future ones.
 
@@ -273,13 +231,11 @@ class UserMemories(Handle):
         from aforesaid.facts import happening, zone_of  # noqa: PLC0415 - as all of the rules
 
         asked = at or datetime.now(UTC)
-        zone = await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
-        found = await self._knowledge.store.read(questions.Memories(self.scope))
+        zone = await zone_of(self._services.store, self._services.profile, self.scope)
+        found = await self._services.store.read(questions.Memories(self.scope))
         return happening(found, asked.astimezone(zone), None if when is None else checks.query_text(when, MOST_ASKED))
 
-    @timed("reminders")
-    @audited("memory.read", "reminders")
-    @checked()
+    @public(audit=("memory.read", "reminders"))
     async def reminders(self, *, due: bool = False, at: datetime | None = None) -> list[MemoryRecord]:
         """Return undelivered reminders, soonest first; with `due`, only those that are due.
 
@@ -288,24 +244,21 @@ class UserMemories(Handle):
         moment = at or datetime.now(UTC)
         found = [
             memory
-            for memory in await self._knowledge.store.read(questions.Memories(self.scope))
+            for memory in await self._services.store.read(questions.Memories(self.scope))
             if memory.delivered_at is None and (memory.remind_at is not None or memory.category == "reminder")
         ]
         if due:
             found = [memory for memory in found if memory.remind_at is not None and memory.remind_at <= moment]
         return sorted(found, key=lambda memory: (memory.remind_at is None, memory.remind_at or moment, memory.id))
 
-    @timed("time_zone")
-    @not_audited("how times are shown, and nothing else")
+    @public(unaudited="how times are shown, and nothing else")
     async def time_zone(self) -> tzinfo:
         """Return the user's time zone: their setting `time_zone`, else the one of their space or of the profile."""
         from aforesaid.facts import zone_of  # noqa: PLC0415 - as all of the rules
 
-        return await zone_of(self._knowledge.store, self._knowledge.profile, self.scope)
+        return await zone_of(self._services.store, self._services.profile, self.scope)
 
-    @timed("claim")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def claim(self, memory: int, *, until: datetime, at: datetime | None = None) -> bool:
         """Claim a due reminder. True for one caller only, which sends it and then calls `delivered`.
 
@@ -315,21 +268,17 @@ class UserMemories(Handle):
         moment = at or datetime.now(UTC)
         if until <= moment:
             raise InvalidInput("until must be later than now", "until")
-        return await self._knowledge.curator.claim(self.scope, _number(memory), until, moment, self._who)
+        return await self._services.curator.claim(self.scope, _number(memory), until, moment, self._who)
 
-    @timed("delivered")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def delivered(self, memory: int) -> bool:
         """Mark a reminder as delivered. True for the first caller only."""
-        return await self._knowledge.curator.deliver(self.scope, _number(memory), self._who)
+        return await self._services.curator.deliver(self.scope, _number(memory), self._who)
 
-    @timed("read_memory")
-    @audited("memory.read", "memory {memory}")
-    @checked()
+    @public(audit=("memory.read", "memory {memory}"))
     async def read_memory(self, memory: int) -> MemoryRecord:
         """Return one memory of the user, in any state."""
-        return await self._knowledge.store.read(questions.MemoryById(self.scope, _number(memory)))
+        return await self._services.store.read(questions.MemoryById(self.scope, _number(memory)))
 
 
 def _when(value: datetime | str | None) -> datetime | str | None:

@@ -5,31 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
 
-from aforesaid.auditing import Audited, audited, audited_inside, not_audited
 from aforesaid.background import BackgroundLoops
 from aforesaid.domain import checks
-from aforesaid.domain.arguments import checked
-from aforesaid.domain.memory_change import AuditAccess
-from aforesaid.domain.report import Activity, AuditEntry, Component, Health, Stats, User, Verification
+from aforesaid.domain.report import Activity, AuditEntry, Health, Stats, User, Verification
 from aforesaid.domain.retention import Cleanup
 from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
-from aforesaid.models.provider_health import models_health
+from aforesaid.front.handle import IN_METHOD, MemoryHandle, UserHandle, at_once, public
 from aforesaid.profiles import Profile
-from aforesaid.settings import Settings
-from aforesaid.store import Progress, Store, questions
-from aforesaid.tasks import close_all
-from aforesaid.telemetry import Metrics, timed
-from aforesaid.telemetry.session_log import SessionLog
-from aforesaid.upkeep import Cleaning, Upkeep, UpkeepReport, Watch, loops_health
+from aforesaid.store import Progress, questions
+from aforesaid.telemetry import Metrics
+from aforesaid.upkeep import UpkeepReport
 
-if TYPE_CHECKING:
-    from aforesaid.models.chat import Chat
-
-MOST_AT_ONCE = 10_000
-"""Maximum number of messages or hits that one call returns."""
 MOST_DAYS = 366
 _DAY = 24 * 60 * 60 * 1_000_000
 
@@ -38,65 +26,16 @@ def _start(day: date) -> int:
     return checks.microseconds(datetime(day.year, day.month, day.day, tzinfo=UTC), "the day")
 
 
-class Services:
-    """The services of one open store."""
-
-    def __init__(
-        self,
-        store: Store,
-        profile: Profile,
-        upkeep: Upkeep,
-        cleaning: Cleaning,
-        chat: Chat | None,
-        metrics: Metrics,
-        settings: Settings,
-        loops: BackgroundLoops,
-    ) -> None:
-        self.store = store
-        self.profile = profile
-        self.upkeep = upkeep
-        self.cleaning = cleaning
-        self.chat = chat
-        self.metrics = metrics
-        self.sessions = SessionLog()
-        self.loops = loops
-        self.watch = Watch(store, self._parts, metrics, settings.alerts, loops=loops)
-
-    async def close(self) -> None:
-        """End all background loops, then close everything, the store last; also when parts of it fail."""
-        models = () if self.chat is None else (self.chat.close,)
-        await close_all(self.loops.close, self.upkeep.close, *models, self.store.close)
-
-    async def _parts(self) -> list[Component]:
-        return [
-            await self.store.health(),
-            *(await self.upkeep.health()),
-            models_health(self.chat),
-            loops_health(self.loops.statuses()),
-        ]
-
-
-class MemoryOperations:
+class MemoryOperations(MemoryHandle):
     """Operations on the memory of all users."""
 
-    _metrics: Metrics
-
-    def __init__(self, services: Services) -> None:
-        """Use `connect` or `open`."""
-        self._services = services
-        self._metrics = services.metrics
-        self._store = services.store
-        self._upkeep = services.upkeep
-
-    @timed("users")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def users(self, space: str | int | None = None, *, actor: str | None = None) -> list[User]:
         """Return all users, with counts and their last display name.
 
         With an `actor`, the audit log names who looked.
         """
-        found = await self._store.read(
+        found = await self._services.store.read(
             questions.Users(None if space is None else checks.identifier(space, "the space", "space"))
         )
         people = [user for user in found if user.id != EVERYBODY]
@@ -104,29 +43,7 @@ class MemoryOperations:
         await self._record(actor, "users.read", "users", spaces or {DEFAULT_SPACE})
         return people
 
-    @timed("record_access")
-    @audited_inside
-    @checked()
-    async def record_access(
-        self, action: str, subject: str, *, actor: str | None, space: str | int | None = None
-    ) -> None:
-        """Add a row to the audit log of a space, or of every space: who did what. Nothing without an `actor`."""
-        if space is not None:
-            await self._record(actor, action, subject, {checks.identifier(space, "the space", "space")})
-        elif actor is not None:
-            known = {user.space for user in await self._store.read(questions.Users())}
-            await self._record(actor, action, subject, known | {DEFAULT_SPACE})
-
-    async def _record(self, actor: str | None, action: str, subject: str, spaces: Iterable[str]) -> None:
-        if actor is not None:
-            who = checks.identifier(actor, "the actor")
-            await self._store.apply(
-                [AuditAccess(Scope.of(EVERYBODY, space), who, action, subject) for space in sorted(spaces)]
-            )
-
-    @timed("names")
-    @not_audited("names alone; what they are the names of is audited")
-    @checked()
+    @public(unaudited="names alone; what they are the names of is audited")
     async def names(
         self, space: str | int = DEFAULT_SPACE, *, users: Iterable[str | int] | None = None
     ) -> dict[str, str]:
@@ -135,17 +52,16 @@ class MemoryOperations:
         It is the name that each of them used last. Authors without a memory are included, and the assistant.
         """
         wanted = None if users is None else [checks.identifier(user, "the user id", "user") for user in users]
-        return await self._store.read(questions.DisplayNames(checks.identifier(space, "the space", "space"), wanted))
+        return await self._services.store.read(
+            questions.DisplayNames(checks.identifier(space, "the space", "space"), wanted)
+        )
 
-    @timed("stats")
-    @not_audited("counts alone")
+    @public(unaudited="counts alone")
     async def stats(self) -> Stats:
         """Return the totals of the store."""
-        return await self._store.read(questions.Totals())
+        return await self._services.store.read(questions.Totals())
 
-    @timed("activity")
-    @not_audited("counts alone")
-    @checked()
+    @public(unaudited="counts alone")
     async def activity(
         self, days: int = 30, *, space: str | int = DEFAULT_SPACE, user: str | int | None = None
     ) -> list[Activity]:
@@ -158,13 +74,13 @@ class MemoryOperations:
         wanted = checks.at_most(checks.at_least(days, 1, "the days"), MOST_DAYS, "the days")
         last = datetime.now(UTC).date()
         days_now = [last - timedelta(days=wanted - 1 - each) for each in range(wanted)]
-        found = await self._store.read(questions.ActivityPerDay(where, _start(days_now[0]), _start(last) + _DAY, whose))
+        found = await self._services.store.read(
+            questions.ActivityPerDay(where, _start(days_now[0]), _start(last) + _DAY, whose)
+        )
         counted = {each.day: each for each in found}
         return [counted.get(day) or Activity(day, 0, 0) for day in days_now]
 
-    @timed("audit")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD)
     async def audit(
         self, limit: int = 100, *, space: str | int = DEFAULT_SPACE, actor: str | None = None
     ) -> list[AuditEntry]:
@@ -172,13 +88,13 @@ class MemoryOperations:
 
         A user's audit log is in `memory.user(…).audit()`. With an `actor`, looking leaves a row too.
         """
-        most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
+        most = at_once(limit)
         where = checks.identifier(space, "the space", "space")
-        found = await self._store.read(questions.AuditRows(Scope.of(EVERYBODY, where), limit=most))
+        found = await self._services.store.read(questions.AuditRows(Scope.of(EVERYBODY, where), limit=most))
         await self._record(actor, "audit.read", "audit log", {where})
         return found
 
-    @not_audited("states and counts alone")
+    @public(unaudited="states and counts alone", untimed="it reports the timings")
     async def health(self) -> Health:
         """Return the status of each component, alerts, storage growth, and recent latencies."""
         self._services.watch.start()
@@ -197,18 +113,14 @@ class MemoryOperations:
     @property
     def metrics(self) -> Metrics:
         """Metrics of this process by operation: calls, failures, cache hits, latencies."""
-        return self._metrics
+        return self._services.metrics
 
-    @timed("upkeep")
-    @not_audited("what it changes is recorded with each change")
-    @checked()
+    @public(unaudited="what it changes is recorded with each change", unbounded=True)
     async def upkeep(self, progress: Progress | None = None) -> UpkeepReport:
         """Do all pending background work now: embed, extract memories, summarise. Return a report."""
-        return await self._upkeep.run(progress)
+        return await self._services.upkeep.run(progress)
 
-    @timed("cleanup")
-    @not_audited("what it changes is recorded with each change")
-    @checked()
+    @public(unaudited="what it changes is recorded with each change")
     async def cleanup(self, progress: Progress | None = None, *, dry_run: bool = False) -> Cleanup:
         """Apply the retention rules now, instead of once a day.
 
@@ -216,36 +128,24 @@ class MemoryOperations:
         """
         return await self._services.cleaning.clean(progress, dry_run=dry_run)
 
-    @timed("verify")
-    @not_audited("findings name numbers, never what was said")
-    @checked()
+    @public(unaudited="findings name numbers, never what was said", unbounded=True)
     async def verify(self, progress: Progress | None = None) -> Verification:
         """Verify everything that is stored. Reads all of it; `progress` is called from another thread."""
-        return await self._store.verify(progress)
+        return await self._services.store.verify(progress)
 
-    @timed("backup")
-    @audited_inside
-    @checked()
+    @public(audit=IN_METHOD, unbounded=True)
     async def backup(
         self, path: str | os.PathLike[str], progress: Progress | None = None, *, actor: str | None = None
     ) -> None:
         """Back up the store, also in use, to a new file and verify the copy. The audit log names the `actor`."""
         await self.record_access("backup", "everything", actor=actor)
-        await self._store.backup(checks.file_path(path, "the backup's path"), progress)
+        await self._services.store.backup(checks.file_path(path, "the backup's path"), progress)
 
 
-class UserOperations(Audited):
+class UserOperations(UserHandle):
     """Operations on the memory of one user."""
 
-    _metrics: Metrics
-
-    def __init__(self, services: Services, scope: Scope) -> None:
-        """Use `Memory.user`."""
-        self._services = services
-        self._metrics = services.metrics
-        self.scope = scope
-
-    @not_audited("states and counts alone")
+    @public(unaudited="states and counts alone", untimed="it reports the timings")
     async def health(self) -> Health:
         """Return the status of the components of this user's memory.
 
@@ -255,10 +155,8 @@ class UserOperations(Audited):
 
         return await account(self._services.store, self._services.profile, self.scope)
 
-    @timed("audit")
-    @audited("audit.read", "audit log")
-    @checked()
+    @public(audit=("audit.read", "audit log"))
     async def audit(self, limit: int = 100) -> list[AuditEntry]:
         """Return the newest audit rows of this user, oldest first."""
-        most = min(checks.at_least(limit, 1, "the limit", "limit"), MOST_AT_ONCE)
+        most = at_once(limit)
         return await self._services.store.read(questions.AuditRows(self.scope, limit=most))

@@ -1,0 +1,190 @@
+"""The services of one open memory, which all parts of the API share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache
+
+from aforesaid.background import BackgroundLoops
+from aforesaid.domain.clock import now
+from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.report import Component
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import Summary
+from aforesaid.errors import StoreError
+from aforesaid.models.provider_health import models_health
+from aforesaid.profiles import Profile
+from aforesaid.profiles.effective import EffectiveSettings
+from aforesaid.profiles.recipe import Recipe
+from aforesaid.recall import Recall
+from aforesaid.settings import Settings
+from aforesaid.store import Store, questions
+from aforesaid.store.announcing import Announcements, announcing
+from aforesaid.tasks import close_all
+from aforesaid.telemetry import Metrics
+from aforesaid.telemetry.session_log import SessionLog
+from aforesaid.upkeep import Cleaning, Digesting, Embedding, Extracting, Upkeep, Watch, loops_health
+
+if TYPE_CHECKING:
+    from aforesaid.context import Builder
+    from aforesaid.digest import Digest
+    from aforesaid.facts import Curator, Extractor, FactEditor, HabitCounter, Portraitist
+    from aforesaid.models.chat import Chat
+    from aforesaid.models.embed import Embedder
+
+_log: Final = logging.getLogger("aforesaid")
+_MOST_RECIPES: Final = 10_000
+"""Maximum number of users whose last recipe is cached."""
+
+
+class Services:
+    """The services of one open memory, for all users. Those that take long to import are loaded on first use."""
+
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        embedder: Embedder | None,
+        chat: Chat | None,
+        settings: Settings | None = None,
+        clock: Callable[[], int] = now,
+        metrics: Metrics | None = None,
+    ) -> None:
+        """Work on a store. `clock` returns the current time in microseconds."""
+        self.changes = Announcements()
+        self.store = announcing(store, self.changes)
+        self.profile = profile
+        self.chat = chat
+        self.metrics = Metrics() if metrics is None else metrics
+        self.loops = BackgroundLoops()
+        self.ids = KnownIds()
+        """The spelling of ids in this store."""
+        self.sessions = SessionLog()
+        self.effective = EffectiveSettings(self.store, profile)
+        self.recall = Recall(self.store, embedder, self.metrics)
+        self.recipes: LRUCache[tuple[str, ...], Recipe] = LRUCache(_MOST_RECIPES)
+        """The recipe of each user's last context, by space, user and sections left out: the next is likely the same."""
+        self._embedder = embedder
+        self._settings = settings or Settings()
+        self._clock = clock
+        self.cleaning = Cleaning(
+            self.store, self._settings.retention, lambda: self.digest, self.metrics, clock, self.loops
+        )
+        self.upkeep = Upkeep(
+            [
+                Embedding(self.store, embedder, self.metrics, self.loops),
+                Extracting(
+                    self.store,
+                    self.extractor,
+                    enabled=profile.extract,
+                    observe=self.observe,
+                    metrics=self.metrics,
+                    loops=self.loops,
+                ),
+                Digesting(self.store, profile.summaries, lambda: self.digest, metrics=self.metrics, loops=self.loops),
+                self.cleaning,
+            ],
+            background=self._settings.background,
+        )
+        self.watch = Watch(self.store, self._components, self.metrics, self._settings.alerts, loops=self.loops)
+
+    @cached_property
+    def builder(self) -> Builder:
+        """The builder of contexts."""
+        from aforesaid.context import Builder  # noqa: PLC0415
+
+        return Builder(self.store, self.recall, self)
+
+    @cached_property
+    def digest(self) -> Digest:
+        """The digest, which plans, writes and stores summaries."""
+        from aforesaid.digest import Digest  # noqa: PLC0415
+
+        return Digest(self.store, self.profile, self.chat, self._embedder, self._settings, self._clock, self.metrics)
+
+    @cached_property
+    def fact_editor(self) -> FactEditor:
+        """The editor of facts."""
+        from aforesaid.facts import FactEditor  # noqa: PLC0415
+
+        return FactEditor(self.store, self.profile, self.chat)
+
+    @cached_property
+    def curator(self) -> Curator:
+        """The editor of memories."""
+        from aforesaid.facts import Curator  # noqa: PLC0415
+
+        return Curator(self.store, self.profile)
+
+    @cached_property
+    def portraitist(self) -> Portraitist:
+        """The writer of portraits. It works in the background if this process does background work."""
+        from aforesaid.facts import Portraitist  # noqa: PLC0415
+
+        loops = self.loops if self._settings.background else None
+        return Portraitist(self.store, self.profile, self.chat, self.metrics, loops)
+
+    @cached_property
+    def habit_counter(self) -> HabitCounter:
+        """The counter of habits."""
+        from aforesaid.facts import HabitCounter  # noqa: PLC0415
+
+        return HabitCounter(self.store, self.profile)
+
+    def extractor(self) -> Extractor:
+        """Return an extractor of memories."""
+        from aforesaid.facts import Extractor  # noqa: PLC0415
+
+        return Extractor(self.store, self.profile, self.chat, self._embedder)
+
+    async def portrait(
+        self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
+    ) -> str | None:
+        """Return the portrait of a user for a context, without calling a model."""
+        return await self.portraitist.without_waiting(scope, memories, summaries)
+
+    async def habits(self, scope: Scope) -> str:
+        """Return the counted habits of a user."""
+        return await self.habit_counter.stored_habits(scope)
+
+    async def observe(self, scope: Scope) -> None:
+        """Update the counted habits of a user."""
+        await self.habit_counter.preferences(scope)
+
+    async def start(self) -> None:
+        """Read what has to be known before the first call. Damaged derived data is made again in the background."""
+        if (await self.store.health()).issues:
+            self.upkeep.nudge()
+        await self.read_known_ids()
+
+    async def read_known_ids(self) -> None:
+        """Read which ids the store spells irregularly: on opening, and after an import of rows as they were."""
+        try:
+            self.ids = KnownIds(await self.store.read(questions.IrregularIds()))
+        except StoreError as error:
+            _log.warning("ids that are not spelled regularly cannot be reached until the next start: %s", error)
+
+    def clear_caches(self) -> None:
+        """Clear all caches that may contain data of a deleted user."""
+        self.portraitist.forget_all()
+        self.recall.forget_all()
+        self.recipes.clear()
+        self.builder.forget_all()
+
+    async def close(self) -> None:
+        """End all background loops, then close everything, the store last; also when parts of it fail."""
+        models = () if self.chat is None else (self.chat.close,)
+        await close_all(self.loops.close, self.upkeep.close, *models, self.store.close)
+
+    async def _components(self) -> list[Component]:
+        return [
+            await self.store.health(),
+            *(await self.upkeep.health()),
+            models_health(self.chat),
+            loops_health(self.loops.statuses()),
+        ]
