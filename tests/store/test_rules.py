@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -12,9 +11,7 @@ from typing import Any, cast
 import pytest
 
 from aforesaid.domain.change import Change
-from aforesaid.domain.checks import moment
-from aforesaid.domain.clock import now
-from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryDraft, MemoryRecord, MemoryVersion
+from aforesaid.domain.memory import MOST_IMPORTANCE, MemoryDraft
 from aforesaid.domain.memory_change import AddMemory
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound
@@ -25,8 +22,8 @@ from aforesaid.store.postgres.lookups import LOOKUPS as POSTGRES_LOOKUPS
 from aforesaid.store.postgres.writes import WRITES as POSTGRES_WRITES
 from aforesaid.store.questions import Memories, MemoryById, MemoryVersions, MessagesByNumber, Question
 from aforesaid.store.rules import RULES, lookups, writes
-from aforesaid.store.rules.driving import Operation, Rule, ask, run
-from aforesaid.store.rules.writes import AddMemoryRow, AddMemoryVersion, KeepUser, PutMemoryRow, RecordAudit, Write
+from aforesaid.store.rules.driving import Operation, run
+from aforesaid.store.rules.writes import AddMemoryRow, KeepUser, RecordAudit, Write
 from aforesaid.store.sqlite.lookups import LOOKUPS as SQLITE_LOOKUPS
 from aforesaid.store.sqlite.writes import WRITES as SQLITE_WRITES
 
@@ -76,38 +73,29 @@ def test_a_rule_that_refuses_a_change_writes_nothing_after_it() -> None:
     assert AddMemoryRow not in seen
 
 
-@dataclass(frozen=True, slots=True)
-class PinMemory:
-    """The example of CONTRIBUTING.md."""
-
-    scope: Scope
-    memory: int
-    actor: str = "aforesaid"
-
-
-def the_rule_of_the_guide() -> Callable[[PinMemory], Rule[MemoryRecord]]:
+@pytest.fixture
+def pin_memory(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Change]:
+    """The change that CONTRIBUTING.md adds as an example."""
     guide = Path(__file__).parents[2].joinpath("CONTRIBUTING.md").read_text("utf-8")
-    (code,) = re.findall(r"```python\n(def pin.*?)```", guide, re.DOTALL)
-    needed = (replace, moment, now, ask, AddMemoryVersion, MemoryVersion, PutMemoryRow, RecordAudit, MemoryById)
-    named: dict[str, Any] = {each.__name__: each for each in needed} | {"MOST_IMPORTANCE": MOST_IMPORTANCE}
-    exec(compile(code, "CONTRIBUTING.md", "exec", flags=annotations.compiler_flag), named)  # noqa: S102
-    rule: Callable[[PinMemory], Rule[MemoryRecord]] = named["pin"]
-    return rule
+    (code,) = [each for each in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "class PinMemory" in each]
+    named: dict[str, Any] = {"__name__": __name__}
+    exec(compile(code, "CONTRIBUTING.md", "exec"), named)  # noqa: S102
+    monkeypatch.setitem(cast("dict[type, Any]", RULES), named["PinMemory"], named["pin"])
+    change: Callable[..., Change] = named["PinMemory"]
+    return change
 
 
 async def test_a_new_kind_of_change_needs_one_function_for_all_stores(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, pin_memory: Callable[..., Change]
 ) -> None:
-    monkeypatch.setitem(cast("dict[type, Any]", RULES), PinMemory, the_rule_of_the_guide())
     memory = (await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings."))])).memory
-    receipt = await store.apply([cast("Change", PinMemory(ANN, memory.id))])
+    receipt = await store.apply([pin_memory(ANN, memory.id)])
     assert receipt.memory.importance == MOST_IMPORTANCE
     assert await store.read(MemoryById(ANN, memory.id)) == receipt.memory
     assert [version.action for version in await store.read(MemoryVersions(ANN, memory.id))] == ["pin"]
 
 
-async def test_a_change_set_that_a_rule_refuses_leaves_no_trace(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(cast("dict[type, Any]", RULES), PinMemory, the_rule_of_the_guide())
+async def test_a_change_set_that_a_rule_refuses_is_not_stored(store: Store, pin_memory: Callable[..., Change]) -> None:
     with pytest.raises(NotFound):
-        await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings.")), cast("Change", PinMemory(ANN, 99))])
+        await store.apply([AddMemory(MemoryDraft(ANN, "fact", "Ann sings.")), pin_memory(ANN, 99)])
     assert await store.read(Memories(ANN)) == []
