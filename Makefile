@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-peers bench-growth pictures
+.PHONY: help demo test programs test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -71,6 +71,9 @@ pictures: $(READY)  ## retake the screenshots of the README, in Chromium
 
 bench-server: $(READY)  ## benchmark the server against an empty route (about 2 minutes)
 	$(BIN)/python bench/serving.py
+
+bench-proxy: $(READY)  ## benchmark the proxy against that of another checkout (about 2 minutes): OLD=folder
+	$(BIN)/python bench/proxy_versions.py $(OLD) $(ARGS)
 
 bench-peers: $(PEERS)/.ready  ## benchmark against mem0, LangGraph, LlamaIndex and others (about 15 minutes): DATA=folder for recall
 	$(PEERS)/bin/python bench/beside_others.py $(if $(DATA),--data $(DATA)) $(ARGS)
