@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,6 +21,9 @@ test: $(READY) programs check  ## run lint, type and import checks, then all tes
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh
+
+test-citus: $(READY)  ## run every test of a store on a Citus cluster (as root, on arm64; about 5 minutes)
+	$(BIN)/python -m pytest --citus -k citus tests/store tests/upkeep
 
 test-llm: $(LLM)/.ready  ## test with a small real model, served by llama.cpp (not part of `make test`)
 	$(LLM)/bin/python -m pytest tests/llm --timeout=600
@@ -62,6 +65,9 @@ docs: $(READY)  ## build the documentation site in site/
 
 bench-postgres: $(READY)  ## benchmark the PostgreSQL store against raw inserts (slow: a million messages)
 	$(BIN)/python bench/on_postgres.py
+
+bench-citus: $(READY)  ## benchmark adds on a Citus cluster with one and with two workers (as root, on arm64)
+	$(BIN)/python bench/on_citus.py $(ARGS)
 
 bench: $(READY)  ## benchmark adding, reading and searching against raw SQLite (about 10 minutes)
 	$(BIN)/python bench/run.py

@@ -8,11 +8,13 @@ import pytest
 from hypothesis import settings
 
 from aforesaid.store import Store, open_store
+from citus import clean_distributed_database, reason_to_leave_out
 from pg import clean_database
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--torture", action="store_true", help="run the torture scenarios at full size")
+    parser.addoption("--citus", action="store_true", help="run every test of a store on a Citus cluster too")
     parser.addoption("--torture-scale", type=float, default=1.0, help="multiplies the rounds of the torture scenarios")
 
 
@@ -29,20 +31,32 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("thorough" if config.getoption("--torture") else "quick")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run tests of the rooms above the store on PostgreSQL and JSON files only at full size.
+def pytest_report_header() -> str | None:
+    reason = reason_to_leave_out()
+    return None if reason is None else f"left out: tests on a Citus cluster, because {reason}"
 
-    They do not depend on the kind of store. Those with the marker `every_store` do, and always run on all of them.
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out combinations of tests and stores that are not worth their time.
+
+    On Citus, tests with the marker `citus` run where a cluster can be had; with --citus all tests of a store do.
+    Tests of the rooms above the store run on PostgreSQL and JSON files only at full size, because they do not depend on
+    the kind of store. Those with the marker `every_store` do, and always run on all of them.
     """
-    if config.getoption("--torture"):
-        return
+    with_citus, no_cluster = config.getoption("--citus"), reason_to_leave_out() is not None
     left_out = [
         item
         for item in items
-        if ("[postgres" in item.name or ("[json" in item.name and "location" in getattr(item, "fixturenames", ())))
-        and item.path.parent.name != "store"
-        and item.get_closest_marker("every_store") is None
+        if "[citus" in item.name and (no_cluster or not (with_citus or item.get_closest_marker("citus")))
     ]
+    if not config.getoption("--torture"):
+        left_out += [
+            item
+            for item in items
+            if ("[postgres" in item.name or ("[json" in item.name and "location" in getattr(item, "fixturenames", ())))
+            and item.path.parent.name != "store"
+            and item.get_closest_marker("every_store") is None
+        ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in set(left_out)]
@@ -53,13 +67,15 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-@pytest.fixture(params=["sqlite", "memory", "json", "files", "postgres"])
+@pytest.fixture(params=["sqlite", "memory", "json", "files", "postgres", "citus"])
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A place for a store, of every kind."""
     places = {"sqlite": "memory.db", "json": "memory.json", "files": "memory"}
     kind: str = request.param
     if kind == "postgres":
         return clean_database()
+    if kind == "citus":
+        return clean_distributed_database()
     return ":memory:" if kind == "memory" else f"{kind}:{tmp_path / places[kind]}"
 
 

@@ -18,6 +18,8 @@ from aforesaid.errors import InvalidInput, NotFound, StoreClosed
 from aforesaid.store import Store, open_store, questions
 from making import NOON, add, adding, minutes
 
+pytestmark = pytest.mark.citus
+
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")
 ANN_IN_GENERAL = Scope.of("ann", thread="general")

@@ -20,6 +20,8 @@ from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, questions
 from making import add, adding, archive, minutes
 
+pytestmark = pytest.mark.citus
+
 ANN = Scope.of("ann")
 CHANNEL = Scope.of("ann", thread="general")
 BOB = Scope.of("bob")

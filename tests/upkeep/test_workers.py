@@ -23,6 +23,7 @@ from aforesaid.store import questions
 from aforesaid.store.postgres import PostgresStore
 from aforesaid.upkeep import Digesting, Extracting
 from aforesaid.upkeep.workers import WorkerParts, Workers
+from citus import clean_distributed_database
 from making import adding
 from pg import clean_database
 
@@ -80,9 +81,12 @@ async def embedder_name() -> str:
         return dict(health.component("embedder").facts)["model"]
 
 
+@pytest.mark.every_store
+@pytest.mark.citus
 @pytest.mark.timeout(110)
-async def test_two_workers_do_each_thing_once_and_stop_gracefully() -> None:
-    dsn = clean_database("workers")
+@pytest.mark.parametrize("kind", ["postgres", "citus"])
+async def test_two_workers_do_each_thing_once_and_stop_gracefully(kind: str) -> None:
+    dsn = clean_distributed_database() if kind == "citus" else clean_database("workers")
     await fill(dsn)
     workers = [start_worker(dsn, "--concurrency", "2") for _ in range(2)]
     try:

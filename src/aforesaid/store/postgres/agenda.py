@@ -28,10 +28,12 @@ _DUE: Final = f"{ENTRY} WHERE policy = $1 AND due_at <= $2 {_ORDER} LIMIT $3"
 _FAILING_LATER: Final = f"{ENTRY} WHERE policy = $1 AND failures > 0 AND due_at > $2 {_ORDER} LIMIT $3"
 _BACKLOG: Final = """
 SELECT count(*) FILTER (WHERE due_at <= $2), coalesce(sum(waiting) FILTER (WHERE due_at <= $2), 0)::bigint,
-       count(*) FILTER (WHERE failures > 0 AND due_at IS NOT NULL),
-       (SELECT error FROM agenda WHERE policy = $1 AND failures > 0 AND due_at IS NOT NULL
-         ORDER BY due_at DESC, space DESC, owner DESC, thread DESC, day DESC LIMIT 1)
+       count(*) FILTER (WHERE failures > 0 AND due_at IS NOT NULL)
   FROM agenda WHERE policy = $1 AND due_at IS NOT NULL
+"""
+_LAST_ERROR: Final = """
+SELECT error FROM agenda WHERE policy = $1 AND failures > 0 AND due_at IS NOT NULL
+ ORDER BY due_at DESC, space DESC, owner DESC, thread DESC, day DESC LIMIT 1
 """
 
 
@@ -60,4 +62,6 @@ async def entry(queries: Queries, question: questions.PlannedEntry) -> Entry | N
 
 async def backlog(queries: Queries, question: questions.PolicyBacklog) -> Backlog:
     """Return how much is due."""
-    return Backlog(*await queries.one(_BACKLOG, question.policy, question.due_by))
+    policy = question.policy
+    [counts], errors = await queries.together((_BACKLOG, (policy, question.due_by)), (_LAST_ERROR, (policy,)))
+    return Backlog(*counts, errors[0][0] if errors else None)

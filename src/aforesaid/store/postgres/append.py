@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.message import Draft, Message, Position, new_version, no_such_version, repeats
@@ -15,28 +15,48 @@ from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
-from aforesaid.store.postgres.queries import Row, Statement, columns
-from aforesaid.store.postgres.sessions import Sessions, latest_sessions
+from aforesaid.store.postgres.queries import Row, Statement, over_rows, statements
+from aforesaid.store.postgres.sessions import LATEST, Sessions
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.text.terms import terms
 
-_BY_GIVEN_ID: Final = f"""
-{rows.MESSAGE} JOIN unnest($1::text[], $2::text[], $3::text[]) AS wanted (space, thread, given_id)
-    ON log.space = wanted.space AND log.given_id = wanted.given_id AND md5(log.thread) = md5(wanted.thread)
-   AND log.thread = wanted.thread
-"""
-_BY_TIME: Final = f"""
-{rows.MESSAGE} JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS wanted (space, thread, at)
-    ON log.space = wanted.space AND log.thread = wanted.thread AND log.at = wanted.at
- ORDER BY log.seq
-"""
-_NEW_MESSAGES: Final = """
-INSERT INTO log (space, seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words,
-                 terms, hash, replaces)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::text[], $8::text[],
-                     $9::text[], $10::text[], $11::bigint[], $12::bigint[], $13::text[], $14::integer[], $15::bytea[],
-                     $16::bytea[], $17::bigint[])
-"""
+_BY_GIVEN_ID: Final = over_rows(
+    rows.MESSAGE
+    + """
+    JOIN {rows} ON log.space = new.space AND log.given_id = new.given_id AND md5(log.thread) = md5(new.thread)
+     AND log.thread = new.thread
+    """,
+    thread="text",
+    given_id="text",
+)
+_BY_TIME: Final = over_rows(
+    rows.MESSAGE
+    + "JOIN {rows} ON log.space = new.space AND log.thread = new.thread AND log.at = new.at ORDER BY log.seq",
+    thread="text",
+    at="bigint",
+)
+_NEW_MESSAGES: Final = over_rows(
+    """
+    INSERT INTO log (space, seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id,
+                     words, terms, hash, replaces) SELECT new.* FROM {rows}
+    """,
+    seq="bigint",
+    owner="text",
+    thread="text",
+    shared="boolean",
+    session="bigint",
+    author="text",
+    role="text",
+    name="text",
+    text="text",
+    at="bigint",
+    stored_at="bigint",
+    given_id="text",
+    words="integer",
+    terms="bytea",
+    hash="bytea",
+    replaces="bigint",
+)
 _NAMED: Final = "SELECT at, seq, role FROM log WHERE space = $1 AND thread = $2 AND owner = $3 AND {name} = $4"
 _NEWEST_VERSION: Final = """
 WITH RECURSIVE version (at, seq) AS (
@@ -49,29 +69,46 @@ _REPLACE: Final = (
     "UPDATE person SET revision = revision + 1 WHERE space = $1 AND name = $2",
     "UPDATE thread SET revision = revision + 1 WHERE space = $1 AND name = $2",
 )
-_AUTHORS: Final = """
-INSERT INTO person (space, name, created_at, revision) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[])
-ON CONFLICT DO NOTHING
-"""
-_OWNERS: Final = """
-INSERT INTO person (space, name, owner, created_at, messages, turns, open_turns, words, last_seq, last_at, revision)
-SELECT space, name, true, created_at, messages, turns, turns, words, last_seq, last_at, revision
-  FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-              $9::bigint[]) AS new (space, name, created_at, messages, turns, words, last_seq, last_at, revision)
-ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
-       turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
-       words = person.words + excluded.words, last_seq = excluded.last_seq,
-       last_at = greatest(person.last_at, excluded.last_at)
-"""
-_THREADS: Final = """
-INSERT INTO thread (space, name, revision) SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING
-"""
-_COUNT_THREADS: Final = """
-INSERT INTO thread (space, name, messages, words, revision)
-SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
-ON CONFLICT (space, name) DO UPDATE SET messages = thread.messages + excluded.messages,
-       words = thread.words + excluded.words
-"""
+_AUTHORS: Final = over_rows(
+    "INSERT INTO person (space, name, created_at, revision) SELECT new.* FROM {rows} ON CONFLICT DO NOTHING",
+    name="text",
+    created_at="bigint",
+    revision="bigint",
+)
+_OWNERS: Final = over_rows(
+    """
+    INSERT INTO person (space, name, owner, created_at, messages, turns, open_turns, words, last_seq, last_at, revision)
+    SELECT new.space, name, true, created_at, messages, turns, turns, words, last_seq, last_at, revision FROM {rows}
+    ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
+           turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
+           words = person.words + excluded.words, last_seq = excluded.last_seq,
+           last_at = greatest(person.last_at, excluded.last_at)
+    """,
+    name="text",
+    created_at="bigint",
+    messages="bigint",
+    turns="bigint",
+    words="bigint",
+    last_seq="bigint",
+    last_at="bigint",
+    revision="bigint",
+)
+_THREADS: Final = over_rows(
+    "INSERT INTO thread (space, name, revision) SELECT new.* FROM {rows} ON CONFLICT DO NOTHING",
+    name="text",
+    revision="bigint",
+)
+_COUNT_THREADS: Final = over_rows(
+    """
+    INSERT INTO thread (space, name, messages, words, revision) SELECT new.* FROM {rows}
+    ON CONFLICT (space, name) DO UPDATE SET messages = thread.messages + excluded.messages,
+           words = thread.words + excluded.words
+    """,
+    name="text",
+    messages="bigint",
+    words="bigint",
+    revision="bigint",
+)
 
 
 class Prepared(NamedTuple):
@@ -151,23 +188,22 @@ class Appender:
         ids = [step.draft for step in self._steps if step.draft.id is not None]
         timed = [step.draft for step in self._steps if step.draft.at_given]
         threads = {(step.draft.scope.space, step.draft.scope.thread) for step in self._steps}
-        statements: list[Statement] = []
+        distributed = self._unit.queries.distributed
+        asked: list[list[Statement]] = [[], [], []]
         if ids:
-            statements.append((_BY_GIVEN_ID, columns([(*_place(each), each.id) for each in ids])))
+            asked[0] = statements(_BY_GIVEN_ID, [(*_place(each), each.id) for each in ids], distributed=distributed)
         if timed:
             wanted = {(*_place(each), each.at) for each in timed}
-            statements.append((_BY_TIME, columns(sorted(wanted))))
+            asked[1] = statements(_BY_TIME, sorted(wanted), distributed=distributed)
         if threads:
-            statements.append(latest_sessions(sorted(threads)))
-        answers = await self._unit.begin(*statements)
-        if ids:
-            for row in answers.pop(0):
-                self._by_id[row[2], row[4], row[1]] = records.message(row)
-        if timed:
-            for row in answers.pop(0):
-                self._by_time.setdefault((row[2], row[4], row[10]), []).append(row)
-        if threads:
-            self._sessions.remember(threads, answers.pop(0))
+            asked[2] = statements(LATEST, sorted(threads), distributed=distributed)
+        answers = iter(await self._unit.begin(*(statement for some in asked for statement in some)))
+        by_id, by_time, sessions = ([row for _ in some for row in next(answers)] for some in asked)
+        for row in by_id:
+            self._by_id[row[2], row[4], row[1]] = records.message(row)
+        for row in by_time:
+            self._by_time.setdefault((row[2], row[4], row[10]), []).append(row)
+        self._sessions.remember(threads, sessions)
 
     async def append(self, step: Prepared) -> Stored | Repeated:
         """Store a message, or return the one it repeats."""
@@ -254,30 +290,28 @@ class Appender:
         """Write all that was collected: messages, sessions, people and counts."""
         self._write_messages()
         self._sessions.write()
-        later = self._unit.later
+        later = self._unit.later_rows
         if self._owners:
-            later(_OWNERS, *self._table({place: tuple(counts) for place, counts in self._owners.items()}))
+            later(_OWNERS, self._table({place: tuple(counts) for place, counts in self._owners.items()}))
             self._owners.clear()
         if self._authors:
-            later(_AUTHORS, *self._table({place: (at,) for place, at in self._authors.items()}))
+            later(_AUTHORS, self._table({place: (at,) for place, at in self._authors.items()}))
             self._authors.clear()
         if self._threads:
-            later(_THREADS, *self._table(dict.fromkeys(self._threads, ())))
+            later(_THREADS, self._table(dict.fromkeys(self._threads, ())))
             self._threads.clear()
         if self._shared:
-            later(_COUNT_THREADS, *self._table({place: tuple(counts) for place, counts in self._shared.items()}))
+            later(_COUNT_THREADS, self._table({place: tuple(counts) for place, counts in self._shared.items()}))
             self._shared.clear()
 
-    def _table(self, counted: dict[Place, tuple[int, ...]]) -> tuple[list[Any], ...]:
+    def _table(self, counted: dict[Place, tuple[int, ...]]) -> list[Row]:
         """Return people or threads with their counts, and the revision that they start with where they are new."""
         numbers = self._unit.numbers
-        return columns(
-            [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
-        )
+        return [(*place, *counts, numbers[place[0]].first_revision) for place, counts in sorted(counted.items())]
 
     def _write_messages(self) -> None:
         if self._messages:
-            self._unit.later(_NEW_MESSAGES, *columns(self._messages))
+            self._unit.later_rows(_NEW_MESSAGES, self._messages)
             self._messages = []
 
     def _delivered_before(self, draft: Draft) -> Message | None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, LiteralString
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 _CONNECT_SECONDS: Final = 5
+_DISTRIBUTED_SETTINGS: Final = """
+SELECT set_config('citus.propagate_set_commands', 'local', false), set_config('citus.max_adaptive_executor_pool_size', '1', false)
+"""
+"""The workers hear of the space that a transaction may see. One connection to each of them, so that it sees one moment there."""
 _REFUSED_AT_CONNECTING: Final = re.compile(
     r"FATAL: .*(authentication failed|does not exist|is not permitted|permission denied|no pg_hba\.conf entry)"
 )
@@ -68,6 +72,8 @@ class Pool:
         self._generation = 0
         self._closed = False
         self._types: list[TypeInfo | None] = []
+        self.distributed = False
+        """Whether Citus distributes the tables. It is asked with the types of vectors."""
         self.open = 0
         """How many connections there are."""
 
@@ -144,10 +150,13 @@ class Pool:
         )
         if vectors:
             await self._register(held)
+            if self.distributed:
+                await held.execute(_DISTRIBUTED_SETTINGS)
 
     async def _register(self, held: Connection) -> None:
         """Teach a connection the types of vectors. What they are called inside the database is asked once."""
         if not self._types:
+            self.distributed = await is_distributed(held)
             self._types = [await TypeInfo.fetch(held, name) for name in ("vector", "halfvec")]
         for info, register in zip(self._types, (register_vector_info, register_halfvec_info), strict=True):
             if info is None:
@@ -157,6 +166,18 @@ class Pool:
     async def _drop(self, held: Connection) -> None:
         self.open -= 1
         await held.close()
+
+
+async def is_distributed(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Tell whether Citus distributes the tables of this database."""
+
+    async def says(question: LiteralString) -> bool:
+        row = await (await connection.execute(question)).fetchone()
+        return bool(row and row[0])
+
+    return await says("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL") and await says(
+        "SELECT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = to_regclass('log'))"
+    )
 
 
 def milliseconds(seconds: float) -> str:

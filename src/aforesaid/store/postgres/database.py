@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import psycopg
 
@@ -16,6 +16,9 @@ from aforesaid.store.postgres.breaker import Breaker
 from aforesaid.store.postgres.connection import Options, Pool, can_be_repeated, is_gone, translate
 from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, Row, opening
 from aforesaid.store.postgres.unit import Unit
+
+if TYPE_CHECKING:
+    from aforesaid.store.postgres.connection import Connection
 
 T = TypeVar("T")
 
@@ -29,7 +32,7 @@ _PROBE_SECONDS: Final = 2.0
 _COMMITTED: Final = "SELECT batch FROM writer WHERE space = $1 AND writer = $2"
 _MARK: Final = """
 INSERT INTO writer (space, writer, batch) VALUES ($1, $2, $3)
-ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = now()
+ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = excluded.at
 """
 _OLD_MARKS: Final = "DELETE FROM writer WHERE at < now() - interval '7 days'"
 _OWN_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1)"
@@ -53,7 +56,7 @@ class Database:
 
         async def ask(seconds: float) -> list[Row]:
             async with self.pool.connection(seconds) as connection:
-                queries = Queries(connection, opening(SNAPSHOT, space))
+                queries = self._queries(connection, SNAPSHOT, space)
                 try:
                     found, _ = await queries.together((query, values), ("COMMIT", ()))
                 except psycopg.Error:
@@ -68,7 +71,7 @@ class Database:
 
         async def attempt(seconds: float) -> T:
             async with self.pool.connection(seconds) as connection:
-                queries = Queries(connection, opening(SNAPSHOT, space))
+                queries = self._queries(connection, SNAPSHOT, space)
                 try:
                     result = await work(queries)
                 except (psycopg.Error, AforesaidError):
@@ -83,7 +86,7 @@ class Database:
     async def snapshot(self) -> AsyncIterator[Queries]:
         """Read for as long as it takes, over all spaces, what is there at one moment. Nothing is tried again."""
         async with self.pool.connection() as connection:
-            queries = Queries(connection, opening(SNAPSHOT, None))
+            queries = self._queries(connection, SNAPSHOT, None)
             queries.later("SET LOCAL statement_timeout = 0")
             queries.later("SET LOCAL idle_in_transaction_session_timeout = 0")
             try:
@@ -106,8 +109,7 @@ class Database:
 
         async def attempt(_: float) -> T:
             async with self.pool.connection() as connection:
-                begin = opening(WRITING, ordered[0] if len(ordered) == 1 else None)
-                queries = Queries(connection, begin, self._answer_seconds)
+                queries = self._queries(connection, WRITING, ordered[0] if len(ordered) == 1 else None)
                 unit = Unit(queries, ordered)
                 try:
                     if made:
@@ -144,9 +146,15 @@ class Database:
                 self._marked = False  # they are tidied up by whoever opens the store in a week
         await self.pool.close()
 
+    def _queries(self, connection: Connection, begin: str, space: str | None) -> Queries:
+        """Return a transaction that sees one space, or all of them."""
+        distributed = self.pool.distributed
+        seconds = self._answer_seconds if begin == WRITING else None
+        return Queries(connection, opening(begin, space, distributed=distributed), seconds, distributed=distributed)
+
     async def _simply(self, query: str, *values: Any) -> None:  # noqa: ANN401
         async with self.pool.connection() as connection:
-            queries = Queries(connection, opening(WRITING, None), self._answer_seconds)
+            queries = self._queries(connection, WRITING, None)
             queries.later(query, *values)
             await queries.finish(keep=True)
 

@@ -35,7 +35,7 @@ _SESSIONS: Final = """
 SELECT name, space, thread, opened_by, started_at, last_at, messages, timeout, automatic, id FROM session
  WHERE (space, id) > ($1, $2) ORDER BY space, id LIMIT $3
 """
-_SUMMARIES: Final = f"{rows.SUMMARY} WHERE (y.space, y.id) > ($1, $2) ORDER BY y.space, y.id LIMIT $3"
+_SUMMARIES: Final = f"{rows.SUMMARY_OF_ANY_SPACE} WHERE (y.space, y.id) > ($1, $2) ORDER BY y.space, y.id LIMIT $3"
 _ARCHIVED: Final = "SELECT seq FROM log WHERE space = $1 AND owner = $2 AND chunk = $3 ORDER BY seq"
 _FACTS: Final = """
 SELECT space, owner, text, version, created_at, cause FROM facts

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aforesaid.store import erase_statements
 from aforesaid.store.dialects import for_postgres
-from aforesaid.store.postgres.retention import KEYS, OLD, moment_of
+from aforesaid.store.postgres.retention import KEYS, OLD, moment_of, of_space
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.rules import writes
 
@@ -87,8 +87,8 @@ def _erase_memory_versions(unit: Unit, write: writes.EraseMemoryVersions) -> Non
 
 async def _erase_old_rows(unit: Unit, write: writes.EraseOldRows) -> int:
     keys, table = KEYS[write.table], write.table
-    old = f"SELECT {keys} {OLD[table][0]} AND y.space = $2 ORDER BY {keys} LIMIT $3"
-    query = f"DELETE FROM {table} WHERE ({keys}) IN ({old}) RETURNING 1"
+    old = f"SELECT {keys} {of_space(OLD[table][0])} ORDER BY {keys} LIMIT $3"
+    query = f"DELETE FROM {table} WHERE space = $2 AND ({keys}) IN ({old}) RETURNING 1"
     return len(await unit.rows(query, moment_of(table, write.before), write.space, write.limit))
 
 

@@ -11,7 +11,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
 from aforesaid.store import questions, records
 from aforesaid.store.postgres import agenda, memories, retention, rows
-from aforesaid.store.postgres.queries import Queries, columns
+from aforesaid.store.postgres.queries import Queries, over_rows
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
 
@@ -34,17 +34,24 @@ _SIMILAR: Final = f"""
 _FIRST_STATED: Final = """
 SELECT m.id FROM memory m
  WHERE m.space = $1 AND m.owner = $2 AND m.created_at = $3 AND coalesce((
-     SELECT v.was ->> 'text' FROM memory_version v WHERE v.space = m.space AND v.memory = m.id AND v.revision = 1
+     SELECT v.was ->> 'text' FROM memory_version v WHERE v.space = $1 AND v.memory = m.id AND v.revision = 1
  ), m.text) = $4
 """
 _AUDIT: Final = """
 SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND at = $3 AND actor = $4 AND action = $5 AND subject = $6
 """
 _PROGRESS: Final = "SELECT up_to FROM walk WHERE space = $1 AND policy = $2"
-_PLANNED: Final = f"""
-{agenda.ENTRY} WHERE (policy, space, owner, thread, day) IN (
-    SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]))
-"""
+_PLANNED: Final = over_rows(
+    agenda.ENTRY
+    + """
+    WHERE (space, policy, owner, thread, day) IN (
+        SELECT new.space, new.policy, new.owner, new.thread, new.day FROM {rows})
+    """,
+    policy="text",
+    owner="text",
+    thread="text",
+    day="text",
+)
 _WAS_PURGED: Final = "SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND action = 'purge' LIMIT 1"
 _MESSAGES_TO_PURGE: Final = """
 SELECT seq, owner, thread, at, chunk, length(text) FROM log
@@ -124,7 +131,8 @@ async def _progress(queries: Queries, lookup: lookups.Progress) -> int:
 
 
 async def _planned(queries: Queries, lookup: lookups.PlannedEntries) -> list[Entry]:
-    return [records.entry(row) for row in await queries.rows(_PLANNED, *columns(lookup.subjects))]
+    wanted = [(subject.space, subject.policy, *subject[2:]) for subject in lookup.subjects]
+    return [records.entry(row) for row in await queries.rows_of(_PLANNED, wanted)]
 
 
 async def _was_purged(queries: Queries, lookup: lookups.WasPurged) -> bool:

@@ -13,12 +13,14 @@ from aforesaid.store import questions, records
 from aforesaid.store.postgres.queries import Queries, Row
 
 _COLUMNS: Final = ", ".join(f"m.{name}" for name in records.MEMORY)
-_MEMORY: Final = f"""
+_MEMORY_OF_ANY_SPACE: Final = f"""
 SELECT m.id, m.space, m.owner,
        ARRAY(SELECT s.seq FROM memory_source s WHERE s.space = m.space AND s.memory = m.id ORDER BY s.seq),
        m.created_at, m.revision, {_COLUMNS}
   FROM memory m
 """
+_MEMORY: Final = _MEMORY_OF_ANY_SPACE.replace("s.space = m.space", "s.space = $1")
+"""Memories of the space $1. It is named for the table of sources too, so that Citus asks one shard."""
 _OF_USER: Final = f"""
 {_MEMORY} WHERE m.space = $1 AND m.owner = $2 AND ($3::boolean IS NULL OR m.active = $3)
  ORDER BY m.importance DESC, m.id DESC
@@ -37,7 +39,7 @@ _TIMELY: Final[Mapping[Timely, str]] = {
         ORDER BY m.seen_at, m.id, m.space
     """,
 }
-_EVERY: Final = f"{_MEMORY} WHERE (m.space, m.id) > ($1, $2) ORDER BY m.space, m.id LIMIT $3"
+_EVERY: Final = f"{_MEMORY_OF_ANY_SPACE} WHERE (m.space, m.id) > ($1, $2) ORDER BY m.space, m.id LIMIT $3"
 _LISTED: Final = f"""
 {_MEMORY} WHERE m.space = $1 AND ($2::text IS NULL OR m.owner = $2) AND ($3::boolean IS NULL OR m.active = $3)
    AND ($4::text IS NULL OR m.category = $4) AND ($5::bigint IS NULL OR m.id < $5) ORDER BY m.id DESC LIMIT $6
@@ -78,7 +80,7 @@ async def timely(queries: Queries, question: questions.DueMemories) -> list[Memo
     """Return active memories, of all spaces, whose time has come."""
     return _memories(
         await queries.rows(
-            f"{_MEMORY} WHERE {_TIMELY[question.what]} LIMIT $2",
+            f"{_MEMORY_OF_ANY_SPACE} WHERE {_TIMELY[question.what]} LIMIT $2",
             microseconds(question.before, "the moment"),
             question.limit,
         )

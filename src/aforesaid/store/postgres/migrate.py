@@ -7,6 +7,7 @@ in its first line: `-- needs 7` means that they must know at least step 7.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import StoreTooNew
@@ -44,6 +45,7 @@ $$
 """Finds the table of steps by its columns where an earlier version made it under another name."""
 _THERE: Final = "SELECT to_regclass('aforesaid_schema') IS NOT NULL"
 _DONE: Final = "SELECT coalesce(max(step), 0), coalesce(max(needs), 0) FROM aforesaid_schema"
+_EXTENSION: Final = re.compile(rb"^CREATE EXTENSION IF NOT EXISTS (\w+)", re.MULTILINE)
 _NOTE: Final = "INSERT INTO aforesaid_schema (step, name, needs) VALUES ($1, $2, $3)"
 
 
@@ -65,7 +67,8 @@ async def migrate(connection: Connection, where: str) -> None:
             if step.number > current:
                 async with connection.transaction():
                     for statement in statements(step.sql):
-                        await connection.execute(statement)
+                        if not await _is_there(connection, statement):
+                            await connection.execute(statement)
                     await connection.execute(_NOTE, (step.number, step.name, step.needs))
     finally:
         if not connection.closed:
@@ -82,6 +85,18 @@ def statements(sql: str) -> list[bytes]:
             found.append(current.encode())
             current = ""
     return found
+
+
+async def _is_there(connection: Connection, statement: bytes) -> bool:
+    """Tell whether a statement creates an extension that is there.
+
+    Citus repeats CREATE EXTENSION IF NOT EXISTS on the workers, which refuse everybody but the extension's owner.
+    """
+    extension = _EXTENSION.search(statement)
+    if extension is None:
+        return False
+    found = await connection.execute("SELECT 1 FROM pg_extension WHERE extname = $1", (extension[1].decode(),))
+    return await found.fetchone() is not None
 
 
 async def _is_current(connection: Connection, where: str) -> bool:

@@ -31,11 +31,11 @@ _SUMMARIES: Final = f"""
 SELECT 2 * y.id, y.text, y.created_at, l.seqs, l.given_ids FROM summary y CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(k.seq ORDER BY k.seq), '{{}}') AS seqs,
            coalesce(array_agg(k.given_id ORDER BY k.seq), '{{}}') AS given_ids
-      FROM (SELECT log.seq, log.given_id FROM log WHERE log.space = y.space AND log.owner = y.owner AND CASE y.reach
+      FROM (SELECT log.seq, log.given_id FROM log WHERE log.space = $1 AND log.owner = $2 AND CASE y.reach
         WHEN 'chunks' THEN log.chunk = ANY(y.chunks)
         WHEN 'sources' THEN EXISTS (
             SELECT 1 FROM summary_source x JOIN summary z ON z.space = x.space AND z.id = x.source
-             WHERE x.space = y.space AND x.summary = y.id AND log.seq BETWEEN z.first_seq AND z.last_seq
+             WHERE x.space = $1 AND x.summary = y.id AND log.seq BETWEEN z.first_seq AND z.last_seq
                AND log.at BETWEEN z.began_at AND z.ended_at)
         ELSE log.seq BETWEEN y.fresh_seq AND y.last_seq AND log.at BETWEEN y.began_at AND y.ended_at
              AND (y.reach = 'user' OR log.thread = y.thread)
@@ -47,7 +47,7 @@ SELECT 2 * m.id + 1, m.text, m.created_at, l.seqs, l.given_ids FROM memory m CRO
     SELECT coalesce(array_agg(log.seq ORDER BY log.seq), '{}') AS seqs,
            coalesce(array_agg(log.given_id ORDER BY log.seq), '{}') AS given_ids
       FROM memory_source s JOIN log ON log.space = s.space AND log.seq = s.seq
-     WHERE s.space = m.space AND s.memory = m.id
+     WHERE s.space = $1 AND s.memory = m.id
 ) l WHERE m.space = $1 AND m.owner = $2 AND m.id = ANY($3::bigint[]) AND m.active
       AND (m.expires_at IS NULL OR m.expires_at > $4)
 """

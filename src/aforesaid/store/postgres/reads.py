@@ -56,26 +56,28 @@ SELECT level, count(*), max(CASE WHEN reach = 'thread' THEN last_seq ELSE 0 END)
 _SPENT_BY: Final = "SELECT tokens FROM spending WHERE day = $1 AND space = $2 AND owner = $3"
 _SPENT: Final = "SELECT coalesce(sum(tokens), 0)::bigint FROM spending WHERE day = $1 AND owner = ''"
 _DISPLAY_NAME: Final = """
-SELECT log.name FROM log WHERE log.space = person.space AND log.author = person.name AND log.name IS NOT NULL
+SELECT log.name FROM log WHERE log.space = {space} AND log.author = person.name AND log.name IS NOT NULL
  ORDER BY log.at DESC, log.seq DESC LIMIT 1
 """
-_USERS: Final = f"""
-SELECT space, name, messages, archived, created_at, last_at, ({_DISPLAY_NAME}) AS display_name FROM person
- WHERE owner AND ($1::text IS NULL OR space = $1) ORDER BY space, name
+_USERS: Final = """
+SELECT space, name, messages, archived, created_at, last_at, ({display_name}) AS display_name FROM person
+ WHERE owner {limit} ORDER BY space, name
 """
+_USERS_OF_ALL: Final = _USERS.format(display_name=_DISPLAY_NAME.format(space="person.space"), limit="")
+_USERS_OF_SPACE: Final = _USERS.format(display_name=_DISPLAY_NAME.format(space="$1"), limit="AND space = $1")
 _NAMES: Final = f"""
-SELECT person.name, latest.name FROM person CROSS JOIN LATERAL ({_DISPLAY_NAME}) latest
+SELECT person.name, latest.name FROM person CROSS JOIN LATERAL ({_DISPLAY_NAME.format(space="$1")}) latest
  WHERE person.space = $1 AND ($2::text[] IS NULL OR person.name = ANY($2))
 """
 _AUDIT: Final = """
 SELECT id, at, space, owner, actor, action, subject FROM audit WHERE space = $1 AND owner = $2 ORDER BY id DESC LIMIT $3
 """
 _TOTALS: Final = """
-SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), (SELECT count(*) FROM thread), (SELECT count(*) FROM session),
-       coalesce(sum(messages), 0)::bigint, coalesce(sum(archived), 0)::bigint, (SELECT count(*) FROM summary),
-       (SELECT count(*) FROM memory), pg_database_size(current_database())
-  FROM person WHERE owner
+SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), coalesce(sum(messages), 0)::bigint,
+       coalesce(sum(archived), 0)::bigint FROM person WHERE owner
 """
+_SIZE: Final = "SELECT pg_database_size(current_database())"
+_SIZES_OF_WORKERS: Final = f"SELECT sum(result::bigint)::bigint FROM run_command_on_workers('{_SIZE}') WHERE success"
 _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
  WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.at, log.seq
@@ -88,7 +90,7 @@ _END: Final = Position(LARGEST, LARGEST)
 """A position after every message."""
 _FIRST_DAY: Final = date(1970, 1, 1)
 _WITHOUT_MODEL: Final = f"""
-{rows.SUMMARY} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
+{rows.SUMMARY_OF_ANY_SPACE} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
  ORDER BY y.id FETCH FIRST $4 ROWS WITH TIES
 """
 
@@ -292,7 +294,9 @@ async def spent(queries: Queries, question: questions.TokensSpent) -> int:
 
 async def users(queries: Queries, question: questions.Users) -> list[User]:
     """Return the users who own something."""
-    return [records.user(row) for row in await queries.rows(_USERS, question.space)]
+    space = question.space
+    found = queries.rows(_USERS_OF_ALL) if space is None else queries.rows(_USERS_OF_SPACE, space)
+    return [records.user(row) for row in await found]
 
 
 async def names(queries: Queries, question: questions.DisplayNames) -> dict[str, str]:
@@ -314,7 +318,17 @@ async def irregular_ids(queries: Queries, _: questions.IrregularIds) -> frozense
 
 async def stats(queries: Queries, _: questions.Totals) -> Stats:
     """Return totals. Messages are counted per user as they arrive, so this does not read the log."""
-    return Stats(*await queries.one(_TOTALS, EVERYBODY))
+    tables = ("thread", "session", "summary", "memory")
+    [people], *counts, [(size,)] = await queries.together(
+        (_TOTALS, (EVERYBODY,)), *((f"SELECT count(*) FROM {table}", ()) for table in tables), (_SIZE, ())
+    )
+    if queries.distributed:
+        size += await queries.value(_SIZES_OF_WORKERS) or 0
+    (threads, sessions, summaries, memories), (spaces, users, messages, archived) = (
+        [row[0][0] for row in counts],
+        people,
+    )
+    return Stats(spaces, users, threads, sessions, messages, archived, summaries, memories, size)
 
 
 async def change_token(queries: Queries, _: questions.ChangeToken) -> str:

@@ -14,14 +14,17 @@ SELECT log.seq, log.given_id, log.space, log.owner, log.thread, s.name, log.role
   FROM log JOIN session s ON s.space = log.space AND s.id = log.session
 """
 
-SUMMARY: Final = """
+_SUMMARY: Final = """
 SELECT y.id, y.space, y.owner, y.thread, y.kind, y.level, y.text, y.chunks,
-       ARRAY(SELECT x.source FROM summary_source x WHERE x.space = y.space AND x.summary = y.id ORDER BY x.source),
+       ARRAY(SELECT x.source FROM summary_source x WHERE x.space = {space} AND x.summary = y.id ORDER BY x.source),
        y.first_seq, y.last_seq, y.messages, y.model, y.prompt, y.created_at, y.active, y.rolled_back,
        y.began_at, y.ended_at, y.reach, y.fresh_seq, y.day, y.version, y.replaces, y.replaced, y.edited_by, y.details,
        y.quality
   FROM summary y
 """
+SUMMARY: Final = _SUMMARY.format(space="$1")
+"""Summaries of the space $1. It is named for the table of sources too, so that Citus asks one shard."""
+SUMMARY_OF_ANY_SPACE: Final = _SUMMARY.format(space="y.space")
 
 SESSION: Final = """
 SELECT s.name, s.space, s.thread, s.opened_by, s.started_at, s.last_at, s.messages, s.timeout FROM session s

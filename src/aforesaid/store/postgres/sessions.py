@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,16 +10,20 @@ from aforesaid.domain.message import Draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.store.postgres.queries import Row, Statement, columns
+from aforesaid.store.postgres.queries import Row, over_rows
 from aforesaid.store.postgres.unit import Unit
 
-_LATEST: Final = """
-SELECT wanted.space, wanted.thread, s.id, s.name, s.started_at, s.last_at
-  FROM unnest($1::text[], $2::text[]) AS wanted (space, thread) CROSS JOIN LATERAL (
-    SELECT id, name, started_at, last_at FROM session
-     WHERE space = wanted.space AND thread = wanted.thread AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
-  ) s ORDER BY s.started_at, s.id
-"""
+LATEST: Final = over_rows(
+    """
+    SELECT new.space, new.thread, s.id, s.name, s.started_at, s.last_at
+      FROM {rows} CROSS JOIN LATERAL (
+        SELECT id, name, started_at, last_at FROM session
+         WHERE space = {space} AND thread = new.thread AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
+      ) s ORDER BY s.started_at, s.id
+    """,
+    thread="text",
+)
+"""The newest two automatic sessions of each thread."""
 _NEAR: Final = """
 SELECT id, started_at, last_at, name FROM session
  WHERE space = $1 AND thread = $2 AND automatic AND started_at < $3 ORDER BY started_at DESC, id DESC LIMIT 2
@@ -31,18 +35,36 @@ _OF_MESSAGE: Final = """
 SELECT s.id, s.name FROM log JOIN session s ON s.space = log.space AND s.id = log.session
  WHERE log.space = $1 AND log.seq = $3 AND log.thread = $2
 """
-_NEW: Final = """
-INSERT INTO session (space, id, thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::boolean[], $6::text[], $7::bigint[], $8::bigint[],
-                     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
-"""
-_GROW: Final = """
-UPDATE session SET started_at = least(session.started_at, new.started_at), last_at = greatest(session.last_at, new.last_at),
-       last_seq = new.last_seq, messages = session.messages + new.messages
-  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-       AS new (space, id, started_at, last_at, last_seq, messages)
- WHERE session.space = new.space AND session.id = new.id
-"""
+_NEW: Final = over_rows(
+    """
+    INSERT INTO session (space, id, thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages,
+                         timeout) SELECT new.* FROM {rows}
+    """,
+    id="bigint",
+    thread="text",
+    name="text",
+    automatic="boolean",
+    opened_by="text",
+    started_at="bigint",
+    last_at="bigint",
+    first_seq="bigint",
+    last_seq="bigint",
+    messages="bigint",
+    timeout="bigint",
+)
+_GROW: Final = over_rows(
+    """
+    UPDATE session SET started_at = least(session.started_at, new.started_at),
+           last_at = greatest(session.last_at, new.last_at), last_seq = new.last_seq,
+           messages = session.messages + new.messages
+      FROM {rows} WHERE session.space = new.space AND session.id = new.id
+    """,
+    id="bigint",
+    started_at="bigint",
+    last_at="bigint",
+    last_seq="bigint",
+    messages="bigint",
+)
 _BY_HAND: Final = "UPDATE session SET automatic = false WHERE space = $1 AND id = $2 AND automatic"
 _MOVE: Final = """
 UPDATE log SET session = $2 FROM session s
@@ -86,11 +108,6 @@ class _Growth:
     last: int
     last_seq: int
     messages: int
-
-
-def latest_sessions(threads: Sequence[tuple[str, str]]) -> Statement:
-    """Return the question for the newest two automatic sessions of each thread."""
-    return _LATEST, ([space for space, _ in threads], [name for _, name in threads])
 
 
 class Sessions:
@@ -151,14 +168,14 @@ class Sessions:
     def write(self) -> None:
         """Bring the stored sessions up to date."""
         if self._new_rows:
-            self._unit.later(_NEW, *columns(self._new_rows))
+            self._unit.later_rows(_NEW, self._new_rows)
             self._new_rows = []
         if self._grown:
             rows = [
                 (*session, each.started, each.last, each.last_seq, each.messages)
                 for session, each in self._grown.items()
             ]
-            self._unit.later(_GROW, *columns(rows))
+            self._unit.later_rows(_GROW, rows)
             self._grown.clear()
 
     def _grow(self, space: str, key: int, at: int, seq: int) -> None:
@@ -191,8 +208,7 @@ class Sessions:
     async def _remember_again(self, scope: Scope) -> None:
         self.write()
         thread = (scope.space, scope.thread)
-        query, values = latest_sessions([thread])
-        self.remember([thread], await self._unit.rows(query, *values))
+        self.remember([thread], await self._unit.queries.rows_of(LATEST, [thread]))
 
     async def _named(self, draft: Draft, name: str, silence: int, seq: int) -> tuple[int, str]:
         scope, unit = draft.scope, self._unit

@@ -8,28 +8,46 @@ from typing import Any, Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
-from aforesaid.store.postgres.queries import Queries, Row, Statement, columns
+from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, over_rows, statements
 
 _HOLD: Final = """
 SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
   FROM space WHERE space = ANY($1::text[]) ORDER BY space FOR UPDATE
 """
 _NEW_SPACES: Final = "INSERT INTO space (space) SELECT unnest($1::text[]) ON CONFLICT DO NOTHING"
-_COUNT: Final = """
-UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary, last_memory = new.memory,
-       last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
-  FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
-       AS new (space, seq, session, summary, memory, forgotten, audit, purges)
- WHERE space.space = new.space
+# Rows of several shards cannot be locked by one statement.
+_HOLD_ONE: Final = """
+SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
+  FROM space WHERE space = $1 FOR UPDATE
 """
+_NEW_SPACE: Final = "INSERT INTO space (space) VALUES ($1) ON CONFLICT DO NOTHING"
+_COUNT: Final = over_rows(
+    """
+    UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary,
+           last_memory = new.memory, last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
+      FROM {rows} WHERE space.space = new.space
+    """,
+    seq="bigint",
+    session="bigint",
+    summary="bigint",
+    memory="bigint",
+    forgotten="bigint",
+    audit="bigint",
+    purges="bigint",
+)
 _OWNS: Final = """
 INSERT INTO person (space, name, owner, created_at, revision) VALUES ($1, $2, true, $3, $4)
 ON CONFLICT (space, name) DO UPDATE SET owner = true WHERE NOT person.owner
 """
-_AUDIT: Final = """
-INSERT INTO audit (space, id, at, owner, actor, action, subject)
-SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
-"""
+_AUDIT: Final = over_rows(
+    "INSERT INTO audit (space, id, at, owner, actor, action, subject) SELECT new.* FROM {rows}",
+    id="bigint",
+    at="bigint",
+    owner="text",
+    actor="text",
+    action="text",
+    subject="text",
+)
 
 
 @dataclass(slots=True)
@@ -60,24 +78,30 @@ class Unit:
         self._audit: list[Row] = []
         self.numbers: dict[str, Numbers] = {}
 
-    async def begin(self, *statements: Statement) -> list[list[Row]]:
-        """Hold the spaces, and ask some things once they are held."""
-        answers = await self.queries.together((_HOLD, (self._spaces,)), *statements)
-        while len(answers[0]) < len(self._spaces):
-            # What was asked together with it may be of a moment before the new spaces were held.
-            answers = await self.queries.together((_NEW_SPACES, (self._spaces,)), (_HOLD, (self._spaces,)), *statements)
-            answers = answers[1:]
-        self._before = {row[0]: row[1:] for row in answers[0]}
+    async def begin(self, *asked: Statement) -> list[list[Row]]:
+        """Lock the spaces, and ask some things once they are locked."""
+        new, hold = self._locking()
+        answers = await self.queries.together(*hold, *asked)
+        while sum(map(len, answers[: len(hold)])) < len(self._spaces):
+            # What was asked together with it may be of a moment before the new spaces were locked.
+            answers = (await self.queries.together(*new, *hold, *asked))[len(new) :]
+        self._before = {row[0]: row[1:] for found in answers[: len(hold)] for row in found}
         self.numbers = {space: Numbers(*last) for space, last in self._before.items()}
-        return answers[1:]
+        return answers[len(hold) :]
+
+    def _locking(self) -> tuple[list[Statement], list[Statement]]:
+        """Return what creates the spaces and what locks them, in the order of their names."""
+        if self.queries.distributed:
+            return [(_NEW_SPACE, (space,)) for space in self._spaces], [(_HOLD_ONE, (space,)) for space in self._spaces]
+        return [(_NEW_SPACES, (self._spaces,))], [(_HOLD, (self._spaces,))]
 
     def settle(self) -> None:
         """Write down the numbers that were given, and the audit rows."""
         if self._audit:
-            self.later(_AUDIT, *columns(self._audit))
+            self.later_rows(_AUDIT, self._audit)
         counted = [(space, *last) for space, last in self._last().items() if last != self._before[space]]
         if counted:
-            self.later(_COUNT, *columns(counted))
+            self.later_rows(_COUNT, counted)
 
     def _last(self) -> dict[str, Row]:
         return {
@@ -88,6 +112,11 @@ class Unit:
     def later(self, query: str, *values: Any) -> None:  # noqa: ANN401
         """Let something be done before the next question is asked, or at the end."""
         self.queries.later(query, *values)
+
+    def later_rows(self, statement: RowStatement, rows: Sequence[Row], *others: Any) -> None:  # noqa: ANN401
+        """Let something be done with rows that begin with their space."""
+        for query, values in statements(statement, rows, *others, distributed=self.queries.distributed):
+            self.queries.later(query, *values)
 
     async def together(self, *statements: Statement) -> list[list[Row]]:
         """Ask several things in one journey."""

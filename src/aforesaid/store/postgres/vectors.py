@@ -9,24 +9,31 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.store import questions
 from aforesaid.store.postgres.packages import HalfVector, Vector
-from aforesaid.store.postgres.queries import Queries, columns
+from aforesaid.store.postgres.queries import Queries, over_rows
 from aforesaid.store.postgres.reads import inside
 from aforesaid.store.postgres.unit import Unit
 
 _MANY: Final = 4_000
 """Up to so many similarities, all are answered; beyond, only the best."""
 
-_SEEN: Final = """
-INSERT INTO embedder (space, name, up_to) SELECT space, $1, up_to FROM unnest($2::text[], $3::bigint[]) AS new (space, up_to)
-ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)
-"""
-_ADD: Final = """
-INSERT INTO meaning (space, seq, embedder, owner, content, value)
-SELECT log.space, log.seq, $1, log.owner, new.content, new.value
-  FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::halfvec[]) AS new (space, seq, content, value)
-  JOIN log ON log.space = new.space AND log.seq = new.seq
-ON CONFLICT DO NOTHING
-"""
+_SEEN: Final = over_rows(
+    """
+    INSERT INTO embedder (space, name, up_to) SELECT new.space, {0}::text, new.up_to FROM {rows}
+    ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)
+    """,
+    up_to="bigint",
+)
+_ADD: Final = over_rows(
+    """
+    INSERT INTO meaning (space, seq, embedder, owner, content, value)
+    SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value
+      FROM {rows} JOIN log ON log.space = new.space AND log.seq = new.seq
+    ON CONFLICT DO NOTHING
+    """,
+    seq="bigint",
+    content="bigint",
+    value="halfvec",
+)
 _DUE: Final = """
 SELECT s.space, l.seq, l.text
   FROM space s LEFT JOIN embedder e ON e.space = s.space AND e.name = $1
@@ -34,12 +41,14 @@ SELECT s.space, l.seq, l.text
     SELECT seq, text FROM log WHERE space = s.space AND seq > coalesce(e.up_to, 0) ORDER BY seq LIMIT $2
   ) l WHERE s.last_seq > coalesce(e.up_to, 0) ORDER BY s.space, l.seq LIMIT $2
 """
-_KNOWN: Final = """
-SELECT DISTINCT ON (l.space, l.text) l.space, l.text, halfvec_send(v.value)
-  FROM unnest($2::text[], $3::bigint[]) AS wanted (space, content)
-  JOIN meaning v ON v.space = wanted.space AND v.content = wanted.content AND v.embedder = $1
-  JOIN log l ON l.space = v.space AND l.seq = v.seq
-"""
+_KNOWN: Final = over_rows(
+    """
+    SELECT DISTINCT ON (l.space, l.text) l.space, l.text, halfvec_send(v.value)
+      FROM {rows} JOIN meaning v ON v.space = new.space AND v.content = new.content AND v.embedder = {0}
+      JOIN log l ON l.space = v.space AND l.seq = v.seq
+    """,
+    content="bigint",
+)
 _OF_MESSAGES: Final = """
 SELECT seq, halfvec_send(value) FROM meaning WHERE space = $1 AND owner = $2 AND embedder = $3 AND seq = ANY($4::bigint[])
 """
@@ -73,8 +82,8 @@ def add(unit: Unit, step: AddVectors) -> None:
         value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
         new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
-    unit.later(_ADD, step.embedder, *columns(new))
-    unit.later(_SEEN, step.embedder, [*marks], [*marks.values()])
+    unit.later_rows(_ADD, new, step.embedder)
+    unit.later_rows(_SEEN, list(marks.items()), step.embedder)
 
 
 async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -> list[Unembedded]:
@@ -83,7 +92,7 @@ async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -
     if not due:
         return []
     contents = {(space, content_hash(text)) for space, _, text in due}
-    found = await queries.rows(_KNOWN, question.embedder, *columns([*contents]))
+    found = await queries.rows_of(_KNOWN, list(contents), question.embedder)
     known = {(space, text): halves(value) for space, text, value in found}
     return [Unembedded(seq, text, known.get((space, text)), space) for space, seq, text in due]
 

@@ -13,7 +13,7 @@ from aforesaid.store.postgres.queries import Queries
 
 _COVERS: Final = """
 SELECT owner, thread, first_seq, last_seq, began_at, ended_at, reach,
-       ARRAY(SELECT x.source FROM summary_source x WHERE x.space = y.space AND x.summary = y.id)
+       ARRAY(SELECT x.source FROM summary_source x WHERE x.space = $1 AND x.summary = y.id)
   FROM summary y WHERE space = $1 AND id = $2
 """
 _BELOW: Final = f"""
@@ -28,7 +28,7 @@ _ABOVE: Final = f"""
          WHEN 'chunks' THEN $4::bigint = ANY(y.chunks)
          WHEN 'sources' THEN EXISTS (
              SELECT 1 FROM summary_source x JOIN summary z ON z.space = x.space AND z.id = x.source
-              WHERE x.space = y.space AND x.summary = y.id
+              WHERE x.space = $1 AND x.summary = y.id
                 AND $3 BETWEEN z.first_seq AND z.last_seq AND $5 BETWEEN z.began_at AND z.ended_at)
          ELSE $3 BETWEEN y.first_seq AND y.last_seq AND $5 BETWEEN y.began_at AND y.ended_at
               AND (y.reach = 'user' OR y.thread = $6)

@@ -91,12 +91,16 @@ class Writer:
         group: list[_Job] = []
         left: list[_Job] = []
         blocked = set(self._held)
-        sharing = any(self._running.values()) and len(self._waiting) < ENOUGH
+        # On Citus a transaction that writes to one space writes to one machine: each space has its own.
+        apart = self._database.pool.distributed
+        sharing = not apart and any(self._running.values()) and len(self._waiting) < ENOUGH
         for place, job in enumerate(self._waiting):
             if len(group) == GROUP or (group and not group[0].shares):
                 left += self._waiting[place:]
                 break
             fits = job.shares if group else not (job.shares and sharing)
+            if apart and group:
+                fits = fits and job.spaces == group[0].spaces
             if fits and blocked.isdisjoint(job.spaces):
                 group.append(job)
             else:

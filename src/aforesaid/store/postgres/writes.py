@@ -15,7 +15,7 @@ from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.packages import HalfVector
-from aforesaid.store.postgres.queries import columns
+from aforesaid.store.postgres.queries import over_rows
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.vectors import content_hash
 from aforesaid.store.rules import writes
@@ -44,7 +44,11 @@ SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
 ON CONFLICT DO NOTHING RETURNING 1
 """
 _THREAD: Final = "INSERT INTO thread (space, name, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-_SUMMARY_SOURCES: Final = "INSERT INTO summary_source (space, summary, source) SELECT $1, $2, unnest($3::bigint[])"
+# Read from a table of the space, so that Citus sends the whole statement to the shard of the space.
+_SUMMARY_SOURCES: Final = """
+INSERT INTO summary_source (space, summary, source)
+SELECT space, $2::bigint, source FROM space CROSS JOIN unnest($3::bigint[]) AS source WHERE space = $1
+"""
 _SUMMARY_STATE: Final = """
 UPDATE summary SET active = $3, replaced = $4, rolled_back = $5 WHERE space = $1 AND id = $2
 """
@@ -52,13 +56,16 @@ _SET_MEMORY: Final = f"""
 UPDATE memory SET revision = $3, terms = $4, {", ".join(f"{name} = ${5 + place}" for place, name in enumerate(records.MEMORY))}
  WHERE space = $1 AND id = $2
 """
-_MEMORY_SOURCES: Final = "INSERT INTO memory_source (space, memory, seq) SELECT $1, $2, unnest($3::bigint[])"
+_MEMORY_SOURCES: Final = """
+INSERT INTO memory_source (space, memory, seq)
+SELECT space, $2::bigint, seq FROM space CROSS JOIN unnest($3::bigint[]) AS seq WHERE space = $1
+"""
 _VERSION: Final = """
 INSERT INTO memory_version (space, memory, revision, at, actor, action, was) VALUES ($1, $2, $3, $4, $5, $6, $7::json)
 """
 _MORE_SOURCES: Final = """
 INSERT INTO memory_source (space, memory, seq)
-SELECT $1, $2, l.seq FROM log l
+SELECT l.space, $2::bigint, l.seq FROM log l
  WHERE l.space = $1 AND l.owner = $3 AND l.seq = ANY($4::bigint[]) ORDER BY l.seq
  LIMIT greatest(0, $5 - (SELECT count(*) FROM memory_source WHERE space = $1 AND memory = $2))
 ON CONFLICT DO NOTHING
@@ -87,16 +94,29 @@ _PROGRESS: Final = """
 INSERT INTO walk (space, policy, up_to) VALUES ($1, $2, $3)
 ON CONFLICT (space, policy) DO UPDATE SET up_to = excluded.up_to
 """
-_ENTRIES: Final = """
-INSERT INTO agenda (policy, space, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at,
-                    done_seq, failures, error)
-SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
-                     $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::text[])
-ON CONFLICT (space, policy, owner, thread, day) DO UPDATE SET messages = excluded.messages,
-       characters = excluded.characters, waiting = excluded.waiting, last_seq = excluded.last_seq,
-       due_at = excluded.due_at, done_at = excluded.done_at, done_seq = excluded.done_seq,
-       failures = excluded.failures, error = excluded.error
-"""
+_ENTRIES: Final = over_rows(
+    """
+    INSERT INTO agenda (space, policy, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at,
+                        done_seq, failures, error) SELECT new.* FROM {rows}
+    ON CONFLICT (space, policy, owner, thread, day) DO UPDATE SET messages = excluded.messages,
+           characters = excluded.characters, waiting = excluded.waiting, last_seq = excluded.last_seq,
+           due_at = excluded.due_at, done_at = excluded.done_at, done_seq = excluded.done_seq,
+           failures = excluded.failures, error = excluded.error
+    """,
+    policy="text",
+    owner="text",
+    thread="text",
+    day="text",
+    messages="bigint",
+    characters="bigint",
+    waiting="bigint",
+    last_seq="bigint",
+    due_at="bigint",
+    done_at="bigint",
+    done_seq="bigint",
+    failures="bigint",
+    error="text",
+)
 _MARK: Final = """
 INSERT INTO mark (space, name, value) VALUES ('', $1, $2) ON CONFLICT (space, name) DO UPDATE SET value = excluded.value
 """
@@ -259,7 +279,8 @@ def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
 
 
 def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
-    unit.later(_ENTRIES, *columns([records.entry_values(entry) for entry in write.entries]))
+    values = [records.entry_values(entry) for entry in write.entries]
+    unit.later_rows(_ENTRIES, [(space, policy, *others) for policy, space, *others in values])
 
 
 def _add_tokens(unit: Unit, write: writes.AddTokens) -> None:

@@ -1,0 +1,140 @@
+"""On a real Citus cluster: distributing by the guide, isolation of spaces on the workers, one shard for each call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+import aforesaid
+from aforesaid.domain.scope import Scope
+from aforesaid.memory import Memory
+from aforesaid.settings import Settings
+from aforesaid.store import questions
+from aforesaid.store.postgres import PostgresStore
+from citus import Cluster, clean_distributed_database, reason_to_leave_out, shared_cluster
+from making import add, adding
+
+pytestmark = pytest.mark.skipif(
+    reason_to_leave_out() is not None, reason=f"no Citus cluster, because {reason_to_leave_out()}"
+)
+
+SPACES = [f"guild {number}" for number in range(8)]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return shared_cluster()
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[PostgresStore]:
+    opened = await PostgresStore.open(clean_distributed_database())
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def memory() -> AsyncIterator[Memory]:
+    settings = Settings(background=False)
+    async with aforesaid.connect(clean_distributed_database(), profile="archive", settings=settings) as opened:
+        yield opened
+
+
+@pytest.mark.req("D12")
+async def test_all_tables_are_distributed_by_space_over_both_workers(cluster: Cluster) -> None:
+    clean_distributed_database()
+    with cluster.admin() as admin:
+        columns = admin.execute("SELECT table_name::text, distribution_column FROM citus_tables").fetchall()
+        nodes = admin.execute("SELECT DISTINCT nodeport FROM citus_shards").fetchall()
+    assert len(columns) == 23
+    assert {column for _, column in columns} == {"space"}
+    assert {port for (port,) in nodes} == {cluster.port + 1, cluster.port + 2}
+
+
+@pytest.mark.req("A17")
+async def test_the_workers_keep_spaces_apart_whatever_a_query_says(store: PostgresStore, cluster: Cluster) -> None:
+    for space in SPACES:
+        await add(store, Scope.of("ann", space=space), f"a secret of {space}")
+
+    def ask(query: str, space: str | None) -> list[tuple[Any, ...]]:
+        with psycopg.connect(cluster.dsn) as connection:
+            connection.execute("SET citus.propagate_set_commands = 'local'")
+            if space is not None:
+                connection.execute(f"SET LOCAL aforesaid.space = '{space}'")
+            return connection.execute(query).fetchall()
+
+    assert ask("SELECT space FROM log", SPACES[0]) == [(SPACES[0],)]
+    assert ask("SELECT 1 FROM log", None) == [], "who names no space sees nothing"
+    assert ask("SELECT 1 FROM log", "nowhere") == []
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+        ask(f"INSERT INTO facts VALUES ('{SPACES[1]}', 'x', 1, 'x', 'x', 1) RETURNING 1", SPACES[0])
+    with cluster.admin() as admin:
+        shards = admin.execute("SELECT shard_name, nodeport FROM citus_shards WHERE table_name = 'log'::regclass")
+        placed = shards.fetchall()
+    for shard, port in placed:
+        with psycopg.connect(cluster.dsn.replace(str(cluster.port), str(port))) as connection:
+            assert connection.execute(f"SELECT 1 FROM {shard}").fetchall() == [], "nor does who asks a worker directly"
+
+
+@pytest.mark.req("A17")
+async def test_a_transaction_of_one_space_does_not_see_another_on_the_same_shard(store: PostgresStore) -> None:
+    for space in SPACES:
+        await add(store, Scope.of("ann", space=space), f"a secret of {space}")
+    seen = await store._database.read(SPACES[0], lambda queries: queries.rows("SELECT DISTINCT space FROM log"))
+    assert seen == [(SPACES[0],)]
+    seen = await store._database.read(None, lambda queries: queries.rows("SELECT DISTINCT space FROM log ORDER BY 1"))
+    assert seen == [(space,) for space in SPACES]
+
+
+@pytest.mark.req("D12")
+@pytest.mark.parametrize("name", ["add", "search", "context", "remember", "history"])
+async def test_a_call_reaches_the_shard_of_its_space_alone(memory: Memory, cluster: Cluster, name: str) -> None:
+    ann = memory.user("ann", space=SPACES[0])
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "add": lambda: ann.add("user", "My sister lives in Oslo."),
+        "search": lambda: ann.search("where does my sister live"),
+        "context": lambda: ann.context("Where does my sister live?"),
+        "remember": lambda: ann.remember("likes tea"),
+        "history": ann.history,
+    }
+    for space in SPACES:
+        for turn in range(3):
+            await memory.user("ann", space=space).add("user", f"I saw {turn} birds near {space} today.")
+    await ann.note("schedule", "Dentist on Monday at 9am", importance=8)
+    await ann.summarize()
+    await memory.upkeep()
+    cluster.forget_statements()
+    await calls[name]()
+    reached = cluster.shard_statements()
+    assert len(reached) == 1, reached
+    (statements,) = reached.values()
+    assert 0 < statements.total() <= MOST_STATEMENTS[name], statements
+
+
+MOST_STATEMENTS = {"add": 12, "search": 20, "context": 40, "remember": 20, "history": 3}
+"""Maximum statements on shards for each call."""
+
+
+@pytest.mark.req("D12")
+async def test_upkeep_asks_each_shard_a_bounded_number_of_times(memory: Memory, cluster: Cluster) -> None:
+    for space in SPACES:
+        await memory.user("ann", space=space).add("user", f"I saw birds near {space} today.")
+    await memory.upkeep()
+    cluster.forget_statements()
+    await memory.upkeep()
+    asked = [statements.total() for statements in cluster.shard_statements().values()]
+    assert max(asked) <= MOST_IDLE_STATEMENTS, "upkeep that finds nothing to do"
+
+
+MOST_IDLE_STATEMENTS = 60
+"""Maximum statements of upkeep on one shard when nothing is due."""
+
+
+async def test_spaces_on_both_workers_can_be_written_in_one_change_set(store: PostgresStore) -> None:
+    await store.apply([adding(Scope.of("ann", space=space), "hello") for space in SPACES])
+    counted = Counter(user.space for user in await store.read(questions.Users(None)))
+    assert counted == Counter(SPACES)
