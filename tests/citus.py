@@ -81,12 +81,13 @@ class Cluster:
         """Return the statements on shards since then, by the shard of the space, counted."""
         with self.admin() as admin:
             found = admin.execute("SELECT shardid, shardminvalue::bigint FROM pg_dist_shard").fetchall()
-        shards = dict(found)
+        shards: dict[int, int] = dict(found)
         counted: dict[int, Counter[str]] = {}
         for number in (1, 2):
             with self.worker(number) as worker:
                 for text, calls in worker.execute("SELECT query, calls FROM pg_stat_statements").fetchall():
-                    for shard in {shards.get(int(number)) for number in _SHARD.findall(text)} - {None}:
+                    named = {int(shard) for shard in _SHARD.findall(text)} & shards.keys()
+                    for shard in {shards[shard] for shard in named}:
                         counted.setdefault(shard, Counter())[text] += calls
         return counted
 

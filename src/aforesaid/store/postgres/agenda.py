@@ -64,4 +64,5 @@ async def backlog(queries: Queries, question: questions.PolicyBacklog) -> Backlo
     """Return how much is due."""
     policy = question.policy
     [counts], errors = await queries.together((_BACKLOG, (policy, question.due_by)), (_LAST_ERROR, (policy,)))
-    return Backlog(*counts, errors[0][0] if errors else None)
+    entries, messages, failing = counts
+    return Backlog(entries, messages, failing, errors[0][0] if errors else None)

@@ -6,9 +6,9 @@ from aforesaid.errors import StoreRefused
 from aforesaid.extras import how_to_install
 
 try:
-    import psycopg  # noqa: F401 - only whether it is there
     from pgvector import HalfVector, Vector
+    from psycopg import sql
 except ImportError as missing:  # pragma: no cover - tested in a process that cannot import it
     raise StoreRefused(f"PostgreSQL needs more packages; {how_to_install('postgres')}") from missing
 
-__all__ = ["HalfVector", "Vector"]
+__all__ = ["HalfVector", "Vector", "sql"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from psycopg import sql
-
 from aforesaid.errors import StoreDamaged
 from aforesaid.store.postgres.deadline import cut_after
+from aforesaid.store.postgres.packages import sql
 
 if TYPE_CHECKING:
     import psycopg
