@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.settings import OPERATIONS, load_settings
 from aforesaid.settings.keys import all_keys
 from aforesaid.settings.known_providers import KNOWN_PROVIDERS
@@ -49,3 +50,9 @@ def test_every_file_that_is_shown_can_be_used(page: Path, tmp_path: Path) -> Non
         path.write_text(text, encoding="utf-8")
         settings = load_settings(path, env={})
         assert settings.route("chat").chain
+
+
+def test_the_page_on_runtime_settings_is_made_from_their_declarations() -> None:
+    rows = [f"| `{key}` | {each.allowed} | {each.help} |" for key, each in RUNTIME_SETTINGS.items()]
+    page = (DOCS / "reference" / "runtime-settings.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `.*\|$", page, re.MULTILINE) == rows, "\n".join(rows)

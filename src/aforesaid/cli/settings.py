@@ -15,7 +15,7 @@ from aforesaid.cli.output import complain, harmless, print_json, say
 from aforesaid.domain.literals import SettingValue
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.profiles.effective import KNOWN
+from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 
 
 def settings(
@@ -58,7 +58,7 @@ def settings(
             else:
                 place.set(name, new)
         found = memory.settings(space) if place is None else place.settings()
-    if value is not None and name is not None and name not in KNOWN:
+    if value is not None and name is not None and name not in RUNTIME_SETTINGS:
         complain(f"{name} is stored, but Aforesaid has no setting of this name: only your own code reads it")
     if as_json:
         print_json(found)
@@ -68,7 +68,7 @@ def settings(
 
 def _parsed(name: str, value: str) -> SettingValue:
     """Parse numbers and true/false as JSON; everything else is text and needs no quotes."""
-    if name in KNOWN or value in {"true", "false"}:
+    if name in RUNTIME_SETTINGS or value in {"true", "false"}:
         try:
             read = json.loads(value)
         except ValueError:
@@ -81,11 +81,11 @@ def _show(found: dict[str, SettingValue]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("setting", "value", "what it does"):
         table.add_column(column)
-    for name, (_, meaning) in KNOWN.items():
+    for name, setting in RUNTIME_SETTINGS.items():
         stored = found.get(name)
         shown = Text("from the profile", style="dim") if stored is None else Text(harmless(json.dumps(stored)))
-        table.add_row(name, shown, Text(meaning, style="dim"))
+        table.add_row(name, shown, Text(setting.help, style="dim"))
     for name, stored in found.items():
-        if name not in KNOWN:
+        if name not in RUNTIME_SETTINGS:
             table.add_row(Text(harmless(name)), Text(harmless(json.dumps(stored))), Text("your own", style="dim"))
     say(table)
