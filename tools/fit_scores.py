@@ -177,7 +177,7 @@ async def _ask_all(asked: Asked, conversation: Conversation, other: Conversation
     for number, question in enumerate(answered[:: max(1, -(-len(answered) // most))]):
         found += await _ask(asked, conversation, other, question, question.text, None)
         words = _rare_words(conversation, question, counts)[: 1 + number % 2]
-        if words:
+        if words and asked.dataset != SHORT_ACROSS:
             found += await _ask(asked, conversation, other, question, " ".join(words), frozenset(words))
     for question in conversation.questions:
         if not question.turns and not question.sessions and not question.apart:
@@ -251,7 +251,8 @@ async def _first_hits(
     parts = {name: values[read] for name, values in early.items()} | fuse(candidates, kind, textual=True)
     sums = totals(parts)
     first = order(candidates, sums)[:HITS]
-    shared = question_features(candidates, float(sums[first[0]]) if first else -np.inf, NoteEvidence())
+    answers = sums[~candidates.repeating()]
+    shared = question_features(candidates, float(answers.max()) if len(answers) else -np.inf, NoteEvidence())
     seqs = candidates.columns.seq[candidates.rows[first]].tolist()
     messages = await memory.store.read(questions.MessagesByNumber(user.scope, seqs))
     ids = {message.seq: message.id for message in messages}

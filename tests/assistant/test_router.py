@@ -378,6 +378,7 @@ async def test_questions_of_any_form_are_answered_by_meaning(tmp_path: Path, que
         assistant = Assistant(memory)
         for _ in range(2):
             said = "".join([piece async for piece in assistant.reply(ann, question)])
+            await memory.upkeep()
             assert "gets married on 12 June" in said.splitlines()[0]
             assert "soup" not in said
             assert question not in said

@@ -87,6 +87,32 @@ async def test_the_score_changes_no_ranking_and_the_cut_off_can_be_moved(memory:
         await ann.search("x", min_score=float("nan"))
 
 
+@pytest.mark.req("G8", "G11")
+@pytest.mark.parametrize("question", ["When is the wedding?", "when is the wedding", "wann ist die Hochzeit?"])
+async def test_a_question_that_was_asked_before_finds_its_answer_again(memory: aforesaid.Memory, question: str) -> None:
+    ann = memory.user("ann")
+    answer = "My sister gets married on 12 June."
+    for text in (answer, "I bought a new bicycle.", "The soup was too salty."):
+        await ann.add("user", text, at=NOON)
+    await memory.upkeep()
+
+    async def others() -> list[aforesaid.Hit]:
+        hits = await ann.search(question, kinds=("message",), min_score=0)
+        return [hit for hit in hits if hit.text != question]
+
+    first = (await others())[0]
+    assert first.text == answer
+    for _ in range(4):
+        await ann.add("user", question)
+        await memory.upkeep()
+        best, *rest = await others()
+        assert best.text == answer
+        assert best.score > first.score - 0.05
+        assert best.similarity is not None
+        assert best.similarity > 0.7
+        assert all(hit.score < 0.25 for hit in rest), "asked again, no more noise is shown"
+
+
 @pytest.mark.req("G2")
 def test_a_similarity_means_the_same_whatever_the_encoder_calls_near() -> None:
     ours = Background.of(0.07, 0.08, 1_000, "use-multilingual-3")

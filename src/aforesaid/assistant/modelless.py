@@ -16,6 +16,7 @@ from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
 from aforesaid.models.offline.questions import asks, without_request
 from aforesaid.models.offline.recognise_request import recognise_request
+from aforesaid.recall import MIN_SCORE
 from aforesaid.text.folding import fold
 from aforesaid.text.sentences import split_sentences
 
@@ -28,6 +29,8 @@ _CANDIDATES: Final = 20
 """Number of hits examined for an answer."""
 _LEAST_SIMILARITY: Final = 0.3
 """Minimum similarity (0 to 1, calibrated) of an answer that shares no word with the question."""
+_SURE_SIMILARITY: Final = 0.7
+"""Minimum similarity of an answer with a low score, as questions without a known word have in small memories."""
 _CLOSE_TO_BEST: Final = 0.7
 """Minimum share of the best answer's fit; worse ones are left out."""
 _WORTH_OF_A_WORD: Final = 0.25
@@ -81,7 +84,7 @@ async def _remembered(turn: Turn) -> str:
     """Answer a question with stored statements."""
     without = () if turn.message is None else (turn.message.id,)
     question = without_request(turn.text)
-    found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without)
+    found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without, min_score=0)
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
     reminders = {str(memory.id) for memory in await turn.user.reminders()}
     answers = {
@@ -91,7 +94,7 @@ async def _remembered(turn: Turn) -> str:
         and not _repeats(hit, remembered)
         and (line := _told(hit, turn))
     }
-    close = [hit for hit in answers if hit.terms or (hit.similarity or 0.0) >= _LEAST_SIMILARITY]
+    close = [hit for hit in answers if _answers(hit)]
     best = max(map(_strength, close), default=0.0)
     fitting = [hit for hit in close if _strength(hit) >= _CLOSE_TO_BEST * best]
     told = [answers[hit] for hit in _each_once(sorted(fitting, key=_strength, reverse=True))]
@@ -117,6 +120,14 @@ def _repeats(hit: Hit, remembered: set[str]) -> bool:
     """Return whether a hit is the request behind a memory among the hits. `remembered` are the memories' sources."""
     message = hit.message
     return message is not None and message.id in remembered and recognise_request(message.text).action == "remember"
+
+
+def _answers(hit: Hit) -> bool:
+    """Return whether a hit is good enough for an answer: by its score, or by its meaning alone."""
+    similarity = hit.similarity or 0.0
+    return similarity >= _SURE_SIMILARITY or (
+        hit.score >= MIN_SCORE and (bool(hit.terms) or similarity >= _LEAST_SIMILARITY)
+    )
 
 
 def _strength(hit: Hit) -> float:

@@ -24,6 +24,8 @@ _MESSAGES: Final = 30
 """The encoder's figures weigh as much as this many messages."""
 _SPREAD: Final = 0.1
 """Assumed standard deviation of cosines between unrelated texts, for an encoder without figures."""
+SAME: Final = 0.95
+"""Minimum cosine of a message that repeats the question."""
 MIDDLE: Final = 1.0
 STEEPNESS: Final = 1.7
 """A cosine `MIDDLE` deviations above the background is a similarity of 0.5; 1.5 deviations are 0.7."""
@@ -50,6 +52,21 @@ class Background(NamedTuple):
         share = messages / (messages + _MESSAGES)
         variance = share * deviation**2 + (1 - share) * known["deviation"] ** 2
         return cls(share * mean + (1 - share) * known["mean"], math.sqrt(variance))
+
+    @classmethod
+    def usual(cls, mean: float, deviation: float, cosines: NDArray[np.float32], compared: int) -> Background:
+        """Return mean and deviation of the compared messages without those that repeat the question.
+
+        Their cosine says nothing about other messages: in a small memory, a question that was asked before would make
+        its own answer look far away.
+        """
+        repeated = cosines[cosines >= SAME].astype(float)
+        rest = compared - len(repeated)
+        if not len(repeated) or rest <= 0:
+            return cls(mean, deviation)
+        usual = (compared * mean - float(repeated.sum())) / rest
+        squares = (compared * (deviation**2 + mean**2) - float((repeated**2).sum())) / rest
+        return cls(usual, math.sqrt(max(squares - usual**2, 0.0)))
 
     def standard(self, cosine: float) -> float:
         """Return a cosine as a number of standard deviations above the mean."""

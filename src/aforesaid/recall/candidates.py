@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from aforesaid.recall.background import Background
+from aforesaid.recall.background import SAME, Background
 from aforesaid.recall.question import Question
 from aforesaid.store.ranking import MOST_GAIN, Posting, TextMatches
+from aforesaid.text.words import word_key
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from aforesaid.store.columns import Columns, Rows
 
     Numbers = NDArray[np.float64]
+
+_PUNCTUATION: Final = 10
+"""Characters by which a message with the words of the question may be longer than it. Most need no closer look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,14 @@ class Candidates:
     def narrowed(self, chosen: Rows, texts: Sequence[str]) -> Candidates:
         """Return some of the candidates, by their place among the rows, with their texts."""
         return replace(self, rows=self.rows[chosen], before=self.before[chosen], after=self.after[chosen], texts=texts)
+
+    def repeating(self) -> NDArray[np.bool_]:
+        """Return which of the candidates repeat the question instead of answering it, in meaning or word for word."""
+        repeating: NDArray[np.bool_] = self.dense[self.rows] >= self.background.standard(SAME)
+        if self.texts:
+            asked, most = word_key(self.question.text), len(self.question.text) + _PUNCTUATION
+            repeating |= [len(text) <= most and word_key(text) == asked for text in self.texts]
+        return repeating
 
     def coverage(self) -> Numbers:
         """Return the share of the question's words, weighted by rarity, that each message has, 0 to 1."""

@@ -175,7 +175,9 @@ class Gatherer:
             )
         if nearest is None:
             return rows, Background()
-        background = Background.of(nearest.mean, nearest.deviation, len(columns), self._questions.name or "")
+        compared = len(columns) if matches.vectors is None else len(nearest.seqs)
+        usual = Background.usual(nearest.mean, nearest.deviation, nearest.scores, compared)
+        background = Background.of(usual.mean, usual.deviation, len(columns), self._questions.name or "")
         # Messages that came after the columns were read have no row; the next search finds them.
         found, known = columns.locate(nearest.seqs)
         dense[found] = (nearest.scores[known] - background.mean) / background.deviation

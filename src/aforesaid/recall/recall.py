@@ -118,7 +118,8 @@ class Recall:
         ranked = order(candidates, sums)
         scale = SIMILARITY_SCALE
         if request.arms == "all":
-            scale = score_scale(candidates, float(sums[ranked[0]]) if ranked else -math.inf, notes)
+            answers = sums[~candidates.repeating()]
+            scale = score_scale(candidates, float(answers.max()) if len(answers) else -math.inf, notes)
         if request.similarity is not None:
             near = candidates.background.similarities(candidates.dense[candidates.rows])
             ranked = [place for place in ranked if (near[place] or 0.0) >= request.similarity]

@@ -17,6 +17,7 @@ from aforesaid.recall.candidates import Candidates
 
 if TYPE_CHECKING:
     from aforesaid.recall.candidates import Numbers
+    from aforesaid.store.columns import Rows
 
 MIN_SCORE: Final = 0.25
 """Search shows nothing below this score unless asked to. docs/explanation/how-recall-works.md has the figures."""
@@ -75,18 +76,29 @@ def question_features(candidates: Candidates, best: float, notes: NoteEvidence) 
 
     That is the nearness of the nearest, the coverage of the one with most words, the share of the question's words that
     are in the memory, the logarithm of its size, the highest sum, whether no word is in the memory, and 1.
+    Messages that repeat the question do not count: asked again, it must find its answer as before.
     """
-    found = sum(len(posting.rows) > 0 for posting in candidates.postings) / max(len(candidates.postings), 1)
-    found = max(found, notes.coverage)
+    repeating = candidates.repeating()
+    repeated, others = candidates.rows[repeating], candidates.rows[~repeating]
+    words = max(len(candidates.postings), 1)
+    found = max(sum(_has_others(posting.rows, repeated) for posting in candidates.postings) / words, notes.coverage)
     return (
-        max(_highest(candidates.dense[candidates.rows]), notes.nearest),
-        max(_highest(candidates.coverage()[candidates.rows]), notes.coverage),
+        max(_highest(candidates.dense[others]), notes.nearest),
+        max(_highest(candidates.coverage()[others]), notes.coverage),
         found,
         math.log(max(len(candidates.columns), _SMALL)),
         min(max(best, notes.total, 0.0), _STRONG),
         float(not found),
         1.0,
     )
+
+
+def _has_others(rows: Rows, repeated: Rows) -> bool:
+    if not len(repeated):
+        return len(rows) > 0
+    import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+    return not bool(np.isin(rows, repeated).all())
 
 
 def _highest(values: Numbers) -> float:
