@@ -2,7 +2,7 @@
 
 PostgreSQL has the space in every table, and the names of users and threads; SQLite has their numbers. So a part of a
 text can be written for each: `[[for PostgreSQL ~ for SQLite]]`, or `[[for PostgreSQL]]`. Both know booleans, `FILTER`
-and `IS DISTINCT FROM`.
+and `IS DISTINCT FROM`. Values are bound to `$1`, `$2`, …
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 _PART: Final = re.compile(r"\[\[(.*?)(?: ~ (.*?))?\]\]", re.DOTALL)
+_VALUE: Final = re.compile(r"\$(\d+)")
 
 
 def for_postgres(text: str) -> str:
@@ -20,4 +21,4 @@ def for_postgres(text: str) -> str:
 
 def for_sqlite(text: str) -> str:
     """Return the text for SQLite."""
-    return _PART.sub(lambda part: part[2] or "", text)
+    return _VALUE.sub(r"?\1", _PART.sub(lambda part: part[2] or "", text))

@@ -17,7 +17,6 @@ SELECT s.space, coalesce(w.up_to, 0) FROM space s LEFT JOIN walk w ON w.space = 
 _AHEAD: Final = """
 SELECT seq, space, owner, thread, role, at, length(text) FROM log WHERE space = $1 AND seq > $2 ORDER BY seq LIMIT $3
 """
-_KEY: Final = "policy = $1 AND space = $2 AND owner = $3 AND thread = $4 AND day = $5"
 ENTRY: Final = """
 SELECT policy, space, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at, done_seq, failures,
        error
@@ -52,12 +51,6 @@ async def entries(queries: Queries, question: questions.DueEntries) -> list[Entr
     if question.failing:
         found += await queries.rows(_FAILING_LATER, question.policy, question.due_by, question.limit - len(found))
     return [records.entry(row) for row in found]
-
-
-async def entry(queries: Queries, question: questions.PlannedEntry) -> Entry | None:
-    """Return one entry."""
-    row = await queries.first(f"{ENTRY} WHERE {_KEY}", *question.subject)
-    return None if row is None else records.entry(row)
 
 
 async def backlog(queries: Queries, question: questions.PolicyBacklog) -> Backlog:

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from aforesaid.domain.report import Ledger
-from aforesaid.store import questions
+from aforesaid.store import questions, selects
 from aforesaid.store.postgres import agenda, known, memories, note_search, reads, retention, vectors, views
 from aforesaid.store.postgres.queries import Queries
+from aforesaid.store.postgres.rows import selected
 from aforesaid.store.questions import Question
 
 
@@ -35,10 +36,6 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     questions.MemoryVersions: memories.versions,
     questions.MemoriesOfSpace: memories.listed,
     questions.DueMemories: memories.timely,
-    questions.NewestFacts: known.newest_facts,
-    questions.FactsVersions: known.facts,
-    questions.Tombstones: known.forgotten,
-    questions.DerivedText: known.derived,
     questions.UnextractedUsers: known.unextracted,
     questions.SearchVector: vectors.similar,
     questions.SearchNotes: note_search.search,
@@ -47,17 +44,14 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     questions.UnembeddedNotes: note_search.unembedded,
     questions.Unprocessed: agenda.ahead,
     questions.DueEntries: agenda.entries,
-    questions.PlannedEntry: agenda.entry,
     questions.PolicyBacklog: agenda.backlog,
     questions.DiscardableCount: retention.discardable,
     questions.TokensSpent: reads.spent,
-    questions.Settings: reads.settings,
-    questions.AuditRows: reads.audit,
     questions.DisplayNames: reads.names,
     questions.Users: reads.users,
     questions.IrregularIds: reads.irregular_ids,
     questions.Totals: reads.stats,
-    questions.Marks: retention.marks,
     questions.ChangeToken: reads.change_token,
+    **selected(selects.SELECTS),
 }
 """All but the searches by words, which keep columns in memory (`Search`)."""

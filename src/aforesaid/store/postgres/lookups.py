@@ -9,18 +9,13 @@ from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.store import questions, records
+from aforesaid.store import questions, records, selects
 from aforesaid.store.postgres import agenda, memories, retention, rows
 from aforesaid.store.postgres.queries import Queries, over_rows
+from aforesaid.store.postgres.rows import selected
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
 
-_UP_TO: Final = "SELECT count(*) FROM log WHERE space = $1 AND owner = $2 AND seq <= $3"
-_COVERED: Final = """
-SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
- WHERE space = $1 AND owner = $2 AND seq BETWEEN $3 AND $4 AND at >= $5 AND at < $6 AND ($7::text IS NULL OR thread = $7)
-"""
-_CHUNK: Final = "SELECT seq, role FROM log WHERE space = $1 AND owner = $2 AND chunk = $3"
 _BY_NUMBER: Final = f"{rows.SUMMARY} WHERE y.space = $1 AND y.owner = $2 AND y.id = ANY($3::bigint[]) ORDER BY y.id"
 _MADE_FROM: Final = f"""
 {rows.SUMMARY} WHERE y.space = $1 AND NOT y.rolled_back AND y.id IN (
@@ -37,10 +32,6 @@ SELECT m.id FROM memory m
      SELECT v.was ->> 'text' FROM memory_version v WHERE v.space = $1 AND v.memory = m.id AND v.revision = 1
  ), m.text) = $4
 """
-_AUDIT: Final = """
-SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND at = $3 AND actor = $4 AND action = $5 AND subject = $6
-"""
-_PROGRESS: Final = "SELECT up_to FROM walk WHERE space = $1 AND policy = $2"
 _PLANNED: Final = over_rows(
     agenda.ENTRY
     + """
@@ -52,15 +43,9 @@ _PLANNED: Final = over_rows(
     thread="text",
     day="text",
 )
-_WAS_PURGED: Final = "SELECT 1 FROM audit WHERE space = $1 AND owner = $2 AND action = 'purge' LIMIT 1"
 _MESSAGES_TO_PURGE: Final = """
 SELECT seq, owner, thread, at, chunk, length(text) FROM log
  WHERE space = $1 AND (owner = $2 OR (author = $2 AND role != $2))
-"""
-_MEMORIES_TO_PURGE: Final = """
-SELECT id, owner FROM memory WHERE space = $1 AND (owner = $2 OR speaker = $2 OR id IN (
-    SELECT memory FROM memory_version WHERE space = $1 AND was ->> 'speaker' = $2
-    UNION SELECT memory FROM memory_source WHERE space = $1 AND seq = ANY($3::bigint[])))
 """
 _OF_USERS: Final = f"""
 {rows.SUMMARY} WHERE y.space = $1 AND (y.owner = ANY($2::text[]) OR (y.kind = 'day' AND y.day = ANY($3::text[])))
@@ -71,31 +56,6 @@ _RELATED: Final = f"""
     UNION SELECT id FROM summary WHERE space = $1 AND replaces = ANY($2::bigint[])
     UNION SELECT replaces FROM summary WHERE space = $1 AND id = ANY($2::bigint[]))
 """
-_ENTRIES_OF_USERS: Final = f"{agenda.ENTRY} WHERE space = $1 AND owner = ANY($2::text[])"
-
-
-def _of_person(column: str) -> Callable[[Queries, Any], Awaitable[Any]]:
-    async def look_up(queries: Queries, lookup: questions.OfScope[Any]) -> int:
-        query = f"SELECT {column} FROM person WHERE space = $1 AND name = $2"
-        return await queries.value(query, *_name(lookup.scope)) or 0
-
-    return look_up
-
-
-async def _messages_up_to(queries: Queries, lookup: lookups.MessagesUpTo) -> int:
-    count: int = await queries.value(_UP_TO, *_name(lookup.scope), lookup.seq)
-    return count
-
-
-async def _covered(queries: Queries, lookup: lookups.MessagesCovered) -> lookups.Coverage | None:
-    bounds = (lookup.first, lookup.last, lookup.since, lookup.until)
-    thread = lookup.scope.thread if lookup.here else None
-    row = await queries.one(_COVERED, *_name(lookup.scope), *bounds, thread)
-    return lookups.Coverage(*row) if row[0] else None
-
-
-async def _chunk_messages(queries: Queries, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
-    return [(seq, role) for seq, role in await queries.rows(_CHUNK, *_name(lookup.scope), lookup.chunk)]
 
 
 async def _summaries_by_number(queries: Queries, lookup: lookups.SummariesByNumber) -> list[Summary]:
@@ -120,32 +80,13 @@ async def _first_stated(queries: Queries, lookup: lookups.MemoryFirstStated) -> 
     return None if number is None else await memories.find(queries, questions.MemoryById(lookup.scope, number))
 
 
-async def _audit_is_known(queries: Queries, lookup: lookups.AuditIsKnown) -> bool:
-    entry = lookup.entry
-    values = (records.number_of(entry.at), entry.actor, entry.action, entry.subject)
-    return await queries.value(_AUDIT, entry.space, entry.user, *values) is not None
-
-
-async def _progress(queries: Queries, lookup: lookups.Progress) -> int:
-    return await queries.value(_PROGRESS, lookup.space, lookup.policy) or 0
-
-
 async def _planned(queries: Queries, lookup: lookups.PlannedEntries) -> list[Entry]:
     wanted = [(subject.space, subject.policy, *subject[2:]) for subject in lookup.subjects]
     return [records.entry(row) for row in await queries.rows_of(_PLANNED, wanted)]
 
 
-async def _was_purged(queries: Queries, lookup: lookups.WasPurged) -> bool:
-    return await queries.value(_WAS_PURGED, *_name(lookup.scope)) is not None
-
-
 async def _messages_to_purge(queries: Queries, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
     return [lookups.MessageToPurge(*row) for row in await queries.rows(_MESSAGES_TO_PURGE, *_name(lookup.scope))]
-
-
-async def _memories_to_purge(queries: Queries, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
-    found = await queries.rows(_MEMORIES_TO_PURGE, *_name(lookup.scope), list(lookup.seqs))
-    return [lookups.MemoryToPurge(*row) for row in found]
 
 
 async def _summaries_of_users(queries: Queries, lookup: lookups.SummariesOfUsers) -> list[Summary]:
@@ -157,33 +98,19 @@ async def _related(queries: Queries, lookup: lookups.RelatedSummaries) -> list[S
     return [rows.summary(row) for row in await queries.rows(_RELATED, lookup.space, list(lookup.numbers))]
 
 
-async def _entries_of_users(queries: Queries, lookup: lookups.EntriesOfUsers) -> list[Entry]:
-    return [records.entry(row) for row in await queries.rows(_ENTRIES_OF_USERS, lookup.space, list(lookup.users))]
-
-
 def _name(scope: Scope) -> tuple[str, str]:
     return scope.space, scope.user
 
 
 LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]] = {
-    lookups.IsUser: _of_person("owner"),
-    lookups.LastChunk: _of_person("last_chunk"),
-    lookups.Extracted: _of_person("extracted"),
-    lookups.MessagesUpTo: _messages_up_to,
-    lookups.MessagesCovered: _covered,
-    lookups.ChunkMessages: _chunk_messages,
     lookups.SummariesByNumber: _summaries_by_number,
     lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: _similar,
     lookups.MemoryFirstStated: _first_stated,
-    lookups.AuditIsKnown: _audit_is_known,
-    lookups.Progress: _progress,
     lookups.PlannedEntries: _planned,
-    lookups.WasPurged: _was_purged,
     lookups.MessagesToPurge: _messages_to_purge,
-    lookups.MemoriesToPurge: _memories_to_purge,
     lookups.SummariesOfUsers: _summaries_of_users,
     lookups.RelatedSummaries: _related,
-    lookups.EntriesOfUsers: _entries_of_users,
     lookups.OldRows: retention.old_rows,
+    **selected(selects.LOOKUPS),
 }

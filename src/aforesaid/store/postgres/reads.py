@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
-from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.checks import LARGEST
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
-from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.report import Activity, Ledger, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
@@ -37,7 +37,6 @@ _REACH: Final = "SELECT reach, chunks FROM summary WHERE space = $1 AND id = $2 
 _IN_CHUNKS: Final = f"""
 {rows.MESSAGE} WHERE log.space = $1 AND log.owner = $2 AND log.chunk = ANY($3::bigint[])
 """
-_SETTINGS: Final = "SELECT key, value, updated_at FROM setting WHERE space = $1 AND owner = $2 ORDER BY key"
 _COUNTS: Final = """
 SELECT messages, archived, turns, open_turns, last_seq, last_chunk FROM person WHERE space = $1 AND name = $2
 """
@@ -68,9 +67,6 @@ _USERS_OF_SPACE: Final = _USERS.format(display_name=_DISPLAY_NAME.format(space="
 _NAMES: Final = f"""
 SELECT person.name, latest.name FROM person CROSS JOIN LATERAL ({_DISPLAY_NAME.format(space="$1")}) latest
  WHERE person.space = $1 AND ($2::text[] IS NULL OR person.name = ANY($2))
-"""
-_AUDIT: Final = """
-SELECT id, at, space, owner, actor, action, subject FROM audit WHERE space = $1 AND owner = $2 ORDER BY id DESC LIMIT $3
 """
 _TOTALS: Final = """
 SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), coalesce(sum(messages), 0)::bigint,
@@ -264,12 +260,6 @@ async def sessions(queries: Queries, question: questions.Sessions) -> list[Sessi
     ]
 
 
-async def settings(queries: Queries, question: questions.Settings) -> list[Setting]:
-    """Return the user's settings, by name."""
-    found = await queries.rows(_SETTINGS, question.scope.space, question.scope.user)
-    return [Setting(key, value, moment(at)) for key, value, at in found]
-
-
 async def ledger(queries: Queries, question: questions.UserLedger) -> Ledger:
     """Return the user's counts."""
     here = question.scope.space, question.scope.user
@@ -302,12 +292,6 @@ async def users(queries: Queries, question: questions.Users) -> list[User]:
 async def names(queries: Queries, question: questions.DisplayNames) -> dict[str, str]:
     """Return the display names of a space by user id."""
     return dict(await queries.rows(_NAMES, question.space, None if question.users is None else list(question.users)))
-
-
-async def audit(queries: Queries, question: questions.AuditRows) -> list[AuditEntry]:
-    """Return the newest audit rows about the user."""
-    found = await queries.rows(_AUDIT, question.scope.space, question.scope.user, question.limit)
-    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
 
 
 async def irregular_ids(queries: Queries, _: questions.IrregularIds) -> frozenset[str]:

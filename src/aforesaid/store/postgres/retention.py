@@ -43,7 +43,6 @@ OLD: Final[dict[Discardable, tuple[str, ...]]] = {
     "audit": (_AUDIT,),
     "spending": (_SPENDING,),
 }
-_MARKS: Final = "SELECT name, value FROM mark WHERE space = ''"
 KEYS: Final[dict[Discardable, str]] = {
     "derived": "space, owner, kind",
     "audit": "space, id",
@@ -75,11 +74,6 @@ class Discarding(NamedTuple):
     step: Discard
     space: str | None
     """None where nothing is old enough in any space."""
-
-
-async def marks(queries: Queries, _: questions.Marks) -> dict[str, str]:
-    """Return what is kept in mind about the store."""
-    return dict(await queries.rows(_MARKS))
 
 
 async def discardable(queries: Queries, question: questions.DiscardableCount) -> int:

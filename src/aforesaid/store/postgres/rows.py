@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
 
 from aforesaid.domain.summary import Summary
 from aforesaid.store import records
-from aforesaid.store.postgres.queries import Row
+from aforesaid.store.dialects import for_postgres
+from aforesaid.store.postgres.queries import Queries, Row
+from aforesaid.store.questions import Question
+from aforesaid.store.selects import Select
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, log.space, log.owner, log.thread, s.name, log.role, log.author, log.name, log.text,
@@ -34,3 +38,17 @@ SELECT s.name, s.space, s.thread, s.opened_by, s.started_at, s.last_at, s.messag
 def summary(row: Row) -> Summary:
     """Read a row of SUMMARY."""
     return records.summary(row, lambda given: given)
+
+
+def selected(
+    selects: Mapping[type[Question[Any]], Select],
+) -> dict[type[Question[Any]], Callable[[Queries, Any], Awaitable[Any]]]:
+    """Return the functions that answer questions by one statement."""
+    return {kind: _answer(for_postgres(select.text), select) for kind, select in selects.items()}
+
+
+def _answer(text: str, select: Select) -> Callable[[Queries, Any], Awaitable[Any]]:
+    async def answer(queries: Queries, question: Any) -> Any:  # noqa: ANN401 - the question says it
+        return select.read(question, await queries.rows(text, *select.values(question)))
+
+    return answer

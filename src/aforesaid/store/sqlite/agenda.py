@@ -16,7 +16,6 @@ SELECT l.seq, o.space, o.name, t.name, l.role, l.at, length(l.text)
   FROM log l JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread
  WHERE l.seq > ? ORDER BY l.seq LIMIT ?
 """
-_KEY: Final = "policy = ?1 AND space = ?2 AND user = ?3 AND thread = ?4 AND day = ?5"
 ENTRY: Final = """
 SELECT policy, space, user, thread, day, messages, characters, waiting, last_seq, due_at, done_at, done_seq, failures,
        error
@@ -41,12 +40,6 @@ def entries(connection: apsw.Connection, question: questions.DueEntries) -> list
         query = f"{ENTRY} WHERE policy = ? AND failures > 0 AND due_at > ? ORDER BY due_at LIMIT ?"
         found += rows.every(connection.execute(query, (question.policy, question.due_by, question.limit - len(found))))
     return [records.entry(row) for row in found]
-
-
-def entry(connection: apsw.Connection, question: questions.PlannedEntry) -> Entry | None:
-    """Return one entry."""
-    row = connection.execute(f"{ENTRY} WHERE {_KEY}", question.subject).fetchone()
-    return None if row is None else records.entry(row)
 
 
 def backlog(connection: apsw.Connection, question: questions.PolicyBacklog) -> Backlog:

@@ -8,10 +8,11 @@ from typing import Any, Final
 import apsw
 
 from aforesaid.domain.report import Ledger
-from aforesaid.store import questions
+from aforesaid.store import questions, selects
 from aforesaid.store.questions import Question
 from aforesaid.store.sqlite import agenda, known, memories, note_search, reads, retention, search, vectors, views
 from aforesaid.store.sqlite.caches import Caches
+from aforesaid.store.sqlite.rows import selected
 
 
 def _ledger(connection: apsw.Connection, question: questions.UserLedger) -> Ledger:
@@ -37,10 +38,6 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.MemoryVersions: memories.versions,
     questions.MemoriesOfSpace: memories.listed,
     questions.DueMemories: memories.timely,
-    questions.NewestFacts: known.newest_facts,
-    questions.FactsVersions: known.facts,
-    questions.Tombstones: known.forgotten,
-    questions.DerivedText: known.derived,
     questions.UnextractedUsers: known.unextracted,
     questions.SearchNotes: note_search.search,
     questions.MessageVectors: views.vectors,
@@ -48,17 +45,14 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.UnembeddedNotes: note_search.unembedded,
     questions.Unprocessed: agenda.ahead,
     questions.DueEntries: agenda.entries,
-    questions.PlannedEntry: agenda.entry,
     questions.PolicyBacklog: agenda.backlog,
     questions.DiscardableCount: retention.discardable,
     questions.TokensSpent: reads.spent,
-    questions.Settings: reads.settings,
-    questions.AuditRows: reads.audit,
     questions.DisplayNames: reads.names,
     questions.Users: reads.users,
     questions.IrregularIds: reads.irregular_ids,
     questions.Totals: reads.stats,
-    questions.Marks: retention.marks,
+    **selected(selects.SELECTS),
 }
 
 CACHED_ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Caches, Any], Any]]] = {

@@ -12,18 +12,15 @@ from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Summary
-from aforesaid.store import questions, records
+from aforesaid.store import questions, records, selects
 from aforesaid.store.questions import Question
 from aforesaid.store.rules import lookups
 from aforesaid.store.sqlite import agenda, memories, retention, rows
 from aforesaid.store.sqlite.names import find_person, find_thread
 from aforesaid.store.sqlite.reads import NOBODY
+from aforesaid.store.sqlite.rows import selected
 
 _LISTED: Final = "IN (SELECT value FROM json_each(?))"
-_COVERED: Final = """
-SELECT count(*), min(seq), max(seq), min(at), max(at) FROM log
- WHERE owner = ?1 AND seq BETWEEN ?2 AND ?3 AND at >= ?4 AND at < ?5 AND (?6 IS NULL OR thread = ?6)
-"""
 _MADE_FROM: Final = f"""
 {rows.SUMMARY} WHERE y.rolled_back = 0
    AND y.id IN (SELECT summary FROM summary_source WHERE source {_LISTED}) ORDER BY y.id
@@ -38,20 +35,11 @@ _FIRST_STATED: Final = """
 SELECT m.id FROM memory m WHERE m.owner = ?1 AND m.created_at = ?2 AND coalesce(
     (SELECT json_extract(v.was, '$.text') FROM memory_version v WHERE v.memory = m.id AND v.revision = 1), m.text) = ?3
 """
-_AUDIT: Final = """
-SELECT 1 FROM audit WHERE space = ? AND user = ? AND at = ? AND actor = ? AND action = ? AND subject = ?
-"""
 _MESSAGES_TO_PURGE: Final = """
 SELECT l.seq, o.name, t.name, l.at, l.chunk, length(l.text)
   FROM (SELECT seq FROM log WHERE owner = ?1
         UNION SELECT seq FROM log WHERE author = ?1 AND author != owner AND role != ?2) g
   JOIN log l ON l.seq = g.seq JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread
-"""
-_MEMORIES_TO_PURGE: Final = """
-SELECT m.id, o.name FROM memory m JOIN person o ON o.id = m.owner WHERE m.id IN (
-    SELECT id FROM memory WHERE owner = ?1 UNION SELECT id FROM memory WHERE speaker = ?1
-    UNION SELECT memory FROM memory_version WHERE json_extract(was, '$.speaker') = ?1
-    UNION SELECT memory FROM memory_source WHERE seq IN (SELECT value FROM json_each(?2)))
 """
 _OF_USERS: Final = f"""
 {rows.SUMMARY} WHERE y.id IN (
@@ -71,31 +59,6 @@ _RELATED: Final = f"""
 def _owner(connection: apsw.Connection, scope: Scope) -> int:
     found = find_person(connection, scope.space, scope.user)
     return NOBODY if found is None else found
-
-
-def _of_person(connection: apsw.Connection, scope: Scope, column: str) -> int:
-    query = f"SELECT {column} FROM person WHERE space = ? AND name = ?"
-    return connection.execute(query, (scope.space, scope.user)).get or 0
-
-
-def _messages_up_to(connection: apsw.Connection, lookup: lookups.MessagesUpTo) -> int:
-    query = "SELECT count(*) FROM log WHERE owner = ? AND seq <= ?"
-    count: int = connection.execute(query, (_owner(connection, lookup.scope), lookup.seq)).get
-    return count
-
-
-def _covered(connection: apsw.Connection, lookup: lookups.MessagesCovered) -> lookups.Coverage | None:
-    scope = lookup.scope
-    thread = (find_thread(connection, scope.space, scope.thread) or NOBODY) if lookup.here else None
-    bounds = (lookup.first, lookup.last, lookup.since, lookup.until)
-    row = rows.one(connection.execute(_COVERED, (_owner(connection, scope), *bounds, thread)))
-    return lookups.Coverage(*row) if row[0] else None
-
-
-def _chunk_messages(connection: apsw.Connection, lookup: lookups.ChunkMessages) -> list[tuple[int, str]]:
-    query = "SELECT seq, role FROM log WHERE chunk = ? AND owner = ?"
-    found: list[tuple[int, str]] = list(connection.execute(query, (lookup.chunk, _owner(connection, lookup.scope))))
-    return found
 
 
 def _summaries_by_number(connection: apsw.Connection, lookup: lookups.SummariesByNumber) -> list[Summary]:
@@ -124,34 +87,15 @@ def _first_stated(connection: apsw.Connection, lookup: lookups.MemoryFirstStated
     return None if number is None else memories.find(connection, questions.MemoryById(lookup.scope, number))
 
 
-def _audit_is_known(connection: apsw.Connection, lookup: lookups.AuditIsKnown) -> bool:
-    entry = lookup.entry
-    values = (entry.space, entry.user, records.number_of(entry.at), entry.actor, entry.action, entry.subject)
-    return connection.execute(_AUDIT, values).get is not None
-
-
-def _progress(connection: apsw.Connection, lookup: lookups.Progress) -> int:
-    return connection.execute("SELECT up_to FROM walk WHERE policy = ?", (lookup.policy,)).get or 0
-
-
 def _planned(connection: apsw.Connection, lookup: lookups.PlannedEntries) -> list[Entry]:
-    found = [agenda.entry(connection, questions.PlannedEntry(subject)) for subject in lookup.subjects]
-    return [entry for entry in found if entry is not None]
-
-
-def _was_purged(connection: apsw.Connection, lookup: lookups.WasPurged) -> bool:
-    query = "SELECT 1 FROM audit WHERE space = ? AND user = ? AND action = 'purge' LIMIT 1"
-    return connection.execute(query, lookup.scope[:2]).get is not None
+    subjects = "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(?)"
+    query = f"{agenda.ENTRY} WHERE (policy, space, user, thread, day) IN ({subjects})"
+    return [records.entry(row) for row in connection.execute(query, (json.dumps(lookup.subjects),))]
 
 
 def _messages_to_purge(connection: apsw.Connection, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
     found = connection.execute(_MESSAGES_TO_PURGE, (_owner(connection, lookup.scope), lookup.scope.user))
     return [lookups.MessageToPurge(*row) for row in found]
-
-
-def _memories_to_purge(connection: apsw.Connection, lookup: lookups.MemoriesToPurge) -> list[lookups.MemoryToPurge]:
-    values = (_owner(connection, lookup.scope), json.dumps(list(lookup.seqs)))
-    return [lookups.MemoryToPurge(*row) for row in connection.execute(_MEMORIES_TO_PURGE, values)]
 
 
 def _summaries_of_users(connection: apsw.Connection, lookup: lookups.SummariesOfUsers) -> list[Summary]:
@@ -164,31 +108,15 @@ def _related(connection: apsw.Connection, lookup: lookups.RelatedSummaries) -> l
     return [rows.summary(row) for row in connection.execute(_RELATED, (json.dumps(list(lookup.numbers)),))]
 
 
-def _entries_of_users(connection: apsw.Connection, lookup: lookups.EntriesOfUsers) -> list[Entry]:
-    query = f"{agenda.ENTRY} WHERE space = ? AND user {_LISTED}"
-    found = connection.execute(query, (lookup.space, json.dumps(list(lookup.users))))
-    return [records.entry(row) for row in found]
-
-
 LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]] = {
-    lookups.IsUser: lambda connection, lookup: bool(_of_person(connection, lookup.scope, "owner")),
-    lookups.LastChunk: lambda connection, lookup: _of_person(connection, lookup.scope, "last_chunk"),
-    lookups.Extracted: lambda connection, lookup: _of_person(connection, lookup.scope, "extracted"),
-    lookups.MessagesUpTo: _messages_up_to,
-    lookups.MessagesCovered: _covered,
-    lookups.ChunkMessages: _chunk_messages,
     lookups.SummariesByNumber: _summaries_by_number,
     lookups.SummariesMadeFrom: _made_from,
     lookups.SimilarSummaries: _similar,
     lookups.MemoryFirstStated: _first_stated,
-    lookups.AuditIsKnown: _audit_is_known,
-    lookups.Progress: _progress,
     lookups.PlannedEntries: _planned,
-    lookups.WasPurged: _was_purged,
     lookups.MessagesToPurge: _messages_to_purge,
-    lookups.MemoriesToPurge: _memories_to_purge,
     lookups.SummariesOfUsers: _summaries_of_users,
     lookups.RelatedSummaries: _related,
-    lookups.EntriesOfUsers: _entries_of_users,
     lookups.OldRows: retention.old_rows,
+    **selected(selects.LOOKUPS),
 }

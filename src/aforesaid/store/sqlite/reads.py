@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.checks import LARGEST, moment
+from aforesaid.domain.checks import LARGEST
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
-from aforesaid.domain.report import AuditEntry, Ledger, Setting, Stats, User
+from aforesaid.domain.report import Ledger, Stats, User
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
@@ -188,13 +188,6 @@ def sessions(connection: apsw.Connection, question: questions.Sessions) -> list[
     return [records.session(row) for row in connection.execute(query, (newest,))]
 
 
-def settings(connection: apsw.Connection, question: questions.Settings) -> list[Setting]:
-    """Return the user's settings, by name."""
-    owner = _number(find_person(connection, question.scope.space, question.scope.user))
-    query = "SELECT key, value, updated_at FROM setting WHERE owner = ? ORDER BY key"
-    return [Setting(key, json.loads(value), moment(at)) for key, value, at in connection.execute(query, (owner,))]
-
-
 def ledger(connection: apsw.Connection, question: questions.UserLedger) -> Ledger:
     """Return the user's counts."""
     owner = _number(find_person(connection, question.scope.space, question.scope.user))
@@ -250,15 +243,6 @@ def names(connection: apsw.Connection, question: questions.DisplayNames) -> dict
         return dict(connection.execute(query, (question.space,)))
     limited = f"{query} AND name IN (SELECT value FROM json_each(?))"
     return dict(connection.execute(limited, (question.space, json.dumps(list(question.users)))))
-
-
-def audit(connection: apsw.Connection, question: questions.AuditRows) -> list[AuditEntry]:
-    """Return the newest audit rows about the user."""
-    query = """
-    SELECT id, at, space, user, actor, action, subject FROM audit WHERE space = ? AND user = ? ORDER BY id DESC LIMIT ?
-    """
-    found = rows.every(connection.execute(query, (question.scope.space, question.scope.user, question.limit)))
-    return [AuditEntry(row[0], moment(row[1]), *row[2:]) for row in reversed(found)]
 
 
 def irregular_ids(connection: apsw.Connection, _: questions.IrregularIds) -> frozenset[str]:

@@ -10,7 +10,6 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discardable
 from aforesaid.store import questions
 from aforesaid.store.rules.lookups import OldRow, OldRows, OldTable
-from aforesaid.store.sqlite import rows
 
 _ARCHIVES: Final = """
 FROM summary y JOIN person o ON o.id = y.owner
@@ -62,11 +61,6 @@ ERASE_OLD: Final[dict[Discardable, str]] = {
     """,
 }
 """Deletes up to `limit` rows of a table."""
-
-
-def marks(connection: apsw.Connection, _: questions.Marks) -> dict[str, str]:
-    """Return the marks of the store."""
-    return dict(rows.every(connection.execute("SELECT name, value FROM mark")))
 
 
 def discardable(connection: apsw.Connection, question: questions.DiscardableCount) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import apsw
 
 from aforesaid.domain.summary import Summary
 from aforesaid.errors import StoreDamaged
 from aforesaid.store import records
+from aforesaid.store.dialects import for_sqlite
+from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
+from aforesaid.store.selects import Select
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, o.space, o.name, t.name, s.name, log.role, a.name, log.name, log.text,
@@ -57,3 +61,18 @@ def one(cursor: apsw.Cursor) -> Row:
 def summary(row: Row) -> Summary:
     """Read a row of SUMMARY."""
     return records.summary(row, json.loads)
+
+
+def selected(
+    selects: Mapping[type[Question[Any]], Select],
+) -> dict[type[Question[Any]], Callable[[apsw.Connection, Any], Any]]:
+    """Return the functions that answer questions by one statement."""
+    return {kind: _answer(for_sqlite(select.text), select) for kind, select in selects.items()}
+
+
+def _answer(text: str, select: Select) -> Callable[[apsw.Connection, Any], Any]:
+    def answer(connection: apsw.Connection, question: Any) -> Any:  # noqa: ANN401 - the question says it
+        values = [json.dumps(value) if isinstance(value, list) else value for value in select.values(question)]
+        return select.read(question, every(connection.execute(text, values)))
+
+    return answer
