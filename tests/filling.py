@@ -21,7 +21,7 @@ from aforesaid.domain.memory_change import (
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
 from aforesaid.domain.transfer import Row
 from aforesaid.domain.vector import VectorRow
 from aforesaid.store import Store, questions
@@ -64,8 +64,8 @@ async def fill_with_everything(store: Store) -> None:
     )
     await know(store, seqs, mine)
     subject = Subject("calendar", "default", day="2026-03-01")
-    await store.apply([Walk("calendar", 0, seqs[-1], (Touch(subject, 17, 100, seqs[-1], 5),))])
-    await store.apply([Settle(subject, seqs[-1], None, done_at=9)])
+    await store.apply([Advance("calendar", 0, seqs[-1], (Touch(subject, 17, 100, seqs[-1], 5),))])
+    await store.apply([FinishEntry(subject, seqs[-1], None, done_at=9)])
     del made
 
 

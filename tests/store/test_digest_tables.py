@@ -10,7 +10,7 @@ import pytest
 from aforesaid.domain.agenda import Subject, Touch
 from aforesaid.domain.checks import moment
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Walk
+from aforesaid.domain.summary_change import Advance
 from aforesaid.store import questions
 from aforesaid.store.sqlite import SqliteStore, migrate
 from aforesaid.store.sqlite.migrate import migrations
@@ -23,7 +23,7 @@ async def test_a_wrong_count_on_the_agenda_is_found(path: Path) -> None:
     store = await SqliteStore.open(path)
     await add(store, ANN, "one", "two")
     touch = Touch(Subject("rolling", "default", "ann", "direct:ann"), 1, 3, 2, 5)
-    await store.apply([Walk("rolling", 0, 2, (touch,))])
+    await store.apply([Advance("rolling", 0, 2, (touch,))])
     report = await store.verify()
     assert "the messages counted for the summaries of default/ann/direct:ann are wrong" in str(report)
     await store.close()

@@ -34,7 +34,7 @@ from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.retention import DISCARDABLE, Discard, Discardable
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
 from aforesaid.domain.transfer import UserRow
 from aforesaid.errors import AforesaidError
 from aforesaid.store import Store, open_store, questions
@@ -158,12 +158,12 @@ subjects = st.builds(
 )
 agenda = st.one_of(
     st.builds(
-        lambda after, length, touches: Walk("test", after, after + length, tuple(touches)),
+        lambda after, length, touches: Advance("test", after, after + length, tuple(touches)),
         st.integers(0, 4),
         st.integers(1, 2),
         st.lists(st.builds(Touch, subjects, numbers, numbers, numbers, numbers), max_size=2),
     ),
-    st.builds(Settle, subjects, numbers, st.none() | numbers, st.none() | numbers, st.none() | st.just("failed")),
+    st.builds(FinishEntry, subjects, numbers, st.none() | numbers, st.none() | numbers, st.none() | st.just("failed")),
 )
 others = st.one_of(
     st.builds(RollBack, scopes, st.integers(1, 8)),

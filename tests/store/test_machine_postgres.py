@@ -19,7 +19,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Stats
 from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Walk
+from aforesaid.domain.summary_change import Advance
 from aforesaid.domain.transfer import Row
 from aforesaid.store import Store, questions
 from aforesaid.store.ephemeral import EphemeralStore
@@ -37,7 +37,7 @@ def in_one_space(changes: Sequence[Change]) -> tuple[str, list[Change]]:
     chosen: str | None = None
     kept: list[Change] = []
     for change in changes:
-        if isinstance(change, Walk):
+        if isinstance(change, Advance):
             here = chosen if chosen is not None else next((touch.subject.space for touch in change.touched), "home")
             touched = tuple(touch for touch in change.touched if touch.subject.space == here)
             kept.append(replace(change, touched=touched, space=here))

@@ -20,7 +20,7 @@ from aforesaid.domain.memory_change import (
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
 from aforesaid.domain.transfer import DayRow, MemoryRow, Purged, Restore, Restored, SuccessorRow, SummaryRow, VectorOf
 from aforesaid.domain.vector import VectorRow
 from aforesaid.errors import NotFound, SourcesChanged
@@ -280,7 +280,9 @@ async def test_mixed_summaries_are_erased_and_made_again(store: Store) -> None:
     old = replace(view, text="Long ago.", day=NOON.date() - timedelta(days=9))
     await store.apply([AddView(view), AddView(old)])
     subject = Subject("calendar", "default", day="2026-03-01")
-    await store.apply([Walk("calendar", 0, last, (Touch(subject, 5, 50, last, 7),)), Settle(subject, last, None, 8)])
+    await store.apply(
+        [Advance("calendar", 0, last, (Touch(subject, 5, 50, last, 7),)), FinishEntry(subject, last, None, 8)]
+    )
     await store.purge(ANN)
     assert [summary.text for summary in await store.read(questions.Summaries(BOB, active=None))] == ["Long ago."]
     planned = await store.read(questions.PlannedEntry(subject))
@@ -326,7 +328,7 @@ async def test_what_a_user_said_in_anothers_memory_goes_with_its_summary(store: 
     await store.apply([Archive(SummaryDraft(BOB, "Above both.", summaries=(first.id, second.id)))])
     await store.apply([AddMemory(MemoryDraft(BOB, "fact", "told by ann", sources=(messages[0].seq,)))])
     subject = Subject("tree", "default", "bob")
-    await store.apply([Walk("tree", 0, more[-1].seq, (Touch(subject, 4, 30, more[-1].seq, 7),))])
+    await store.apply([Advance("tree", 0, more[-1].seq, (Touch(subject, 4, 30, more[-1].seq, 7),))])
     assert await store.purge(ANN) == Purged(messages=1, summaries=2, memories=1, of_others=3)
     assert [(each.text, each.active) for each in await store.read(questions.Messages(BOB))] == [
         ("bob's words", True),

@@ -15,7 +15,7 @@ from aforesaid.domain.checks import microseconds
 from aforesaid.domain.report import Activity
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import Quality, Summary, SummaryDraft, ViewDraft
-from aforesaid.domain.summary_change import AddView, Revise, Settle, Walk
+from aforesaid.domain.summary_change import AddView, Advance, FinishEntry, Revise
 from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, questions
 from making import add, adding, archive, minutes
@@ -202,7 +202,7 @@ SUBJECT = Subject("tree", "default", "ann")
 async def walk(store: Store, due_at: int = 5) -> None:
     after, page = await store.read(questions.Unprocessed("tree", 100))
     touch = Touch(SUBJECT, len(page), sum(each.characters for each in page), page[-1].seq, due_at)
-    await store.apply([Walk("tree", after, page[-1].seq, (touch,), page[-1].space)])
+    await store.apply([Advance("tree", after, page[-1].seq, (touch,), page[-1].space)])
 
 
 async def test_the_log_is_walked_along_once(store: Store) -> None:
@@ -211,7 +211,7 @@ async def test_the_log_is_walked_along_once(store: Store) -> None:
     assert (after, [each.seq for each in page], page[0].characters, page[0].user) == (0, [1], 3, "ann")
     await walk(store)
     with pytest.raises(SourcesChanged, match="walked past"):
-        await store.apply([Walk("tree", 0, 2, (), "default")])
+        await store.apply([Advance("tree", 0, 2, (), "default")])
     assert (await store.read(questions.Unprocessed("tree", 10))).passed == ()
     assert len((await store.read(questions.Unprocessed("rolling", 10))).passed) == 2, "each policy has its own mark"
     (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
@@ -228,10 +228,10 @@ async def test_what_was_looked_at_is_off_the_agenda_unless_something_came_in(sto
     (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
     await add(store, ANN, "two")
     await walk(store, due_at=7)
-    await store.apply([Settle(SUBJECT, entry.last_seq, None)])
+    await store.apply([FinishEntry(SUBJECT, entry.last_seq, None)])
     (entry,) = await store.read(questions.DueEntries("tree", 5, 10))
     assert (entry.waiting, entry.due_at) == (2, 5)
-    await store.apply([Settle(SUBJECT, entry.last_seq, 90, done_at=6)])
+    await store.apply([FinishEntry(SUBJECT, entry.last_seq, 90, done_at=6)])
     assert await store.read(questions.DueEntries("tree", 89, 10)) == []
     planned = await store.read(questions.PlannedEntry(SUBJECT))
     assert planned is not None
@@ -243,7 +243,7 @@ async def test_failures_are_counted_and_new_messages_do_not_hurry_them(store: St
     await add(store, ANN, "one")
     await walk(store)
     for number in (1, 2):
-        await store.apply([Settle(SUBJECT, 1, 100 * number, error=f"failure {number}")])
+        await store.apply([FinishEntry(SUBJECT, 1, 100 * number, error=f"failure {number}")])
     await add(store, ANN, "two")
     await walk(store, due_at=6)
     assert await store.read(questions.DueEntries("tree", 199, 10)) == []
@@ -251,7 +251,7 @@ async def test_failures_are_counted_and_new_messages_do_not_hurry_them(store: St
     assert (entry.failures, entry.error, entry.due_at, entry.messages) == (2, "failure 2", 200, 2)
     backlog = await store.read(questions.PolicyBacklog("tree", 6))
     assert (backlog.entries, backlog.failing, backlog.error) == (0, 1, "failure 2")
-    await store.apply([Settle(SUBJECT, 2, None)])
+    await store.apply([FinishEntry(SUBJECT, 2, None)])
     assert (await store.read(questions.PolicyBacklog("tree", 999))).failing == 0
 
 
@@ -272,9 +272,9 @@ async def test_messages_are_read_onwards_in_a_thread_or_in_all(store: Store) -> 
 async def test_what_is_due_and_what_is_tried_again_later_are_no_more_than_was_asked_for(store: Store) -> None:
     (message,) = await add(store, ANN, "hello")
     subjects = [Subject("tree", "default", f"user {number}") for number in range(5)]
-    await store.apply([Walk("tree", 0, message.seq, tuple(Touch(each, 1, 5, message.seq, 1) for each in subjects))])
+    await store.apply([Advance("tree", 0, message.seq, tuple(Touch(each, 1, 5, message.seq, 1) for each in subjects))])
     for subject in subjects[1:]:
-        await store.apply([Settle(subject, message.seq, 100, error="the model is away")])
+        await store.apply([FinishEntry(subject, message.seq, 100, error="the model is away")])
     for limit in range(1, 7):
         found = await store.read(questions.DueEntries("tree", 50, limit, failing=True))
         assert [entry.subject for entry in found][:1] == subjects[:1], "what is due comes first"

@@ -11,7 +11,7 @@ from aforesaid.digest.writing import Writer
 from aforesaid.domain.agenda import Backlog, Entry
 from aforesaid.domain.clock import now
 from aforesaid.domain.setting import wants_memory
-from aforesaid.domain.summary_change import Settle, Walk
+from aforesaid.domain.summary_change import Advance, FinishEntry
 from aforesaid.errors import SourcesChanged
 from aforesaid.models.embed import Embedder
 from aforesaid.profiles import Profile
@@ -60,7 +60,7 @@ class Digest:
                 return passed
             found = affected_subjects(self.policy, page, self.clock(), self.executor.profile.zone)
             try:
-                await self._store.apply([Walk(self.policy, after, page[-1].seq, found, page[-1].space)])
+                await self._store.apply([Advance(self.policy, after, page[-1].seq, found, page[-1].space)])
             except SourcesChanged:
                 continue  # another worker has walked here; go on where it stopped
             passed += len(page)
@@ -82,7 +82,7 @@ class Digest:
         if self.steps is None:
             return Step()
         if not await self._wanted(entry):
-            await self._store.apply([Settle(entry.subject, entry.last_seq, None)])
+            await self._store.apply([FinishEntry(entry.subject, entry.last_seq, None)])
             return Step()
         try:
             step = await self.steps.step(entry)
@@ -90,7 +90,7 @@ class Digest:
             # Another worker did it, or a part of it. The next check finds the rest.
             return Step()
         if not step.made:
-            await self._store.apply([Settle(entry.subject, entry.last_seq, step.look_again_at)])
+            await self._store.apply([FinishEntry(entry.subject, entry.last_seq, step.look_again_at)])
         return step
 
     async def _wanted(self, entry: Entry) -> bool:

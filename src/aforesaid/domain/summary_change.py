@@ -45,7 +45,7 @@ class Revise:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class Advance:
     """Update the agenda of a policy for the messages after `after`, up to `up_to`.
 
     Raises SourcesChanged when somebody else has processed them already.
@@ -60,7 +60,7 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
+class FinishEntry:
     """Record that a subject was processed. Messages that arrived since then keep it on the agenda."""
 
     subject: Subject
@@ -74,4 +74,4 @@ class Settle:
     """The error; None if there was none."""
 
 
-SummaryChange: TypeAlias = AddView | Revise | Walk | Settle
+SummaryChange: TypeAlias = AddView | Revise | Advance | FinishEntry

@@ -32,7 +32,7 @@ class Job(NamedTuple, Generic[Work]):
     future: asyncio.Future[Any]
 
 
-class Groups(Generic[Work]):
+class GroupCommitQueue(Generic[Work]):
     """A queue from many event loops to a thread, or a few. Work that can be called is a group of its own."""
 
     def __init__(self, place: object) -> None:

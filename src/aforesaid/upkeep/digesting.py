@@ -21,7 +21,7 @@ from aforesaid.domain.counting import counted
 from aforesaid.domain.literals import ComponentStatus
 from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
-from aforesaid.domain.summary_change import Settle
+from aforesaid.domain.summary_change import FinishEntry
 from aforesaid.errors import ModelError, ModelUnavailable, SpendingLimit, StoreError
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
@@ -261,7 +261,7 @@ class _Drain:
         if isinstance(error, ModelUnavailable) and error.retry_after is not None:
             pause = max(pause, round(error.retry_after * 1_000_000))
         due_at = self._digest.clock() + pause
-        await self._store.apply([Settle(subject, last_seq, due_at, error=str(error))])
+        await self._store.apply([FinishEntry(subject, last_seq, due_at, error=str(error))])
         self._left_alone.add(subject)
         self.error = str(error)
 

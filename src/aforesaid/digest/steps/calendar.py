@@ -19,7 +19,7 @@ from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, direct_thread, is_direct
 from aforesaid.domain.setting import wants_memory
 from aforesaid.domain.summary import Summary, ViewDraft
-from aforesaid.domain.summary_change import Settle
+from aforesaid.domain.summary_change import FinishEntry
 from aforesaid.models.prompts import name_speakers
 from aforesaid.profiles.effective import settings_of
 from aforesaid.store import questions
@@ -127,7 +127,7 @@ class CalendarSteps:
         drafts = [await self._draft(when, user, written, own[user]) for user, written in parts.items()]
         # The last message that was read, which may be newer than the cursor of the agenda.
         last = max((message.seq for message in messages), default=entry.last_seq)
-        done = Settle(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
+        done = FinishEntry(entry.subject, max(last, entry.last_seq), when.until, done_at=now)
         made = await self._executor.store_views(drafts, done)
         return Step(tuple(made), len(messages))
 

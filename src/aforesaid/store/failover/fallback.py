@@ -15,7 +15,7 @@ from aforesaid.domain.message import Draft, Message, sequence_number
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import opening_message
-from aforesaid.domain.summary_change import Walk
+from aforesaid.domain.summary_change import Advance
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreError
 from aforesaid.store import questions
 from aforesaid.store.contract import Store
@@ -101,7 +101,7 @@ class PendingMessages:
 
     async def _mark(self, after: int, up_to: int) -> None:
         try:
-            await self.store.apply([Walk(_POLICY, after, up_to, ())])
+            await self.store.apply([Advance(_POLICY, after, up_to, ())])
         except StoreError as error:
             # They are recognised when they are merged again.
             _log.warning("what was merged could not be marked: %s", error)

@@ -26,7 +26,7 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.ephemeral.changes import Changes, carry_out
 from aforesaid.store.ephemeral.state import State
-from aforesaid.store.groups import Groups, Job, deliver
+from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.journalled import checking, loading
 from aforesaid.store.journalled.disk import Disk
 from aforesaid.store.journalled.files import ERASED, Files
@@ -55,7 +55,7 @@ class JournalledStore(EphemeralStore):
         if first and not self._state.log:
             self._state.given["log"] = max(first, self._state.last_number("log"))
         self._process = os.getpid()
-        self._groups: Groups[_Work] = Groups(files.layout.path)
+        self._groups: GroupCommitQueue[_Work] = GroupCommitQueue(files.layout.path)
         self._thread = threading.Thread(target=self._run, name="aforesaid-journal", daemon=True)
         self._thread.start()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aforesaid.domain.agenda import Entry, Subject, Touch
-from aforesaid.domain.summary_change import Settle, Walk
+from aforesaid.domain.summary_change import Advance, FinishEntry
 from aforesaid.domain.transfer import DayRow, Restored
 from aforesaid.errors import SourcesChanged
 from aforesaid.store.questions import PlannedEntry
@@ -14,9 +14,9 @@ from aforesaid.store.rules.lookups import PlannedEntries, Progress
 from aforesaid.store.rules.writes import PutEntries, SetProgress
 
 
-def walk(change: Walk) -> Rule[None]:
+def advance(change: Advance) -> Rule[None]:
     """Update the agenda of a policy for new messages, and record that they were processed."""
-    space = walked_space(change)
+    space = processed_space(change)
     if (yield from ask(Progress(space, change.policy))) != change.after:
         raise SourcesChanged(f"somebody else has walked past message {change.after}")
     yield SetProgress(change.policy, space, change.up_to)
@@ -28,12 +28,12 @@ def walk(change: Walk) -> Rule[None]:
         yield PutEntries(list(planned.values()))
 
 
-def walked_space(change: Walk) -> str:
+def processed_space(change: Advance) -> str:
     """Return the space whose messages were processed."""
     return change.space or next((touch.subject.space for touch in change.touched), "")
 
 
-def settle(change: Settle) -> Rule[None]:
+def finish_entry(change: FinishEntry) -> Rule[None]:
     """Record that a subject was processed, or why not."""
     entry = yield from ask(PlannedEntry(change.subject))
     if entry is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Archive, Change, Spend
 from aforesaid.domain.memory_change import AddMemory, ChangeMemory
 from aforesaid.domain.retention import Discard, PutMark
-from aforesaid.domain.summary_change import AddView, Settle, Walk
+from aforesaid.domain.summary_change import AddView, Advance, FinishEntry
 from aforesaid.domain.transfer import MemoryRow, Restore, Row, SessionRow, SummaryRow
-from aforesaid.store.rules.agenda import walked_space
+from aforesaid.store.rules.agenda import processed_space
 
 OF_NONE = ""
 """Stands for what belongs to no space."""
@@ -24,9 +24,9 @@ def spaces_of(change: Change) -> set[str]:
             return {_space_of(change.row)}
         case AddVectors() | AddNoteVectors():
             return {row.space for row in change.rows}
-        case Walk():
-            return {walked_space(change), *(touch.subject.space for touch in change.touched)}
-        case Settle():
+        case Advance():
+            return {processed_space(change), *(touch.subject.space for touch in change.touched)}
+        case FinishEntry():
             return {change.subject.space}
         case ChangeMemory():
             return {change.memory.space}

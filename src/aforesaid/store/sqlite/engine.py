@@ -17,7 +17,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreClosed, StoreDamaged
-from aforesaid.store.groups import Groups, Job, deliver
+from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
 from aforesaid.store.sqlite.readers import Readers
@@ -43,7 +43,7 @@ class Engine:
         self.writer = Writer(path, options)
         self.identity = identity(path)
         self.caches = Caches()
-        self._groups: Groups[_Work] = Groups(path)
+        self._groups: GroupCommitQueue[_Work] = GroupCommitQueue(path)
         self._readers = Readers(path, options)
         self._thread = threading.Thread(target=self._run, name="aforesaid-writer", daemon=True)
         self._thread.start()

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import apsw
 
-from aforesaid.store.groups import Groups, Job, deliver
+from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.sqlite.connection import Options, connect_reader, translated
 from aforesaid.store.sqlite.writer import close_quietly
 
@@ -71,7 +71,7 @@ class _Reading(NamedTuple):
     short: bool
 
 
-class _Waiting(Groups[_Reading]):
+class _Waiting(GroupCommitQueue[_Reading]):
     """Reads that wait for a thread."""
 
     def _begin_turn(self, loop: asyncio.AbstractEventLoop) -> None:
