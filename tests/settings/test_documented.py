@@ -9,6 +9,7 @@ import pytest
 
 from aforesaid.profiles.runtime_settings import RUNTIME_SETTINGS
 from aforesaid.settings import OPERATIONS, load_settings
+from aforesaid.settings.effective_values import effective
 from aforesaid.settings.keys import all_keys
 from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.settings.routes import DEFAULT_ROUTES
@@ -56,3 +57,26 @@ def test_the_page_on_runtime_settings_is_made_from_their_declarations() -> None:
     rows = [f"| `{key}` | {each.allowed} | {each.help} |" for key, each in RUNTIME_SETTINGS.items()]
     page = (DOCS / "reference" / "runtime-settings.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| `.*\|$", page, re.MULTILINE) == rows, "\n".join(rows)
+
+
+def test_every_key_has_an_effective_value_and_the_documented_default_is_the_real_one(tmp_path: Path) -> None:
+    empty = tmp_path / "aforesaid.toml"
+    empty.touch()
+    shown = {row.key: row.value for row in effective(load_settings(empty, env={}))}
+    single = {key for key in all_keys() if not key.startswith(("models.", "providers."))}
+    # A secret in a file is shown as the secret.
+    assert {key for key in shown if not key.startswith("models.")} == {
+        key for key in single if not key.endswith(("token_file", "password_file"))
+    }
+    page = REFERENCE.read_text(encoding="utf-8")
+    documented = dict(re.findall(r"^\| `([a-z_.]+)` \| ([^|]*) \|", page, re.MULTILINE))
+    for key in single & shown.keys():
+        value, words = shown[key], documented[key].strip("`")
+        if isinstance(value, bool):
+            assert words == str(value).lower(), key
+        elif isinstance(value, int | float):
+            assert float(words) == value, key
+        elif isinstance(value, str):
+            assert words == value, key
+        else:
+            assert not value, key

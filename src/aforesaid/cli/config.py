@@ -149,7 +149,7 @@ def _cell(value: Shown) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:,g}" if isinstance(value, float) else f"{value:,}"
-    return value if isinstance(value, str) else ", ".join(value)
+    return value if isinstance(value, str) else ", ".join(value) or _NOTHING
 
 
 def _invite(settings: Settings, place: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import NamedTuple, TypeAlias
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from aforesaid.settings.keys import is_key
+from aforesaid.settings.keys import dotted, is_key
 from aforesaid.settings.layered_values import DEFAULT
 from aforesaid.settings.secrets import mask, mask_url
 from aforesaid.settings.values import OPERATIONS, WITHOUT, Route, Secret, Settings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Shown: TypeAlias = "str | int | float | bool | list[str] | None"
 
@@ -33,10 +36,7 @@ def chain_of(route: Route) -> list[str]:
 
 
 def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
-    yield "store", None if settings.store is None else mask_url(settings.store)
-    yield "profile", settings.profile
-    yield "embedder", None if settings.embedder is None else mask_url(settings.embedder)
-    yield "redo", settings.redo
+    yield from _table(settings)
     for operation in OPERATIONS:
         route = settings.route(operation)
         yield f"models.{operation}.chain", chain_of(route)
@@ -44,29 +44,24 @@ def _values(settings: Settings) -> Iterator[tuple[str, Shown]]:
         yield f"models.{operation}.max_tokens", route.max_tokens
         yield f"models.{operation}.timeout", route.timeout
     for name, provider in settings.providers.items():
-        yield f"providers.{name}.base_url", mask_url(provider.base_url)
-        yield f"providers.{name}.api_key", None if provider.api_key is None else mask(provider.api_key)
-        yield f"providers.{name}.concurrency", provider.concurrency
-        yield f"providers.{name}.structured", provider.structured
-        yield f"providers.{name}.api", provider.api
-    yield "speech.hear", [str(choice) for choice in settings.speech.hear] or None
-    yield "speech.speak", [str(choice) for choice in settings.speech.speak] or None
-    yield "speech.language", settings.speech.language
-    yield "speech.voice", settings.speech.voice
-    yield "speech.timeout", settings.speech.timeout
-    yield "bots.name", settings.bots.name
-    yield "bots.system", settings.bots.system
-    for bot in ("telegram", "discord", "mumble"):
-        values = getattr(settings.bots, bot)
-        for field in fields(values):
-            value = getattr(values, field.name)
-            yield f"bots.{bot}.{field.name}", mask(value) if isinstance(value, Secret) else value
-    for kind in fields(settings.retention):
-        for name in ("archive_days", "purge_days"):
-            if is_key("retention", kind.name, name):
-                yield f"retention.{kind.name}.{name}", getattr(getattr(settings.retention, kind.name), name)
-    for table in ("resilience", "spending", "alerts", "server"):
-        values = getattr(settings, table)
-        for field in fields(values):
-            value = getattr(values, field.name)
-            yield f"{table}.{field.name}", list(value) if isinstance(value, tuple) else value
+        for field in fields(provider):
+            if field.name != "name":
+                yield f"providers.{name}.{field.name}", _shown(getattr(provider, field.name))
+
+
+def _table(values: DataclassInstance, *above: str) -> Iterator[tuple[str, Shown]]:
+    """Return the values of a table and of the tables in it, as far as they can be configured."""
+    for field in fields(values):
+        key, value = (*above, field.name), getattr(values, field.name)
+        if is_dataclass(value) and not isinstance(value, type):
+            yield from _table(value, *key)
+        elif is_key(*key):
+            yield dotted(key), _shown(value)
+
+
+def _shown(value: Any) -> Shown:  # noqa: ANN401 - each setting has its own type
+    if isinstance(value, Secret):
+        return mask(value)
+    if isinstance(value, str):
+        return mask_url(value)
+    return [str(each) for each in value] if isinstance(value, tuple) else value

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import value_types
 from aforesaid.settings.value_types import ValueType
-from aforesaid.settings.values import OPERATIONS, WITHOUT
+from aforesaid.settings.values import OPERATIONS, WITHOUT, Answering, ProviderApi, Structured
 
 Key: TypeAlias = tuple[str, ...]
 """The names of the tables and of the key itself: ("models", "chat", "timeout")."""
@@ -60,8 +60,8 @@ TREE: Final[Table] = {
             "api_key_env": value_types.text(),
             "api_key_file": value_types.text(),
             "concurrency": value_types.whole(1, 10_000),
-            "structured": value_types.one_of("auto", "schema", "instructed"),
-            "api": value_types.one_of("openai", "piper"),
+            "structured": value_types.one_of(*get_args(Structured)),
+            "api": value_types.one_of(*get_args(ProviderApi)),
         }
     ),
     "resilience": {
@@ -116,7 +116,7 @@ TREE: Final[Table] = {
             "password": value_types.password(),
             "password_file": value_types.text(),
             "channel": value_types.text(),
-            "answer": value_types.one_of("called", "always"),
+            "answer": value_types.one_of(*get_args(Answering)),
             "certificate": value_types.text(),
             "fingerprint": value_types.text(),
         },

@@ -14,6 +14,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = get_args(Operation)
 SpeechOperation: TypeAlias = Literal["hear", "speak"]
 """Operations of speech services."""
 
+Structured: TypeAlias = Literal["auto", "schema", "instructed"]
+"""How a server is asked for JSON. `auto`: detected at the first call."""
+
+ProviderApi: TypeAlias = Literal["openai", "piper"]
+"""The API of a server: OpenAI's, or that of Piper's HTTP server, which does text to speech only."""
+
+Answering: TypeAlias = Literal["called", "always"]
+"""When a bot answers among several people: when its name is said, or always."""
+
 WITHOUT: Final = "none"
 """At the end of a chain: continue without a model."""
 
@@ -36,10 +45,8 @@ class Provider:
     api_key: Secret | None = None
     concurrency: int = 4
     """Maximum concurrent calls."""
-    structured: Literal["auto", "schema", "instructed"] = "auto"
-    """Whether the server accepts JSON schemas. `auto`: detected at the first call."""
-    api: Literal["openai", "piper"] = "openai"
-    """The server's API: OpenAI's, or that of Piper's HTTP server, which does text to speech only."""
+    structured: Structured = "auto"
+    api: ProviderApi = "openai"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +202,7 @@ class MumbleSettings:
     """The password of the server, or of the bot's account."""
     channel: str | None = None
     """The channel to join, by name or path. None: the server's default."""
-    answer: Literal["called", "always"] = "called"
-    """When to answer among several people: `called` (when its name is said) or `always`."""
+    answer: Answering = "called"
     certificate: str | None = None
     """A PEM file with the bot's certificate and key."""
     fingerprint: str | None = None
