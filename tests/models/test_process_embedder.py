@@ -25,6 +25,7 @@ from aforesaid.models.embed import (
     choose_embedder,
     embedder_of_a_server,
     encoder,
+    local,
 )
 from aforesaid.models.embed.metered import MeteredEmbedder
 from aforesaid.models.embed.process import FAILED, LENGTH, SHAPE
@@ -42,15 +43,33 @@ async def apart() -> AsyncIterator[SubprocessEmbedder]:
 
 
 async def test_its_vectors_are_those_of_the_one_in_this_process(apart: SubprocessEmbedder) -> None:
-    local = LocalEmbedder()
-    assert apart.name == local.name
+    here = LocalEmbedder()
+    assert apart.name == here.name
     many = [f"text number {number}" for number in range(70)]
-    assert np.array_equal(await apart.embed(TEXTS[:3]), await local.embed(TEXTS[:3]))
-    assert np.array_equal(await apart.embed(many), await local.embed(many))
+    assert np.array_equal(await apart.embed(TEXTS[:3]), await here.embed(TEXTS[:3]))
+    assert np.array_equal(await apart.embed(many), await here.embed(many))
     assert (await apart.embed([])).shape == (0, 512)
-    assert np.array_equal(await apart.begin(TEXTS[0]), (await local.embed(TEXTS[:1])))
+    assert np.array_equal(await apart.begin(TEXTS[0]), (await here.embed(TEXTS[:1])))
     assert (await apart.embed(TEXTS[3:])).shape == (1, 512), "whatever a text holds, it comes across"
-    await local.close()
+    await here.close()
+
+
+async def test_its_token_vectors_are_those_of_the_one_in_this_process(apart: SubprocessEmbedder) -> None:
+    here = LocalEmbedder()
+    assert apart.token_name == here.token_name
+    for theirs, ours in zip(await apart.tokens(TEXTS), await here.tokens(TEXTS), strict=True):
+        assert np.array_equal(theirs.vectors, ours.vectors)
+        assert np.array_equal(theirs.weights, ours.weights)
+    await here.close()
+
+
+async def test_without_the_ranker_no_token_vectors_are_made() -> None:
+    apart = SubprocessEmbedder(ranker=False)
+    assert apart.token_name is None
+    assert (await apart.embed(TEXTS[:1])).shape == (1, 512)
+    with pytest.raises(ModelError, match="switched off"):
+        await apart.tokens(TEXTS[:1])
+    await apart.close()
 
 
 async def test_who_asks_at_once_is_answered_in_turn(apart: SubprocessEmbedder) -> None:
@@ -118,9 +137,9 @@ def test_what_goes_wrong_there_is_told_here(monkeypatch: pytest.MonkeyPatch) -> 
     def broken() -> Any:  # noqa: ANN401 - an encoder
         raise ModelError("the weights are gone")
 
-    monkeypatch.setattr(encoder, "load_encoder", broken)
+    monkeypatch.setattr(local, "load_encoder", broken)
     asked, answers = b'["hello"]', io.BytesIO()
-    encoder.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers)
+    encoder.serve(io.BytesIO(LENGTH.pack(len(asked)) + asked), answers, ranker=True)
     rows, length = SHAPE.unpack(answers.getvalue()[: SHAPE.size])
     assert (rows, answers.getvalue()[SHAPE.size :]) == (FAILED, b"the weights are gone")
     assert length == len(b"the weights are gone")

@@ -132,3 +132,16 @@ def test_a_large_matrix_finds_what_an_exact_comparison_finds(monkeypatch: pytest
     assert found >= 0.97 * 200
     monkeypatch.setattr(matrix, "EXACT", 30_000)
     assert large.similar(query, 10, ()) is not None
+
+
+async def test_token_vectors_come_back_as_they_were_stored(store: Store) -> None:
+    ann, bob = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
+    (mine,) = await add(store, ann, "ann speaks")
+    (theirs,) = await add(store, bob, "bob speaks")
+    packed = {mine.seq: bytes(range(96)), theirs.seq: bytes([120, 0, 60, 119] * 12)}
+    rows = tuple(VectorRow(each.seq, each.text, packed[each.seq], each.space) for each in (mine, theirs))
+    await store.apply([AddVectors("tokens", rows, theirs.seq)])
+    for within, expected in (("user", {mine.seq}), ("thread", {mine.seq, theirs.seq})):
+        asked = questions.TokenVectors(ann, "tokens", [mine.seq, theirs.seq], within=within)  # type: ignore[arg-type]
+        assert await store.read(asked) == {seq: packed[seq] for seq in expected}
+    assert await store.read(questions.TokenVectors(ann, "others", [mine.seq])) == {}

@@ -127,7 +127,8 @@ async def _ask(
 ) -> None:
     """Append the candidates of a question to `made`, and with the first question the turns."""
     at = question.asked_at if question.category != FACT else None
-    found = await memory._recall.candidates(user.scope, SearchRequest(question.text, at=at))  # noqa: SLF001 - looks inside
+    recall = memory._services.recall  # noqa: SLF001 - the tool looks inside
+    found = await recall.candidates(user.scope, SearchRequest(question.text, at=at))
     columns, kind = found.columns, kind_of(found)
     said = [messages[seq] for seq in columns.seq.tolist()]
     if not made["turns"]:

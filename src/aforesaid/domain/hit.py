@@ -27,6 +27,7 @@ _REASONS: Final = {
     "question": "it asks a question itself",
     "length": "its length",
     "recency": "its age",
+    "ranker": "it answers the question word by word",
     "own": "a person said it, not the assistant",
 }
 """Descriptions of the score's features for users."""

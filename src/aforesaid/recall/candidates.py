@@ -48,6 +48,9 @@ class Candidates:
     dense: Numbers
     """How many standard deviations a message is nearer in meaning than unrelated ones; zero where that is not known."""
     background: Background
+    ranker: Numbers | None = None
+    """How much better than most candidates each one answers the question, as the ranker sees it. None: it does
+    not take part."""
 
     def narrowed(self, chosen: Rows, texts: Sequence[str]) -> Candidates:
         """Return some of the candidates, by their place among the rows, with their texts."""

@@ -40,6 +40,8 @@ class FoundCandidates(NamedTuple):
     candidates: Candidates
     vector: Vectors | None
     notes: bool
+    asked: str
+    """The question as it was embedded: without the names of those who speak."""
 
 
 class Begun(NamedTuple):
@@ -105,7 +107,7 @@ class Gatherer:
         begun = begun or self.begin(scope, request.query, request.within, request.at)
         many = max(_CANDIDATES, request.limit)
         try:
-            matches, vector = await self._matched_and_embedded(begun)
+            matches, vector, asked = await self._matched_and_embedded(begun)
         finally:
             begun.cancel()
         scores = matches.scores()
@@ -116,7 +118,7 @@ class Gatherer:
         if vector is not None:
             rows, background = await self._compare(scope, request, vector, many, matches, rows, dense)
         candidates = candidates_of(begun.question, matches, rows, np.append(scores, 0.0), dense, background)
-        return FoundCandidates(candidates, vector, matches.notes)
+        return FoundCandidates(candidates, vector, matches.notes, asked)
 
     async def read(
         self,
@@ -142,13 +144,13 @@ class Gatherer:
         texts = [messages[seq].text for seq in seqs if seq in messages]
         return ReadCandidates(candidates.narrowed(places[there], texts), places[there], messages)
 
-    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None]:
+    async def _matched_and_embedded(self, begun: Begun) -> tuple[TextMatches, Vectors | None, str]:
         matches = await begun.matches
         self._speakers[begun.place] = matches.columns.speakers
         text = _without_names(begun.question.text, matches.columns.speakers) or begun.question.text
         if begun.vector is not None and text == begun.guess:
-            return matches, await begun.vector
-        return matches, await self._questions.embed(text)
+            return matches, await begun.vector, text
+        return matches, await self._questions.embed(text), text
 
     async def _compare(
         self,

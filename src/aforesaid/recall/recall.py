@@ -26,13 +26,14 @@ from aforesaid.recall.ranked import (
     without_repeated_sessions,
     without_repetitions,
 )
+from aforesaid.recall.ranker import DEPTH, TokenRanker
 from aforesaid.recall.request import SearchRequest
 from aforesaid.recall.score import SIMILARITY_SCALE, NoteEvidence, ScoreScale, keyword_score, score_scale
 from aforesaid.store import Store, questions
 from aforesaid.telemetry import Metrics
 
 _READ: Final = 50
-"""Texts read per search, at least. Reading more changed nothing on labelled conversations."""
+"""Texts read per search without the ranker, at least. Reading more changed nothing on labelled conversations."""
 _MORE: Final = 30
 """Texts read beyond the number of hits: features of the text may still change the order."""
 
@@ -47,6 +48,7 @@ class Recall:
         self._store = store
         self._embedder = embedder
         self._gatherer = Gatherer(store, embedder, metrics)
+        self._ranker = TokenRanker(store, embedder)
 
     def forget_all(self) -> None:
         """Empty the caches, because somebody was erased."""
@@ -84,7 +86,7 @@ class Recall:
             notes = await self._notes(scope, request, found, kind)
         of_notes = evidence(notes, found.candidates.background)
         if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):
-            hits, scale = await self._messages(scope, request, found.candidates, kind, of_notes)
+            hits, scale = await self._messages(scope, request, found, kind, of_notes)
         else:
             hits, scale = [], score_scale(found.candidates, -math.inf, of_notes)
         if notes:
@@ -94,12 +96,15 @@ class Recall:
 
     async def candidates(self, scope: Scope, request: SearchRequest) -> Candidates:
         """Return all messages that may be the answer, with their texts: what weights are fitted to."""
-        found = (await self._gatherer.gather(scope, request)).candidates
-        return (await self._gatherer.read(scope, request, found, range(len(found.rows)))).candidates
+        found = await self._gatherer.gather(scope, request)
+        rows = range(len(found.candidates.rows))
+        read = (await self._gatherer.read(scope, request, found.candidates, rows)).candidates
+        return replace(read, ranker=await self._ranker.scores(scope, request, read, found.asked))
 
     async def _messages(
-        self, scope: Scope, request: SearchRequest, candidates: Candidates, kind: Kind, notes: NoteEvidence
+        self, scope: Scope, request: SearchRequest, found: FoundCandidates, kind: Kind, notes: NoteEvidence
     ) -> tuple[list[Hit], ScoreScale]:
+        candidates = found.candidates
         parts = (
             fuse(candidates, kind, textual=False)
             if request.arms == "all"
@@ -107,11 +112,16 @@ class Recall:
         )
         # Only texts that can still be among the hits are read.
         many = request.limit + len(request.without)
-        best = _not_beside(request, candidates, order(candidates, totals(parts)))[: max(_READ, many + _MORE)]
+        ranked_too = request.arms == "all" and found.vector is not None and self._ranker.active
+        least = DEPTH if ranked_too else _READ
+        best = _not_beside(request, candidates, order(candidates, totals(parts)))[: max(least, many + _MORE)]
         around_best = _seqs_around(request, candidates, best[: _expected(request)])
         also = chain.from_iterable(around_best.values())
         candidates, places, messages = await self._gatherer.read(scope, request, candidates, sorted(best), also)
         parts = {name: values[places] for name, values in parts.items()}
+        if ranked_too:
+            added = await self._ranker.scores(scope, request, candidates, found.asked)
+            candidates = replace(candidates, ranker=added)
         if request.arms == "all":
             parts |= fuse(candidates, kind, textual=True)
         sums = totals(parts)

@@ -46,6 +46,7 @@ TREE: Final[Table] = {
     "fallback": value_types.text(),
     "profile": value_types.text(),
     "embedder": value_types.text(),
+    "ranker": value_types.boolean(),
     "redo": value_types.boolean(),
     "background": value_types.boolean(),
     "models": {

@@ -72,6 +72,7 @@ def _assemble(sources: LayeredValues) -> Settings:
         fallback=_seen_from_the_file(sources, fallback, "fallback") if ":" in fallback else fallback,
         profile=_seen_from_the_file(sources, profile, "profile") if profile.endswith(".toml") else profile,
         embedder=embedder,
+        ranker=sources.take("ranker", default=_PLAIN.ranker),
         providers=read_providers(sources, routes, speech),
         routes=routes,
         resilience=_table(sources, Resilience, "resilience"),

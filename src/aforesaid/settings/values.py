@@ -266,6 +266,8 @@ class Settings:
     """Where messages wait while the store is failing: `auto`, `none`, `memory`, or a location of files."""
     profile: str = "default"
     embedder: str | None = None
+    ranker: bool = True
+    """Whether the ranker reorders what search finds, where the embedder is `local` or `process`."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     routes: Mapping[Operation, Route] = field(default_factory=dict)
     resilience: Resilience = Resilience()

@@ -381,6 +381,15 @@ class MessageVectors(OfScope[dict[int, bytes]]):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenVectors(OfScopeShort[dict[int, bytes]]):
+    """The token vectors of those of the messages that the scope holds and that have some, by sequence number."""
+
+    encoder: str
+    seqs: Sequence[int]
+    within: Within = "user"
+
+
+@dataclass(frozen=True, slots=True)
 class UnembeddedMessages(Question[list[Unembedded]]):
     """The oldest messages, of all spaces, that an embedder has not seen."""
 

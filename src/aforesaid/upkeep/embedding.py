@@ -21,7 +21,7 @@ from aforesaid.domain.report import Component
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.vector import Unembedded, VectorRow
 from aforesaid.errors import ModelError, StoreError
-from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, Vectors
+from aforesaid.models.embed import CachingEmbedder, Embedder, RemoteEmbedder, TokenEmbedder, Vectors
 from aforesaid.models.provider_health import shown
 from aforesaid.store import questions
 from aforesaid.telemetry import Metrics
@@ -107,18 +107,41 @@ class Embedding:
                     made = await embedder.embed([note.text[:_CHARACTERS] for note in notes])
                     await self._store.apply([_note_vectors(embedder.name, notes, made)])
                     done += len(notes)
-                while due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
-                    rows = await self._vectors(embedder, due)
-                    await self._store.apply([AddVectors(embedder.name, rows, due[-1].seq)])
-                    done += len(rows)
-                    if progress is not None:
-                        total = (await self._store.read(questions.Totals())).messages
-                        progress("embedding", min(due[-1].seq, total), total)
+                # New messages come before old ones that have no token vectors yet, also while these catch up.
+                while True:
+                    if due := await self._store.read(questions.UnembeddedMessages(embedder.name, _BATCH)):
+                        await self._embed_messages(embedder, due)
+                        done += len(due)
+                        if progress is not None:
+                            total = (await self._store.read(questions.Totals())).messages
+                            progress("embedding", min(due[-1].seq, total), total)
+                    elif not await self._catch_up(embedder):
+                        break
             except ModelError as error:
                 return Done(done, str(error))
             if done:
                 self._last_update = moment(now())
             return Done(done)
+
+    async def _embed_messages(self, embedder: Embedder, due: Sequence[Unembedded]) -> None:
+        """Store the vectors of messages, and their token vectors too if all messages before them have theirs."""
+        changes = [AddVectors(embedder.name, await self._vectors(embedder, due), due[-1].seq)]
+        if isinstance(embedder, TokenEmbedder) and embedder.token_name is not None:
+            without = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+            if [(each.space, each.seq) for each in without] == [(each.space, each.seq) for each in due]:
+                rows = await _token_rows(embedder, without)
+                changes.append(AddVectors(embedder.token_name, rows, due[-1].seq))
+        await self._store.apply(changes)
+
+    async def _catch_up(self, embedder: Embedder) -> bool:
+        """Make token vectors of messages that were embedded before there was a ranker. False: all have theirs."""
+        if not isinstance(embedder, TokenEmbedder) or embedder.token_name is None:
+            return False
+        due = await self._store.read(questions.UnembeddedMessages(embedder.token_name, _BATCH))
+        if due:
+            rows = await _token_rows(embedder, due)
+            await self._store.apply([AddVectors(embedder.token_name, rows, due[-1].seq)])
+        return bool(due)
 
     async def _waiting(self, embedder: str) -> int | None:
         """Return how many messages have no vector yet; None if the store does not answer.
@@ -146,6 +169,15 @@ class Embedding:
             VectorRow(message.seq, message.text, message.known or values[message.text], message.space)
             for message in due
         )
+
+
+async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
+    texts = list(dict.fromkeys(message.text for message in due if message.known is None))
+    made = await embedder.tokens([text[:_CHARACTERS] for text in texts])
+    values = {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}
+    return tuple(
+        VectorRow(message.seq, message.text, message.known or values[message.text], message.space) for message in due
+    )
 
 
 def _note_vectors(embedder: str, notes: Sequence[UnembeddedNote], made: Vectors) -> AddNoteVectors:

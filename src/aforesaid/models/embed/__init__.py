@@ -2,11 +2,12 @@
 
 from aforesaid.models.embed.caching import CachingEmbedder
 from aforesaid.models.embed.choose import choose_embedder, embedder_of_a_server
-from aforesaid.models.embed.contract import Embedder, Vectors
+from aforesaid.models.embed.contract import Embedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.deterministic import DeterministicEmbedder
 from aforesaid.models.embed.local import LocalEmbedder
 from aforesaid.models.embed.process import SubprocessEmbedder
 from aforesaid.models.embed.remote import RemoteEmbedder
+from aforesaid.models.embed.token_vectors import TokenVectors
 
 __all__ = [
     "CachingEmbedder",
@@ -15,6 +16,8 @@ __all__ = [
     "LocalEmbedder",
     "RemoteEmbedder",
     "SubprocessEmbedder",
+    "TokenEmbedder",
+    "TokenVectors",
     "Vectors",
     "choose_embedder",
     "embedder_of_a_server",

@@ -12,7 +12,9 @@ from typing import Final
 
 from cachetools import LRUCache
 
-from aforesaid.models.embed.contract import Beginning, Embedder, Vectors
+from aforesaid.errors import ModelError
+from aforesaid.models.embed.contract import Beginning, Embedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.token_vectors import TokenVectors
 
 _KEPT: Final = 256
 
@@ -45,6 +47,17 @@ class CachingEmbedder:
         if new:
             known |= zip(new, await self.inner.embed(new), strict=True)
         return np.stack([known[text] for text in texts])
+
+    @property
+    def token_name(self) -> str | None:
+        """That of the wrapped embedder."""
+        return self.inner.token_name if isinstance(self.inner, TokenEmbedder) else None
+
+    async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the token vectors of each text."""
+        if not isinstance(self.inner, TokenEmbedder):
+            raise ModelError(f"{self.name} has no token vectors")
+        return await self.inner.tokens(texts)
 
     async def close(self) -> None:
         """Close the wrapped embedder."""

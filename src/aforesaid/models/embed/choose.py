@@ -63,9 +63,9 @@ def _named(wanted: str, settings: Settings, metrics: Metrics | None) -> Embedder
     if wanted == NONE:
         return None
     if wanted == LOCAL:
-        return LocalEmbedder()
+        return LocalEmbedder(ranker=settings.ranker)
     if wanted == PROCESS:
-        return SubprocessEmbedder()
+        return SubprocessEmbedder(ranker=settings.ranker)
     if wanted == "deterministic":
         return DeterministicEmbedder()
     provider, colon, model = wanted.partition(":")

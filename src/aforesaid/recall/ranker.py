@@ -1,0 +1,117 @@
+"""The ranker: compares every word of a question with every word of a message, in context.
+
+Words and sentence vectors find candidates. They miss that a message answers a question which it shares no word with,
+and which another message resembles more. The ranker looks up a trained vector for each token: the score of a message is
+the sum, over the tokens of the question, of the highest product with any of its tokens or, damped, of the tokens of the
+messages around it. Token vectors of messages are made in the background and stored beside the sentence vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import ModelError
+from aforesaid.models.embed import Embedder, TokenEmbedder
+from aforesaid.models.embed.token_vectors import DIMENSIONS, Ranker, TokenVectors, unpacked
+from aforesaid.recall.candidates import Candidates
+from aforesaid.recall.request import SearchRequest
+from aforesaid.store import Store, questions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from aforesaid.recall.candidates import Numbers
+
+DEPTH: Final = 100
+"""Candidates that the ranker scores: 92 of 100 answers are among the first 100."""
+_ENCODED: Final = 16
+"""Maximum messages encoded during a search, because background work has not reached them yet. Each takes about 3 ms."""
+_CHARACTERS: Final = 800
+"""Maximum characters of a message that are encoded, as in the background."""
+_SHIFT: Final = 0.5
+"""Standard deviations above the mean at which the ranker adds nothing. So scores are as high with it as without it, on
+average over right and wrong hits and over questions whose answer was never said."""
+_WORST: Final = -1.0
+"""The product of a token with a message that has no tokens."""
+
+
+class TokenRanker:
+    """Scores the candidates of one store by their token vectors."""
+
+    def __init__(self, store: Store, embedder: Embedder | None) -> None:
+        self._store = store
+        self._embedder = embedder if isinstance(embedder, TokenEmbedder) and embedder.token_name else None
+        self._weights: Ranker | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a ranker: the embedder has token vectors, and the settings do not switch it off."""
+        return self._embedder is not None
+
+    async def scores(self, scope: Scope, request: SearchRequest, candidates: Candidates, asked: str) -> Numbers | None:
+        """Return how much better than most candidates each one answers the question.
+
+        `asked` is the question as it was embedded. None if more candidates have no token vectors than can be encoded
+        during a search: then their order would depend on how far background work has come.
+        """
+        import numpy as np  # noqa: PLC0415 - loaded with the first search
+
+        embedder, columns = self._embedder, candidates.columns
+        if embedder is None or embedder.token_name is None or not len(candidates.rows):
+            return None
+        rows = np.unique(np.concatenate([candidates.rows, candidates.before, candidates.after]))
+        seqs = columns.seq[rows[rows < len(columns)]].tolist()
+        stored = await self._store.read(questions.TokenVectors(scope, embedder.token_name, seqs, within=request.within))
+        own = columns.seq[candidates.rows].tolist()
+        missing = [place for place, seq in enumerate(own) if seq not in stored]
+        if len(missing) > _ENCODED:
+            return None
+        try:
+            made = await embedder.tokens([candidates.texts[place][:_CHARACTERS] for place in missing])
+            [question] = await embedder.tokens([asked])
+        except ModelError:
+            # The embedder is counted and reported where it embeds the question.
+            return None
+        stored |= {own[place]: tokens.packed() for place, tokens in zip(missing, made, strict=True)}
+        if self._weights is None:
+            self._weights = Ranker.load()
+        return _compare(self._weights, question, candidates, stored)
+
+
+def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, stored: Mapping[int, bytes]) -> Numbers:
+    """Return the scores of all candidates, relative to one that is somewhat above their average."""
+    import numpy as np  # noqa: PLC0415
+
+    columns = candidates.columns
+    found, _ = columns.locate(np.fromiter(stored, dtype=np.int64, count=len(stored)))
+    # The last place is that of a message without tokens: where there is no neighbour, or its vectors are not there.
+    place = np.full(len(columns) + 1, len(stored))
+    place[found] = np.arange(len(stored))
+    best = _highest(question.vectors, list(stored.values()))
+    own, before, after = (best[place[rows]] for rows in (candidates.rows, candidates.before, candidates.after))
+    damped = np.maximum(before * weights.beside[0], after * weights.beside[1])
+    shares = question.weights / question.weights.sum()
+    tokens = np.fromiter(map(len, stored.values()), dtype=np.float64, count=len(stored)) / DIMENSIONS
+    length = np.log(np.maximum(tokens, 1))[place[candidates.rows]]
+    total = weights.scale * (np.maximum(own, damped) @ shares) + weights.length * length
+    result: Numbers = total - total.mean() - _SHIFT * total.std()
+    return result
+
+
+def _highest(asked: NDArray[np.float32], values: Sequence[bytes]) -> NDArray[np.float32]:
+    """Return, for each message and each token of the question, the highest product with a token of the message.
+
+    The last row is that of a message without tokens.
+    """
+    import numpy as np  # noqa: PLC0415
+
+    result = np.full((len(values) + 1, len(asked)), _WORST, dtype=np.float32)
+    rows, counts = unpacked(values)
+    having = np.flatnonzero(counts)
+    if len(having):
+        starts = np.cumsum(counts[having]) - counts[having]
+        result[having] = np.maximum.reduceat(rows @ asked.T, starts, axis=0)
+    return result

@@ -1,0 +1,127 @@
+"""The ranker, in searches through the public API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import aforesaid
+from aforesaid.models.embed import LocalEmbedder, TokenVectors
+from aforesaid.models.embed.token_vectors import NAME
+from aforesaid.store import questions
+
+NOON = datetime(2026, 5, 10, 12, 0, tzinfo=UTC)
+SAID = (
+    "Did you see the rain last night?",
+    "Yes, and the gutter came down.",
+    "I start at the bakery on Monday.",
+    "The cat sleeps all day.",
+    "We had soup again.",
+)
+
+
+class Shared(LocalEmbedder):
+    """The real embedder, loaded once for all tests."""
+
+    async def close(self) -> None:
+        """Stay."""
+
+
+USE, PLAIN = Shared(), Shared(ranker=False)
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[aforesaid.Memory]:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE, settings={"background": False}) as opened:
+        yield opened
+
+
+async def say(memory: aforesaid.Memory, texts: Sequence[str], name: str = "ann") -> None:
+    for number, text in enumerate(texts):
+        await memory.user(name).add("user", text, at=NOON + timedelta(minutes=number))
+
+
+async def stored(memory: aforesaid.Memory, count: int) -> dict[int, bytes]:
+    scope = memory.user("ann").scope
+    return await memory.store.read(questions.TokenVectors(scope, NAME, range(1, count + 1)))
+
+
+async def ranked(memory: aforesaid.Memory) -> list[float]:
+    asked = "What did she say about rain, the gutter, the bakery, her cat and soup?"
+    hits = await memory.user("ann").search(asked, kinds=("message",), min_score=0)
+    return [dict(hit.parts)["ranker"] for hit in hits]
+
+
+async def test_upkeep_makes_token_vectors_and_search_uses_them(memory: aforesaid.Memory) -> None:
+    await say(memory, SAID)
+    await memory.upkeep()
+    assert len(await stored(memory, len(SAID))) == len(SAID)
+    hits = await memory.user("ann").search("Where does she work?", min_score=0)
+    assert hits[0].text == SAID[2]
+    assert dict(hits[0].parts)["ranker"] > 0
+    assert "word by word" in hits[0].explain()
+
+
+async def test_what_upkeep_has_not_reached_is_encoded_during_the_search(memory: aforesaid.Memory) -> None:
+    await say(memory, SAID)
+    assert any(await ranked(memory))
+    assert await stored(memory, len(SAID)) == {}
+
+
+async def test_the_ranker_waits_while_many_messages_have_no_token_vectors(memory: aforesaid.Memory) -> None:
+    await say(memory, [f"She said number {number} about work." for number in range(20)])
+    assert not any(await ranked(memory))
+    await memory.upkeep()
+    assert any(await ranked(memory))
+
+
+async def test_messages_embedded_without_the_ranker_catch_up(tmp_path: Path) -> None:
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=PLAIN, settings={"background": False}) as memory:
+        await say(memory, SAID)
+        await memory.upkeep()
+        assert await stored(memory, len(SAID)) == {}
+        assert not any(await ranked(memory))
+    async with aforesaid.connect(tmp_path / "memory.db", embedder=USE, settings={"background": False}) as memory:
+        await say(memory, ["And then it was June."])
+        await memory.upkeep()
+        assert len(await stored(memory, len(SAID) + 1)) == len(SAID) + 1
+
+
+async def test_a_message_is_encoded_once_for_both_kinds_of_vectors(
+    memory: aforesaid.Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[str] = []
+    original = USE._encode
+
+    def counting(texts: list[str]) -> object:
+        encoded.extend(texts)
+        return original(texts)
+
+    monkeypatch.setattr(USE, "_encode", counting)
+    new = [f"{text} Really." for text in SAID]
+    await say(memory, new)
+    await memory.upkeep()
+    assert sorted(encoded) == sorted(new)
+
+
+async def test_the_ranker_can_be_switched_off(tmp_path: Path) -> None:
+    settings = {"ranker": False, "background": False}
+    async with aforesaid.connect(tmp_path / "memory.db", embedder="local", settings=settings) as memory:
+        await say(memory, SAID)
+        await memory.upkeep()
+        assert await stored(memory, len(SAID)) == {}
+        assert not any(await ranked(memory))
+
+
+async def test_a_failing_ranker_costs_no_hit(memory: aforesaid.Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(texts: Sequence[str]) -> list[TokenVectors]:
+        raise aforesaid.errors.ModelError(f"cannot encode {len(texts)} texts")
+
+    await say(memory, SAID)
+    await memory.upkeep()
+    monkeypatch.setattr(USE, "tokens", broken)
+    assert len(await ranked(memory)) == len(SAID)
+    assert not any(await ranked(memory))
