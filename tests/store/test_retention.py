@@ -181,6 +181,18 @@ async def test_summaries_that_were_rolled_back_go_and_those_that_stand_stay(stor
     assert (await store.verify()).ok
 
 
+async def test_a_thread_goes_with_the_last_summary_in_it(store: Store) -> None:
+    messages = await said(store, Scope.of("ann", thread="channel"), "one")
+    summary = await archive(store, ANN, messages)
+    await store.apply([RollBack(ANN, summary.id)])
+    assert (await store.read(questions.Totals())).threads == 2
+    assert await discard(store, "summaries") == 1
+    assert (await store.read(questions.Totals())).threads == 1
+    (message,) = await add(store, ANN, "the thread is there again")
+    assert [each.text for each in await store.read(questions.Messages(ANN, within="thread"))] == [message.text]
+    assert (await store.verify()).ok
+
+
 async def a_changed_memory(store: Store, scope: Scope, *, state: str = "deactivated") -> MemoryRecord:
     memory = (await store.apply([AddMemory(MemoryDraft(scope, "fact", "Likes tea."))])).memory
     changed = replace(memory, state=state, active=state == "active", text="Likes green tea.")  # type: ignore[arg-type]
