@@ -124,6 +124,8 @@ async def statements(cluster: Cluster, dsn: str) -> None:
             "health": memory.health,
         }
         for name, call in calls.items():
+            if name.startswith("upkeep"):
+                await memory.upkeep()
             if "new message" in name:
                 await ann.add("user", "I like the sea.")
             cluster.forget_statements()

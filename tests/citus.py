@@ -18,6 +18,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from aforesaid.store.postgres import database
+from aforesaid.store.postgres.queries import Statement, opening
 from pg import EMPTY, PROJECT
 
 SHARDS = 4
@@ -138,6 +140,18 @@ def clean_distributed_database() -> str:
         connection.execute("SET LOCAL aforesaid.reach = 'all'")
         connection.execute(EMPTY)
     return dsn
+
+
+def refuse_several_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make Citus refuse every statement on several shards in a transaction that names one space."""
+
+    def strict(begin: str, space: str | None, *, distributed: bool) -> list[Statement]:
+        opened = opening(begin, space, distributed=distributed)
+        if distributed and space is not None:
+            opened.append(("SET LOCAL citus.multi_task_query_log_level = 'error'", ()))
+        return opened
+
+    monkeypatch.setattr(database, "opening", strict)
 
 
 def _free_ports() -> int:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from aforesaid.store import Store, open_store
-from citus import clean_distributed_database, reason_to_leave_out
+from citus import clean_distributed_database, reason_to_leave_out, refuse_several_shards
 from pg import clean_database
 
 
@@ -39,7 +39,7 @@ def pytest_report_header() -> str | None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out combinations of tests and stores that are not worth their time.
 
-    On Citus, tests with the marker `citus` run where a cluster can be had; with --citus all tests of a store do.
+    On Citus, tests with the marker `distributed` run where a cluster can be had; with --citus all tests of a store do.
     Tests of the rooms above the store run on PostgreSQL and JSON files only at full size, because they do not depend on
     the kind of store. Those with the marker `every_store` do, and always run on all of them.
     """
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [
         item
         for item in items
-        if "[citus" in item.name and (no_cluster or not (with_citus or item.get_closest_marker("citus")))
+        if "[citus" in item.name and (no_cluster or not (with_citus or item.get_closest_marker("distributed")))
     ]
     if not config.getoption("--torture"):
         left_out += [
@@ -68,13 +68,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(params=["sqlite", "memory", "json", "files", "postgres", "citus"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def location(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A place for a store, of every kind."""
     places = {"sqlite": "memory.db", "json": "memory.json", "files": "memory"}
     kind: str = request.param
     if kind == "postgres":
         return clean_database()
     if kind == "citus":
+        refuse_several_shards(monkeypatch)
         return clean_distributed_database()
     return ":memory:" if kind == "memory" else f"{kind}:{tmp_path / places[kind]}"
 

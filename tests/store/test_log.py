@@ -18,7 +18,7 @@ from aforesaid.errors import InvalidInput, NotFound, StoreClosed
 from aforesaid.store import Store, open_store, questions
 from making import NOON, add, adding, minutes
 
-pytestmark = pytest.mark.citus
+pytestmark = pytest.mark.distributed
 
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")

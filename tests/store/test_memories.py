@@ -28,8 +28,6 @@ from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, open_store, questions
 from making import NOON, add, adding, minutes
 
-pytestmark = pytest.mark.citus
-
 ANN = Scope.of("ann")
 BOB = Scope.of("bob")
 FAR = NOON + timedelta(days=365 * 500)

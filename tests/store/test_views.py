@@ -20,7 +20,7 @@ from aforesaid.errors import InvalidInput, NotFound, SourcesChanged
 from aforesaid.store import Store, questions
 from making import add, adding, archive, minutes
 
-pytestmark = pytest.mark.citus
+pytestmark = pytest.mark.distributed
 
 ANN = Scope.of("ann")
 CHANNEL = Scope.of("ann", thread="general")

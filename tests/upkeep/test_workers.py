@@ -82,7 +82,7 @@ async def embedder_name() -> str:
 
 
 @pytest.mark.every_store
-@pytest.mark.citus
+@pytest.mark.distributed
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize("kind", ["postgres", "citus"])
 async def test_two_workers_do_each_thing_once_and_stop_gracefully(kind: str) -> None:

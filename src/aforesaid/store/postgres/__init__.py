@@ -96,6 +96,7 @@ class PostgresStore:
                 ("breaker", breaker.state),
                 ("connections", str(self._database.pool.open)),
                 ("waiting writes", str(writer.waiting)),
+                *([("distributed by", "Citus")] if self._database.pool.distributed else []),
             ),
         )
 

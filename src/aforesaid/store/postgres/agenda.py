@@ -18,8 +18,8 @@ _AHEAD: Final = """
 SELECT seq, space, owner, thread, role, at, length(text) FROM log WHERE space = $1 AND seq > $2 ORDER BY seq LIMIT $3
 """
 ENTRY: Final = """
-SELECT policy, space, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at, done_seq, failures,
-       error
+SELECT agenda.policy, agenda.space, agenda.owner, agenda.thread, agenda.day, messages, characters, waiting, last_seq,
+       due_at, done_at, done_seq, failures, error
   FROM agenda
 """
 _ORDER: Final = "ORDER BY due_at, space, owner, thread, day"

@@ -15,7 +15,7 @@ from aforesaid.errors import NotFound
 from aforesaid.store import records
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
-from aforesaid.store.postgres.queries import Row, Statement, over_rows, statements
+from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
 from aforesaid.store.postgres.sessions import LATEST, Sessions
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.text.terms import terms
@@ -23,7 +23,7 @@ from aforesaid.text.terms import terms
 _BY_GIVEN_ID: Final = over_rows(
     rows.MESSAGE
     + """
-    JOIN {rows} ON log.space = new.space AND log.given_id = new.given_id AND md5(log.thread) = md5(new.thread)
+    JOIN {rows} ON log.space = {space} AND log.given_id = new.given_id AND md5(log.thread) = md5(new.thread)
      AND log.thread = new.thread
     """,
     thread="text",
@@ -31,15 +31,12 @@ _BY_GIVEN_ID: Final = over_rows(
 )
 _BY_TIME: Final = over_rows(
     rows.MESSAGE
-    + "JOIN {rows} ON log.space = new.space AND log.thread = new.thread AND log.at = new.at ORDER BY log.seq",
+    + "JOIN {rows} ON log.space = {space} AND log.thread = new.thread AND log.at = new.at ORDER BY log.seq",
     thread="text",
     at="bigint",
 )
-_NEW_MESSAGES: Final = over_rows(
-    """
-    INSERT INTO log (space, seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id,
-                     words, terms, hash, replaces) SELECT new.* FROM {rows}
-    """,
+_NEW_MESSAGES: Final = insert_rows(
+    "log",
     seq="bigint",
     owner="text",
     thread="text",
@@ -69,38 +66,41 @@ _REPLACE: Final = (
     "UPDATE person SET revision = revision + 1 WHERE space = $1 AND name = $2",
     "UPDATE thread SET revision = revision + 1 WHERE space = $1 AND name = $2",
 )
-_AUTHORS: Final = over_rows(
-    "INSERT INTO person (space, name, created_at, revision) SELECT new.* FROM {rows} ON CONFLICT DO NOTHING",
+_AUTHORS: Final = insert_rows(
+    "person",
+    "ON CONFLICT DO NOTHING",
     name="text",
     created_at="bigint",
     revision="bigint",
 )
-_OWNERS: Final = over_rows(
+_OWNERS: Final = insert_rows(
+    "person",
     """
-    INSERT INTO person (space, name, owner, created_at, messages, turns, open_turns, words, last_seq, last_at, revision)
-    SELECT new.space, name, true, created_at, messages, turns, turns, words, last_seq, last_at, revision FROM {rows}
     ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
            turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
            words = person.words + excluded.words, last_seq = excluded.last_seq,
            last_at = greatest(person.last_at, excluded.last_at)
     """,
     name="text",
+    owner="boolean",
     created_at="bigint",
     messages="bigint",
     turns="bigint",
+    open_turns="bigint",
     words="bigint",
     last_seq="bigint",
     last_at="bigint",
     revision="bigint",
 )
-_THREADS: Final = over_rows(
-    "INSERT INTO thread (space, name, revision) SELECT new.* FROM {rows} ON CONFLICT DO NOTHING",
+_THREADS: Final = insert_rows(
+    "thread",
+    "ON CONFLICT DO NOTHING",
     name="text",
     revision="bigint",
 )
-_COUNT_THREADS: Final = over_rows(
+_COUNT_THREADS: Final = insert_rows(
+    "thread",
     """
-    INSERT INTO thread (space, name, messages, words, revision) SELECT new.* FROM {rows}
     ON CONFLICT (space, name) DO UPDATE SET messages = thread.messages + excluded.messages,
            words = thread.words + excluded.words
     """,
@@ -292,7 +292,11 @@ class Appender:
         self._sessions.write()
         later = self._unit.later_rows
         if self._owners:
-            later(_OWNERS, self._table({place: tuple(counts) for place, counts in self._owners.items()}))
+            owners = {
+                place: (True, created, messages, turns, turns, *others)
+                for place, (created, messages, turns, *others) in self._owners.items()
+            }
+            later(_OWNERS, self._table(owners))
             self._owners.clear()
         if self._authors:
             later(_AUTHORS, self._table({place: (at,) for place, at in self._authors.items()}))

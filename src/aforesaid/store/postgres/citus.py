@@ -1,13 +1,16 @@
-"""Spreading the tables over machines: every key begins with the space, so they are distributed by it as they are."""
+"""Distributing the tables over machines with Citus. Every key begins with the space, so they are distributed by it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import psycopg
 
 from aforesaid.errors import InvalidInput, StoreRefused
-from aforesaid.store.postgres.connection import shown, translated
+from aforesaid.store.postgres.connection import is_distributed, shown, translated
+
+if TYPE_CHECKING:
+    from aforesaid.store.postgres.connection import Connection
 
 TABLES: Final = (
     *("space", "writer", "person", "thread", "session", "log", "summary", "summary_source", "memory", "memory_source"),
@@ -16,6 +19,9 @@ TABLES: Final = (
 )
 """All tables, those that others refer to before these."""
 
+_LOCAL_TABLES: Final = """
+SELECT name FROM unnest($1::text[]) AS name WHERE to_regclass(name) NOT IN (SELECT logicalrelid FROM pg_dist_partition)
+"""
 _SEE_ALL: Final = "SELECT set_config('aforesaid.reach', 'all', true)"
 _HAS_CITUS: Final = "SELECT to_regproc('create_distributed_table') IS NOT NULL"
 _HAS_TABLES: Final = "SELECT to_regclass('aforesaid_schema') IS NOT NULL"
@@ -25,17 +31,26 @@ _HAS_SPACES: Final = "SELECT EXISTS (SELECT 1 FROM space)"
 def statements() -> list[str]:
     """Return what is run once, in a database on a coordinator of Citus that Aforesaid has opened before."""
     first, *others = TABLES
-    return [
-        f"SELECT create_distributed_table('{first}', 'space');",
-        *(f"SELECT create_distributed_table('{table}', 'space', colocate_with => '{first}');" for table in others),
-    ]
+    return [f"SELECT create_distributed_table('{first}', 'space');", *map(_beside_the_first, others)]
+
+
+def _beside_the_first(table: str) -> str:
+    return f"SELECT create_distributed_table('{table}', 'space', colocate_with => '{TABLES[0]}');"
+
+
+async def distribute_new_tables(connection: Connection) -> None:
+    """Distribute the tables that a later step of the schema added to a distributed database."""
+    if await is_distributed(connection):
+        found = await connection.execute(_LOCAL_TABLES, (list(TABLES),))
+        for (table,) in await found.fetchall():
+            await connection.execute(_beside_the_first(table).encode())
 
 
 async def distribute(dsn: str) -> int:
     """Run the statements, all or none of them, and return how many tables were distributed.
 
-    The tables must be there and empty: what they hold is seen by Aforesaid alone, because of the walls between spaces,
-    so moving it is left to `aforesaid migrate` from another store.
+    The tables must exist and be empty, because row-level security hides their rows from Citus. Existing data is copied
+    into a distributed database with `aforesaid migrate FROM TO`.
     """
     where = shown(dsn)
     with translated(where, "distributing"):

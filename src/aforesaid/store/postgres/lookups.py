@@ -35,8 +35,8 @@ SELECT m.id FROM memory m
 _PLANNED: Final = over_rows(
     agenda.ENTRY
     + """
-    WHERE (space, policy, owner, thread, day) IN (
-        SELECT new.space, new.policy, new.owner, new.thread, new.day FROM {rows})
+    JOIN {rows} ON agenda.space = {space} AND agenda.policy = new.policy AND agenda.owner = new.owner
+     AND agenda.thread = new.thread AND agenda.day = new.day
     """,
     policy="text",
     owner="text",

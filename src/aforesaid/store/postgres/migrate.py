@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from aforesaid.errors import StoreTooNew
+from aforesaid.store.postgres.citus import distribute_new_tables
 from aforesaid.store.steps import Migration, steps_of
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ async def migrate(connection: Connection, where: str) -> None:
                     for statement in statements(step.sql):
                         if not await _is_there(connection, statement):
                             await connection.execute(statement)
+                    await distribute_new_tables(connection)
                     await connection.execute(_NOTE, (step.number, step.name, step.needs))
     finally:
         if not connection.closed:

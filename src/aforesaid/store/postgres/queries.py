@@ -22,6 +22,8 @@ SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITING: Final = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _OTHERS: Final = 3
 """Maximum values of a row statement beside its rows."""
+_VALUES: Final = 8_000
+"""Maximum values of one INSERT with lists of values. PostgreSQL binds up to 65,535."""
 
 
 def opening(begin: str, space: str | None, *, distributed: bool) -> list[Statement]:
@@ -48,24 +50,32 @@ class RowStatement(NamedTuple):
     """
 
     several: str
-    """For rows of any spaces: the spaces are the array $1."""
+    """For rows of any spaces: $1 is the array of their spaces, and each further column is an array too."""
     one: str
-    """For rows of one space: it is $1, and is read from the table of spaces. A space that is not there has no rows."""
+    """For rows of one space, which is $1."""
+    types: tuple[str, ...] = ()
+    """For an insert: the types of the values. `one` then has {values} in it, one list for each row."""
 
 
 def over_rows(template: str, **types: str) -> RowStatement:
-    """Return a statement that reads its rows from {rows}: a table `new` with the column `space` and columns of these types.
+    """Return a statement that reads its rows from {rows}: a table `new` with columns of these types.
 
-    Inside a lateral subquery, {space} names the space of a row. Further values are bound as {0}, {1} and {2}.
+    {space} names the space of a row. Further values are bound as {0}, {1} and {2}.
     """
     names = ", ".join(types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
     others = [f"${place}" for place in range(len(types) + 2, len(types) + 2 + _OTHERS)]
-    several = f"unnest($1::text[], {arrays}) AS new (space, {names})"
-    one = f"(SELECT space.space, given.* FROM space CROSS JOIN unnest({arrays}) AS given ({names}) WHERE space.space = $1) AS new"
-    return RowStatement(
-        template.format(*others, rows=several, space="new.space"), template.format(*others, rows=one, space="$1")
-    )
+    several = template.format(*others, rows=f"unnest($1::text[], {arrays}) AS new (space, {names})", space="new.space")
+    return RowStatement(several, template.format(*others, rows=f"unnest({arrays}) AS new ({names})", space="$1"))
+
+
+def insert_rows(table: str, then: str = "", **types: str) -> RowStatement:
+    """Return a statement that inserts rows of columns of these types. `then` says what to do with those that are there."""
+    into = f"INSERT INTO {table} (space, {', '.join(types)})"
+    arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
+    several = f"{into} SELECT * FROM unnest($1::text[], {arrays}) {then}"
+    # Citus plans an INSERT with values in half the time of one that selects.
+    return RowStatement(several, f"{into} VALUES {{values}} {then}", tuple(types.values()))
 
 
 def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distributed: bool) -> list[Statement]:  # noqa: ANN401
@@ -75,7 +85,24 @@ def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distr
     by_space: dict[str, list[Row]] = {}
     for row in rows:
         by_space.setdefault(row[0], []).append(row[1:])
-    return [(statement.one, (space, *columns(found), *others)) for space, found in by_space.items()]
+    if not statement.types:
+        return [(statement.one, (space, *columns(found), *others)) for space, found in by_space.items()]
+    most = _VALUES // len(statement.types)
+    return [
+        _insert(statement, space, found[start : start + most])
+        for space, found in by_space.items()
+        for start in range(0, len(found), most)
+    ]
+
+
+def _insert(statement: RowStatement, space: str, rows: Sequence[Row]) -> Statement:
+    width = len(statement.types)
+    lists = (
+        ", ".join(f"${row * width + place}::{kind}" for place, kind in enumerate(statement.types, 2))
+        for row in range(len(rows))
+    )
+    values = ", ".join(f"($1, {each})" for each in lists)
+    return statement.one.format(values=values), (space, *(value for row in rows for value in row))
 
 
 class Queries:

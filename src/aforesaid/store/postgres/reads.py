@@ -74,6 +74,10 @@ SELECT count(DISTINCT space), count(*) FILTER (WHERE name <> $1), coalesce(sum(m
 """
 _SIZE: Final = "SELECT pg_database_size(current_database())"
 _SIZES_OF_WORKERS: Final = f"SELECT sum(result::bigint)::bigint FROM run_command_on_workers('{_SIZE}') WHERE success"
+_NEXT_TRANSACTION: Final = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text"
+_NEXT_OF_WORKERS: Final = f"""
+SELECT string_agg(result, ' ' ORDER BY nodename, nodeport) FROM run_command_on_workers('{_NEXT_TRANSACTION}')
+"""
 _SAID_BETWEEN: Final = f"""
 {rows.MESSAGE} JOIN thread t ON t.space = log.space AND t.name = log.thread
  WHERE log.space = $1 AND log.at >= $2 AND log.at < $3 ORDER BY log.at, log.seq
@@ -316,6 +320,7 @@ async def stats(queries: Queries, _: questions.Totals) -> Stats:
 
 
 async def change_token(queries: Queries, _: questions.ChangeToken) -> str:
-    """Return a text that is another one once a transaction of the cluster has written something."""
-    ((found,),) = await queries.rows("SELECT pg_snapshot_xmax(pg_current_snapshot())::text")
-    return str(found)
+    """Return a text that is another one once a transaction has written something."""
+    token = str(await queries.value(_NEXT_TRANSACTION))
+    # What is written to a worker alone leaves no trace on the coordinator.
+    return f"{token} {await queries.value(_NEXT_OF_WORKERS)}" if queries.distributed else token

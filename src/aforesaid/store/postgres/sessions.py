@@ -10,14 +10,14 @@ from aforesaid.domain.message import Draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.store.postgres.queries import Row, over_rows
+from aforesaid.store.postgres.queries import Row, insert_rows, over_rows
 from aforesaid.store.postgres.unit import Unit
 
 LATEST: Final = over_rows(
     """
-    SELECT new.space, new.thread, s.id, s.name, s.started_at, s.last_at
+    SELECT s.space, new.thread, s.id, s.name, s.started_at, s.last_at
       FROM {rows} CROSS JOIN LATERAL (
-        SELECT id, name, started_at, last_at FROM session
+        SELECT space, id, name, started_at, last_at FROM session
          WHERE space = {space} AND thread = new.thread AND automatic ORDER BY started_at DESC, id DESC LIMIT 2
       ) s ORDER BY s.started_at, s.id
     """,
@@ -35,11 +35,8 @@ _OF_MESSAGE: Final = """
 SELECT s.id, s.name FROM log JOIN session s ON s.space = log.space AND s.id = log.session
  WHERE log.space = $1 AND log.seq = $3 AND log.thread = $2
 """
-_NEW: Final = over_rows(
-    """
-    INSERT INTO session (space, id, thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages,
-                         timeout) SELECT new.* FROM {rows}
-    """,
+_NEW: Final = insert_rows(
+    "session",
     id="bigint",
     thread="text",
     name="text",
@@ -57,7 +54,7 @@ _GROW: Final = over_rows(
     UPDATE session SET started_at = least(session.started_at, new.started_at),
            last_at = greatest(session.last_at, new.last_at), last_seq = new.last_seq,
            messages = session.messages + new.messages
-      FROM {rows} WHERE session.space = new.space AND session.id = new.id
+      FROM {rows} WHERE session.space = {space} AND session.id = new.id
     """,
     id="bigint",
     started_at="bigint",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
-from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, over_rows, statements
+from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
 
 _HOLD: Final = """
 SELECT space, last_seq, last_session, last_summary, last_memory, last_forgotten, last_audit, purges
@@ -25,7 +25,7 @@ _COUNT: Final = over_rows(
     """
     UPDATE space SET last_seq = new.seq, last_session = new.session, last_summary = new.summary,
            last_memory = new.memory, last_forgotten = new.forgotten, last_audit = new.audit, purges = new.purges
-      FROM {rows} WHERE space.space = new.space
+      FROM {rows} WHERE space.space = {space}
     """,
     seq="bigint",
     session="bigint",
@@ -39,8 +39,8 @@ _OWNS: Final = """
 INSERT INTO person (space, name, owner, created_at, revision) VALUES ($1, $2, true, $3, $4)
 ON CONFLICT (space, name) DO UPDATE SET owner = true WHERE NOT person.owner
 """
-_AUDIT: Final = over_rows(
-    "INSERT INTO audit (space, id, at, owner, actor, action, subject) SELECT new.* FROM {rows}",
+_AUDIT: Final = insert_rows(
+    "audit",
     id="bigint",
     at="bigint",
     owner="text",

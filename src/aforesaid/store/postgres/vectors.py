@@ -9,25 +9,24 @@ from aforesaid.domain.change import AddVectors
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.store import questions
 from aforesaid.store.postgres.packages import HalfVector, Vector
-from aforesaid.store.postgres.queries import Queries, over_rows
+from aforesaid.store.postgres.queries import Queries, insert_rows, over_rows
 from aforesaid.store.postgres.reads import inside
 from aforesaid.store.postgres.unit import Unit
 
 _MANY: Final = 4_000
 """Up to so many similarities, all are answered; beyond, only the best."""
 
-_SEEN: Final = over_rows(
-    """
-    INSERT INTO embedder (space, name, up_to) SELECT new.space, {0}::text, new.up_to FROM {rows}
-    ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)
-    """,
+_SEEN: Final = insert_rows(
+    "embedder",
+    "ON CONFLICT (space, name) DO UPDATE SET up_to = greatest(embedder.up_to, excluded.up_to)",
+    name="text",
     up_to="bigint",
 )
 _ADD: Final = over_rows(
     """
     INSERT INTO meaning (space, seq, embedder, owner, content, value)
     SELECT log.space, log.seq, {0}::text, log.owner, new.content, new.value
-      FROM {rows} JOIN log ON log.space = new.space AND log.seq = new.seq
+      FROM {rows} JOIN log ON log.space = {space} AND log.seq = new.seq
     ON CONFLICT DO NOTHING
     """,
     seq="bigint",
@@ -44,7 +43,7 @@ SELECT s.space, l.seq, l.text
 _KNOWN: Final = over_rows(
     """
     SELECT DISTINCT ON (l.space, l.text) l.space, l.text, halfvec_send(v.value)
-      FROM {rows} JOIN meaning v ON v.space = new.space AND v.content = new.content AND v.embedder = {0}
+      FROM {rows} JOIN meaning v ON v.space = {space} AND v.content = new.content AND v.embedder = {0}
       JOIN log l ON l.space = v.space AND l.seq = v.seq
     """,
     content="bigint",
@@ -83,7 +82,7 @@ def add(unit: Unit, step: AddVectors) -> None:
         new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
     unit.later_rows(_ADD, new, step.embedder)
-    unit.later_rows(_SEEN, list(marks.items()), step.embedder)
+    unit.later_rows(_SEEN, [(space, step.embedder, up_to) for space, up_to in marks.items()])
 
 
 async def unembedded(queries: Queries, question: questions.UnembeddedMessages) -> list[Unembedded]:

@@ -15,7 +15,7 @@ from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
 from aforesaid.store.postgres.packages import HalfVector
-from aforesaid.store.postgres.queries import over_rows
+from aforesaid.store.postgres.queries import insert_rows
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.vectors import content_hash
 from aforesaid.store.rules import writes
@@ -94,10 +94,9 @@ _PROGRESS: Final = """
 INSERT INTO walk (space, policy, up_to) VALUES ($1, $2, $3)
 ON CONFLICT (space, policy) DO UPDATE SET up_to = excluded.up_to
 """
-_ENTRIES: Final = over_rows(
+_ENTRIES: Final = insert_rows(
+    "agenda",
     """
-    INSERT INTO agenda (space, policy, owner, thread, day, messages, characters, waiting, last_seq, due_at, done_at,
-                        done_seq, failures, error) SELECT new.* FROM {rows}
     ON CONFLICT (space, policy, owner, thread, day) DO UPDATE SET messages = excluded.messages,
            characters = excluded.characters, waiting = excluded.waiting, last_seq = excluded.last_seq,
            due_at = excluded.due_at, done_at = excluded.done_at, done_seq = excluded.done_seq,
