@@ -14,7 +14,7 @@ from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
 from aforesaid.domain.scope import is_direct
 from aforesaid.models.offline import Spoken, extract
-from aforesaid.models.offline.questions import asks, without_request
+from aforesaid.models.offline.questions import asks
 from aforesaid.models.offline.recognise_request import recognise_request
 from aforesaid.recall import MIN_SCORE
 from aforesaid.text.folding import fold
@@ -83,8 +83,8 @@ def _noted(turn: Turn) -> str:
 async def _remembered(turn: Turn) -> str:
     """Answer a question with stored statements."""
     without = () if turn.message is None else (turn.message.id,)
-    question = without_request(turn.text)
-    found = await turn.user.search(question, _CANDIDATES, within=within(turn), without=without, min_score=0)
+    # With its opening words ("tell me"): search recognises the same question, asked before, by all of its words.
+    found = await turn.user.search(turn.text, _CANDIDATES, within=within(turn), without=without, min_score=0)
     remembered = {source for hit in found if hit.kind == "memory" for source in hit.sources}
     reminders = {str(memory.id) for memory in await turn.user.reminders()}
     answers = {

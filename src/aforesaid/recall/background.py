@@ -24,6 +24,8 @@ _MESSAGES: Final = 30
 """The encoder's figures weigh as much as this many messages."""
 _SPREAD: Final = 0.1
 """Assumed standard deviation of cosines between unrelated texts, for an encoder without figures."""
+_LEAST: Final = 0.6
+"""The deviation is at least this share of the encoder's."""
 SAME: Final = 0.95
 """Minimum cosine of a message that repeats the question."""
 MIDDLE: Final = 1.0
@@ -51,7 +53,9 @@ class Background(NamedTuple):
         known = calibration()["encoders"].get(encoder, {"mean": mean, "deviation": _SPREAD})
         share = messages / (messages + _MESSAGES)
         variance = share * deviation**2 + (1 - share) * known["deviation"] ** 2
-        return cls(share * mean + (1 - share) * known["mean"], math.sqrt(variance))
+        # Messages that are much alike have hardly any deviation; small differences would look large.
+        spread = max(math.sqrt(variance), _LEAST * known["deviation"])
+        return cls(share * mean + (1 - share) * known["mean"], spread)
 
     @classmethod
     def usual(cls, mean: float, deviation: float, cosines: NDArray[np.float32], compared: int) -> Background:

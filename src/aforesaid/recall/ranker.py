@@ -34,6 +34,8 @@ _CHARACTERS: Final = 800
 _SHIFT: Final = 0.5
 """Standard deviations above the mean at which the ranker adds nothing. So scores are as high with it as without it, on
 average over right and wrong hits and over questions whose answer was never said."""
+_FEW: Final = 5
+"""Among this many candidates the ranker counts half: the average of a few says little about messages in general."""
 _WORST: Final = -1.0
 """The product of a token with a message that has no tokens."""
 
@@ -97,7 +99,11 @@ def _compare(weights: Ranker, question: TokenVectors, candidates: Candidates, st
     tokens = np.fromiter(map(len, stored.values()), dtype=np.float64, count=len(stored)) / DIMENSIONS
     length = np.log(np.maximum(tokens, 1))[place[candidates.rows]]
     total = weights.scale * (np.maximum(own, damped) @ shares) + weights.length * length
-    result: Numbers = total - total.mean() - _SHIFT * total.std()
+    # As in the background: messages that repeat the question say nothing about the others.
+    usual = total[~candidates.repeating()]
+    if not len(usual):
+        return np.zeros(len(total))
+    result: Numbers = (total - usual.mean() - _SHIFT * usual.std()) * (len(usual) / (len(usual) + _FEW))
     return result
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from aforesaid.text.folding import fold, fold_aligned
+from aforesaid.text.folding import fold
 from aforesaid.text.sentences import is_question, split_sentences
 from aforesaid.text.word_lists import alternatives
 
@@ -49,13 +49,6 @@ _EAST_ASIAN: Final = re.compile(
     r"什么|什麼|哪里|哪裡|哪儿|哪个|谁|誰|几点|几号|什么时候|多少|为什么|怎么|吗[。.]?$|呢[。.]?$|"
     r"いつ|どこ|なに|何時|何です|どう|なぜ|ですか|ますか|でしたか|ましたか|か[。.]?$|언제|어디|누구|무엇|뭐|왜|까[.]?$|나요[.]?$"
 )
-
-
-def without_request(text: str) -> str:
-    """Return a question without the words that ask for an answer: "tell me where I live" as "where I live"."""
-    plain = " ".join(text.split())
-    match = re.match(_TELL, fold_aligned(plain))
-    return plain[match.end() :] if match else plain
 
 
 def asks(text: str) -> bool:
