@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from aforesaid.store.questions import Vector
+    from aforesaid.store.questions.searches import Vector
 
 
 MOST_SOURCES: Final = 200

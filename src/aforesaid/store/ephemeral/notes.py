@@ -17,7 +17,7 @@ from aforesaid.store.notes import MOST_SOURCES, rank_notes, similarities
 from aforesaid.text.terms import query_words, terms
 
 if TYPE_CHECKING:
-    from aforesaid.store.questions import Vector
+    from aforesaid.store.questions.searches import Vector
 
 
 def has_notes(state: State, scope: Scope) -> bool:

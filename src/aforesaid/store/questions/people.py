@@ -1,0 +1,68 @@
+"""Questions about people, settings and the store itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from aforesaid.domain.report import AuditEntry, Setting, Stats, User
+from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(OfScopeShort[list[Setting]]):
+    """The user's settings, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRows(OfScope[list[AuditEntry]]):
+    """The newest audit rows about the user, oldest first."""
+
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayNames(OfSpace[dict[str, str]]):
+    """The display names of a space by user id: of everybody who wrote under one, or of `users` alone.
+
+    The name of the message that was said last counts, whoever owns that message. Authors who own nothing are included,
+    the assistant too (under `assistant`). Does not read the log.
+    """
+
+    users: Collection[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Users(Question[list[User]]):
+    """The users who own something, of one space or of all, by space and id."""
+
+    space: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IrregularIds(Question[frozenset[str]]):
+    """The ids of users, spaces, threads and named sessions that `domain.known_ids.regular` would change."""
+
+    needs_store = True
+
+
+@dataclass(frozen=True, slots=True)
+class Totals(Question[Stats]):
+    """Totals of the whole store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks(Question[dict[str, str]]):
+    """Small texts about the store itself, by name."""
+
+    needs_store = True
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeToken(Question[str]):
+    """A text that is another one once any process has changed something. Cheap: no data is read.
+
+    A store that one process has to itself always returns the same: that process knows what it changes.
+    """
+
+    needs_store = True

@@ -1,0 +1,98 @@
+"""Searches, and the vectors that they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.literals import Within
+from aforesaid.domain.note import NoteMatch, UnembeddedNote
+from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.store.questions.base import OfScope, OfScopeShort, Question
+from aforesaid.store.ranking import TextMatches
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchText(OfScope[list[Hit]]):
+    """The messages that best match any of the words; newer first among equals. `words` may be any text."""
+
+    words: str
+    within: Within = "user"
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MatchText(OfScope[TextMatches]):
+    """What `SearchText` ranks: the scope's messages as columns, and which of them have which words.
+
+    The vectors that `embedder` gave them may come with it.
+    """
+
+    words: str
+    within: Within = "user"
+    embedder: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchVector(OfScope[Similar | None]):
+    """The messages most similar to a vector, and those in `also`; None when `embedder` has seen nothing."""
+
+    embedder: str
+    vector: Vector
+    within: Within = "user"
+    limit: int = 10
+    also: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchNotes(OfScope[list[NoteMatch]]):
+    """The user's active summaries and memories that fit best, by words and by meaning."""
+
+    words: str
+    embedder: str
+    vector: Vector | None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class MessageVectors(OfScope[dict[int, bytes]]):
+    """The vectors of those of the messages that are the user's and that an embedder has seen."""
+
+    needs_store = True
+    embedder: str
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenVectors(OfScopeShort[dict[int, bytes]]):
+    """The token vectors of those of the messages that the scope holds and that have some, by sequence number."""
+
+    encoder: str
+    seqs: Sequence[int]
+    within: Within = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedMessages(Question[list[Unembedded]]):
+    """The oldest messages, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedNotes(Question[list[UnembeddedNote]]):
+    """The oldest summaries and memories, of all spaces, that an embedder has not seen."""
+
+    needs_store = True
+    embedder: str
+    limit: int
