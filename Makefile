@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm check format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -34,12 +34,19 @@ check: $(READY)  ## run lint, type and import checks only
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+pyright: $(READY)  ## check the Python code of README, docs and examples with pyright, strictly (needs npm)
+	@rm -rf artifacts/python-blocks
+	$(BIN)/python tools/python_blocks.py artifacts/python-blocks
+	npx --yes pyright@1 --pythonpath $(BIN)/python
+
 format: $(READY)  ## format the code and fix what lint can fix
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 stubs: $(READY)  ## regenerate the types of the sync API (src/aforesaid/_sync_types.pyi)
 	$(BIN)/python tools/sync_types.py
+	@$(BIN)/ruff check --quiet --fix-only src/aforesaid/_sync_types.pyi
+	@$(BIN)/ruff format --quiet src/aforesaid/_sync_types.pyi
 
 tables: $(READY)  ## regenerate docs/reference/model-failures.md
 	$(BIN)/python tools/failure_table.py

@@ -12,7 +12,7 @@ import aforesaid
 client = OpenAI()
 
 
-def chat(user: aforesaid.UserMemory, text: str) -> str:
+def chat(user: aforesaid.SyncUserMemory, text: str) -> str:
     context = user.context(text, budget=4000, system="You are helpful.")
     reply = client.chat.completions.create(model=os.environ.get("MODEL", "gpt-4o-mini"), messages=context.messages)
     answer = reply.choices[0].message.content or ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from aforesaid._sync_types import SyncMemory, SyncUserMemory
     from aforesaid.blocking import open  # noqa: A004 - reads as aforesaid.open
     from aforesaid.context import Context
+    from aforesaid.domain.chat_message import ChatMessage
     from aforesaid.domain.hit import Hit
     from aforesaid.domain.message import Message
     from aforesaid.domain.receipt import Receipt
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AforesaidError",
+    "ChatMessage",
     "Context",
     "Hit",
     "Memory",
@@ -46,6 +48,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "ChatMessage": "domain.chat_message",
     "Context": "context",
     "Hit": "domain.hit",
     "Memory": "memory",

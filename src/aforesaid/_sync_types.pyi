@@ -9,6 +9,7 @@ from typing import Self
 from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
+from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SettingValue, Within
@@ -486,7 +487,7 @@ class SyncUserMemory:
     def message_summaries(self, message: Message | str) -> list[Summary]:
         """Return the summaries of every level and kind that cover a message of the user."""
 
-    def messages_for_llm(self, limit: int = ...) -> list[dict[str, str]]:
+    def messages_for_llm(self, limit: int = ...) -> list[ChatMessage]:
         """Return the thread for a model: its rolling summary and all messages that it does not cover.
 
         Without a summary, the newest `limit` messages.

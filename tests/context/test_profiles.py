@@ -39,7 +39,7 @@ def sections(context: aforesaid.Context) -> list[str]:
     return list(dict.fromkeys(item.section for item in context.items))
 
 
-def contents(messages: Sequence[dict[str, str]]) -> list[str]:
+def contents(messages: Sequence[aforesaid.ChatMessage]) -> list[str]:
     return [message["content"] for message in messages]
 
 

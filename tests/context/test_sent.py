@@ -35,9 +35,9 @@ def opened(tmp_path: Path, profile: object = "default") -> Iterator[SyncMemory]:
         yield memory
 
 
-def turns(context: aforesaid.Context) -> list[dict[str, str]]:
+def turns(context: aforesaid.Context) -> list[aforesaid.ChatMessage]:
     """The conversation itself. What stands above the question in its message is left out."""
-    said = [dict(message) for message in context.messages if message["role"] != "system"]
+    said = [message.copy() for message in context.messages if message["role"] != "system"]
     said[-1]["content"] = said[-1]["content"].rpartition("\n\n")[2]
     return said
 

@@ -91,7 +91,7 @@ def test_the_types_of_the_blocking_face_are_up_to_date(tmp_path: Path) -> None:
     made = package / "_sync_types.pyi"
     subprocess.run([*ruff, "check", "--fix-only", "--quiet", str(made)], check=False)
     subprocess.run([*ruff, "format", "--quiet", str(made)], check=True)
-    assert made.read_text(encoding="utf-8") == before, "run: make stubs format"
+    assert made.read_text(encoding="utf-8") == before, "run: make stubs"
 
 
 def test_no_migration_was_edited() -> None:

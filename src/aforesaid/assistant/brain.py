@@ -91,7 +91,7 @@ class Assistant:
         known = {} if direct or not mentions else await self._memory.names(turn.user.scope.space)
         names = Names.around(turn, known)
         said = [
-            Said(message["role"], with_names(message["content"], names), message.get("name"))  # type: ignore[arg-type]
+            Said(message["role"], with_names(message["content"], names), message.get("name"))
             for message in context.messages
         ]
         async with aclosing(chat.stream("chat", said, scope=turn.user.scope)) as stream:

@@ -14,9 +14,9 @@ from aforesaid.context.context import Context
 from aforesaid.context.items import Item
 from aforesaid.context.reads import ContextReads, Conversation, People, Sources, within
 from aforesaid.context.relevant import TermCache, found_memories
-from aforesaid.context.render import Message as ChatMessage
 from aforesaid.context.render import as_messages, as_text, block
 from aforesaid.context.sections import Offers, RenderCache, speaker
+from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.checks import query_text
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.memory import INSTRUCTION, MemoryRecord

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aforesaid.context.items import USUAL_PRIORITY, Item, LeftOut, SectionReport
-from aforesaid.context.render import Message
+from aforesaid.domain.chat_message import ChatMessage
 
 _BAR: Final = 40
 _SHOWN: Final = 60
@@ -17,7 +17,7 @@ _SHOWN: Final = 60
 class Context:
     """The messages for a model, within a token budget."""
 
-    messages: list[Message]
+    messages: list[ChatMessage]
     """For any OpenAI-style chat API."""
     written: Callable[[], str] = field(repr=False, compare=False)
     """Returns `text`, which is rendered only if it is read."""

@@ -7,13 +7,12 @@ Whatever people wrote is escaped inside its tags; only the turns of the conversa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from aforesaid.context.items import Item
+from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.models.prompts import Fenced, load_prompt
 from aforesaid.profiles.recipe import Layout, SectionName, Wording
-
-Message: TypeAlias = dict[str, str]
 
 TODAY: Final = "Today"
 """Day of messages of the current day. The date line gives its date."""
@@ -29,14 +28,14 @@ def block(section: SectionName, items: Sequence[Item], user: str, wording: Wordi
     return _BLOCKS[section](rows, user, wording)
 
 
-def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") -> list[Message]:
+def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") -> list[ChatMessage]:
     """Return messages for a chat API: at most one system message, then `user` and `assistant` in alternation.
 
     Strict chat templates accept nothing else. Sections before the turns are the system message. Sections between the
     turns and the question are in the question's message, above it, and so is the date. Consecutive turns of one role
     are one message.
     """
-    messages: list[Message] = []
+    messages: list[ChatMessage] = []
     groups, talking = dict(_grouped(items)), False
     for section, group in groups.items():
         if section == "date":
@@ -56,7 +55,7 @@ def as_messages(items: Sequence[Item], user: str, wording: Wording = "plain") ->
     return messages
 
 
-def _append(messages: list[Message], role: str, text: str, separator: str = _SEPARATOR) -> None:
+def _append(messages: list[ChatMessage], role: str, text: str, separator: str = _SEPARATOR) -> None:
     if messages and messages[-1]["role"] == role:
         messages[-1]["content"] += f"{separator}{text}"
     else:

@@ -13,6 +13,7 @@ from aforesaid.digest.steps import CalendarSteps, RollingSteps, TiersSteps, Tree
 from aforesaid.digest.tiers import windows
 from aforesaid.digest.writing import shortened
 from aforesaid.domain.agenda import Entry
+from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -139,7 +140,7 @@ async def update_summary(digest: Digest, scope: Scope, text: str, covers: int, m
     return (await digest.executor.store_views([draft]))[0]
 
 
-async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dict[str, str]]:
+async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[ChatMessage]:
     """Return the rolling summary as a system message and all messages that it does not cover.
 
     Without a summary, the newest `limit` messages. With one, `limit` only bounds what other people said.
@@ -155,7 +156,10 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[dic
         rest += page
         after = page[-1].seq
     rest.sort(key=lambda message: message.position)
-    head = {"role": "system", "content": f"Summary of the conversation so far ({current.period}):\n{current.text}"}
+    head: ChatMessage = {
+        "role": "system",
+        "content": f"Summary of the conversation so far ({current.period}):\n{current.text}",
+    }
     return [head, *(_said(message) for message in rest)]
 
 
@@ -244,7 +248,7 @@ async def _bring_up_to_date(digest: Digest, calendar: CalendarSteps, scope: Scop
         return False
 
 
-def _said(message: Message) -> dict[str, str]:
+def _said(message: Message) -> ChatMessage:
     return {"role": message.role, "content": message.text}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from aforesaid.domain import checks
 from aforesaid.domain.change import RollBack
+from aforesaid.domain.chat_message import ChatMessage
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
@@ -105,7 +106,7 @@ class UserSummaries(UserHandle):
         return await store.read(questions.SummariesAbove(self.scope, found.seq))
 
     @public(audit=("context.read", "messages for a model"))
-    async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[dict[str, str]]:
+    async def messages_for_llm(self, limit: int = MOST_FOR_LLM) -> list[ChatMessage]:
         """Return the thread for a model: its rolling summary and all messages that it does not cover.
 
         Without a summary, the newest `limit` messages.

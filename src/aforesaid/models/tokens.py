@@ -19,7 +19,7 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from unicodedata import category
 
 from aforesaid.domain.two_generation_cache import TwoGenerationCache
@@ -99,7 +99,7 @@ class TokenCounter:
             self._known.put(key, known)
         return known
 
-    def count_messages(self, messages: Iterable[Mapping[str, str | None]]) -> int:
+    def count_messages(self, messages: Iterable[Mapping[str, Any]]) -> int:
         """Return how many tokens a request with these messages has, with what chat models put around each of them.
 
         A message has `role`, `content` and perhaps `name`.
@@ -162,7 +162,7 @@ def count_tokens(text: str, model: str | None = None) -> int:
     return counter_for(model).count(text)
 
 
-def count_messages(messages: Iterable[Mapping[str, str | None]], model: str | None = None) -> int:
+def count_messages(messages: Iterable[Mapping[str, Any]], model: str | None = None) -> int:
     """Return how many tokens a request with these messages has for a model."""
     return counter_for(model).count_messages(messages)
 

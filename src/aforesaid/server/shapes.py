@@ -271,10 +271,17 @@ class SectionShape(Shape):
     left_out: int
 
 
+class ChatMessageShape(BaseModel):
+    """A message for a chat API."""
+
+    role: Role
+    content: str
+
+
 class ContextShape(BaseModel):
     """What goes to a model now."""
 
-    messages: list[dict[str, str]] = Field(description="For any OpenAI-style chat API.")
+    messages: list[ChatMessageShape] = Field(description="For any OpenAI-style chat API.")
     text: str
     tokens: int
     budget: int
@@ -286,7 +293,7 @@ class ContextShape(BaseModel):
     def of(cls, context: Context) -> Self:
         """Show a context."""
         return cls(
-            messages=[dict(message) for message in context.messages],
+            messages=[ChatMessageShape.model_validate(message) for message in context.messages],
             text=context.text,
             tokens=context.tokens,
             budget=context.budget,
