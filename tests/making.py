@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from aforesaid.domain.change import AddMessage, Archive
 from aforesaid.domain.message import Message, draft
@@ -28,8 +29,10 @@ def adding(
     author: str | None = None,
     name: str | None = None,
     replaces: Message | str | None = None,
+    **details: Any,  # noqa: ANN401 - what a message has beside its text
 ) -> AddMessage:
-    return AddMessage(draft(scope, role, text, at=at, id=id, author=author, name=name, replaces=replaces))
+    new = draft(scope, role, text, at=at, id=id, author=author, name=name, replaces=replaces, **details)
+    return AddMessage(new)
 
 
 async def add(store: Store, scope: Scope, *texts: str, role: str = "user") -> list[Message]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from aforesaid.blocking import open  # noqa: A004 - reads as aforesaid.open
     from aforesaid.context import Context
     from aforesaid.domain.chat_message import ChatMessage
+    from aforesaid.domain.details import Part, ToolCall
     from aforesaid.domain.hit import Hit
     from aforesaid.domain.message import Message
     from aforesaid.domain.receipt import Receipt
@@ -37,11 +38,13 @@ __all__ = [
     "Hit",
     "Memory",
     "Message",
+    "Part",
     "Receipt",
     "Session",
     "Summary",
     "SyncMemory",
     "SyncUserMemory",
+    "ToolCall",
     "UserMemory",
     "connect",
     "open",
@@ -53,12 +56,14 @@ _HOME = {
     "Hit": "domain.hit",
     "Memory": "memory",
     "Message": "domain.message",
+    "Part": "domain.details",
     "Receipt": "domain.receipt",
     "AforesaidError": "errors",
     "Session": "domain.session",
     "Summary": "domain.summary",
     "SyncMemory": "blocking",
     "SyncUserMemory": "blocking",
+    "ToolCall": "domain.details",
     "UserMemory": "memory",
     "connect": "memory",
     "open": "blocking",

@@ -1,15 +1,16 @@
 # Made from memory.py by `make stubs`; a test fails when it is out of date.
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from aforesaid.background import BackgroundLoops
 from aforesaid.context import AccountContext, Context
 from aforesaid.digest import HistoryContext, Tiers
 from aforesaid.domain.chat_message import ChatMessage
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SettingValue, Within
@@ -246,13 +247,20 @@ class SyncUserMemory:
     def add(
         self,
         role: Role,
-        text: str,
+        text: str = "",
         *,
         at: datetime | None = None,
         id: str | int | None = None,
         author: str | int | None = None,
         name: str | None = None,
         replaces: Message | str | int | None = None,
+        parts: Sequence[Part | Mapping[str, Any]] = (),
+        tool_calls: Sequence[ToolCall | Mapping[str, Any]] = (),
+        tool_call_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reply_to: Message | str | int | None = None,
+        kind: str | None = None,
+        language: str | None = None,
     ) -> Receipt:
         """Store a message. When this returns, it is on disk (`receipt.durable`).
 
@@ -263,6 +271,11 @@ class SyncUserMemory:
         `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
         version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
         keeps the earlier message's time. A message that has been replaced is replaced at its newest version.
+
+        `parts` are texts, images, sounds and files (`Part`); `tool_calls` are what a model asked for (`ToolCall`), and
+        `tool_call_id` makes this message the result of one. With any of these, `text` may be empty; it is what is
+        searched, and by default the texts, captions and transcripts of the parts. `metadata` is any JSON object,
+        `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
         """
 
     def history(

@@ -35,6 +35,7 @@ VALUES = (
     b"hash",
     None,
     False,
+    None,
 )
 
 

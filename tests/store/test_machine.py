@@ -56,9 +56,19 @@ NOT_COMPARED = {"created_at", "stored_at", "updated_at", "hash", "bytes", "last_
 scopes = st.integers(0, len(SCOPES) - 1).map(lambda number: SCOPES[number])
 numbers = st.integers(1, 30)
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
+details: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
+    [
+        {},
+        {},
+        {"parts": [{"type": "image", "text": "tea", "hash": "ab" * 32}]},
+        {"tool_calls": [{"id": "c1", "name": "f", "arguments": "{}"}], "reply_to": "#1"},
+        {"tool_call_id": "c1", "metadata": {"n": [1, 2.5, None]}},
+        {"kind": "voice", "language": "de", "metadata": {"n": [1]}},
+    ]
+)
 messages = st.builds(
-    lambda scope, role, text, at, given, author, name, replaces, silence: AddMessage(
-        draft(scope, role, text, at=at, id=given, author=author, name=name, replaces=replaces),
+    lambda scope, role, text, at, given, author, name, replaces, silence, details: AddMessage(
+        draft(scope, role, text, at=at, id=given, author=author, name=name, replaces=replaces, **details),
         silence=silence * 60 * 1_000_000,
     ),
     scopes,
@@ -70,6 +80,7 @@ messages = st.builds(
     st.none() | st.sampled_from(["Annie", "C."]),
     st.none() | st.none() | st.sampled_from(["a", "#1", "#2", "#3"]),
     st.sampled_from([30, 30, 30, 50]),
+    details,
 )
 archives = st.builds(
     lambda scope, text, sources: Archive(SummaryDraft(scope, text, messages=tuple(sources))),

@@ -21,12 +21,12 @@ from making import add
 ANN = Scope.of("ann")
 
 
-_VERSIONS = 11
-"""The schema from which on the log says which message a message replaces."""
-_INSERT_BEFORE_VERSIONS = """
+_OLDEST_INSERT = """
 INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL AND ?16 IS NULL
 """
+_DETAILS = 13
+"""The schema from which on a message can have details."""
 
 
 @pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])
@@ -35,8 +35,8 @@ async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
 ) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
-        if schema < _VERSIONS:
-            earlier.setattr(append, "_NEW_MESSAGE", _INSERT_BEFORE_VERSIONS)
+        if schema < _DETAILS:
+            earlier.setattr(append, "_NEW_MESSAGE", _OLDEST_INSERT)
             earlier.setattr(writer, "wipe_is_due", lambda _: False)
         store = await open_store(path)
         await add(store, ANN, "written long ago")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NotRequired, TypedDict
+
+from aforesaid.domain.details import Part, ToolCall
 
 
 class ChatMessage(TypedDict):
@@ -20,3 +23,38 @@ class ChatMessage(TypedDict):
     tool_calls: NotRequired[list[dict[str, Any]]]
     tool_call_id: NotRequired[str]
     """The tool call that this message is the result of."""
+
+
+def chat_tool_calls(calls: Iterable[ToolCall]) -> list[dict[str, Any]]:
+    """Return tool calls in the form of the API."""
+    return [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in calls
+    ]
+
+
+def content_parts(text: str, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """Return the content of a message with parts. A text that is none of the parts comes first.
+
+    What the API cannot be given (a file that only its hash is known of) becomes a short text such as `[file: a.pdf]`.
+    """
+    content = [_content_part(part) for part in parts]
+    if text and not any(part.type == "text" for part in parts):
+        content.insert(0, {"type": "text", "text": text})
+    return content
+
+
+def _content_part(part: Part) -> dict[str, Any]:
+    if part.type == "image" and part.url:
+        return {"type": "image_url", "image_url": {"url": part.url}}
+    head, _, data = (part.url or "").partition(";base64,")
+    if data and head.startswith("data:"):
+        if part.type == "audio":
+            sound = head.removeprefix("data:").split(";")[0].rpartition("/")[2]
+            return {"type": "input_audio", "input_audio": {"data": data, "format": _FORMATS.get(sound, sound)}}
+        return {"type": "file", "file": {"filename": part.name or "file", "file_data": part.url}}
+    return {"type": "text", "text": part.as_text}
+
+
+_FORMATS: Final = {"mpeg": "mp3", "x-wav": "wav", "wave": "wav"}
+"""The API's names of sound formats, by the subtype of the media type where they differ."""

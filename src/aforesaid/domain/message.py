@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from aforesaid.domain import checks, clock
+from aforesaid.domain.chat_message import ChatMessage, chat_tool_calls, content_parts
+from aforesaid.domain.details import (
+    JSON,
+    TAKEN_BACK,
+    Details,
+    Part,
+    ToolCall,
+    details_text,
+    read_details,
+    text_of_parts,
+)
 from aforesaid.domain.literals import Role
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, NotFound, quoted
@@ -33,12 +44,14 @@ class Draft(NamedTuple):
     id: str | None
     replaces: int | str | None = None
     """The message that this one replaces: its sequence number, or its id in the same thread."""
+    details: str | None = None
+    """What it has beside its text, as JSON (`domain.details`). None for most messages."""
 
     @property
     def hash(self) -> bytes:
         """The hash of the immutable fields."""
-        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id, _ = self
-        return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at)
+        (space, user, thread, _), role, text, author, name, at, _, stored_at, given_id, _, details = self
+        return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at, details)
 
 
 class Position(NamedTuple):
@@ -78,6 +91,67 @@ class Message:
     """The sequence number of the version before this one."""
     replaced: bool = False
     """Whether there is a newer version. Older versions stay in the log; only the newest is shown and found."""
+    details: str | None = None
+    """What it has beside its text, as JSON; the properties below read it. None for most messages."""
+
+    @property
+    def all_details(self) -> Details:
+        """What it has beside its text. Reads `details` once, where the properties below read it each time."""
+        return read_details(self.details)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Text, images, sounds and files that it consists of; empty for a message that is only a text."""
+        return self.all_details.parts
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tools that the model asked for."""
+        return self.all_details.tool_calls
+
+    @property
+    def tool_call_id(self) -> str | None:
+        """The id of the call that this message is the result of."""
+        return self.all_details.tool_call_id
+
+    @property
+    def metadata(self) -> Mapping[str, JSON]:
+        """Whatever the application stored with it."""
+        return self.all_details.metadata
+
+    @property
+    def reply_to(self) -> str | None:
+        """The id of the message of the same thread that it replies to. That message need not exist."""
+        return self.all_details.reply_to
+
+    @property
+    def kind(self) -> str | None:
+        """The kind that the platform gives it, such as `voice`, `sticker` or `system`."""
+        return self.all_details.kind
+
+    @property
+    def language(self) -> str | None:
+        """The language that it is in, as the application named it."""
+        return self.all_details.language
+
+    @property
+    def taken_back(self) -> bool:
+        """Whether it is the tombstone of a message that was taken back."""
+        return self.details == TAKEN_BACK
+
+    def as_openai(self) -> ChatMessage:
+        """Return the message as OpenAI's chat API takes it."""
+        details = self.all_details
+        content = content_parts(self.text, details.parts) if details.parts else self.text
+        message: ChatMessage = {"role": self.role, "content": content}
+        if self.name is not None:
+            message["name"] = self.name
+        if details.tool_calls:
+            message["content"] = content or None
+            message["tool_calls"] = chat_tool_calls(details.tool_calls)
+        if details.tool_call_id is not None:
+            message["tool_call_id"] = details.tool_call_id
+        return message
 
     @property
     def position(self) -> Position:
@@ -106,15 +180,25 @@ def draft(
     name: object = None,
     replaces: object = None,
     limit: int = checks.MESSAGE_BYTES,
+    **details: object,
 ) -> Draft:
-    """Validate the arguments and return a draft. Raises InvalidInput."""
+    """Validate the arguments and return a draft. Raises InvalidInput.
+
+    `details` are the arguments of `details_text`. With parts or tool calls, or as the result of one, the text may be
+    empty; then it is the text of the parts, so that they are found.
+    """
     checked_role = checks.role(role)
     stored_at = clock.now()
     own_words = scope.user if checked_role == "user" else checked_role
+    extra = None
+    if details:
+        if isinstance(answered := details.get("reply_to"), Message):
+            details["reply_to"] = answered.id
+        extra = details_text(**details, limit=limit)
     return Draft(
         scope,
         checked_role,
-        checks.message_text(text, limit),
+        checks.message_text(text, limit) if extra is None or text != "" else _text_of_details(extra),
         own_words if author is None else checks.identifier(author, "the author", "author"),
         None if name is None else checks.display_name(name),
         stored_at if at is None else checks.microseconds(at, "at", "at"),
@@ -122,7 +206,16 @@ def draft(
         stored_at,
         None if id is None else platform_id(id),
         None if replaces is None else _earlier_version(replaces),
+        extra,
     )
+
+
+def _text_of_details(text: str) -> str:
+    """Return the text of a message that was given none. Raises InvalidInput if it needs one."""
+    details = read_details(text)
+    if not details.parts and not details.tool_calls and details.tool_call_id is None:
+        raise InvalidInput("the text is empty", "text")
+    return text_of_parts(details.parts)
 
 
 def _earlier_version(value: object) -> int | str:
@@ -156,7 +249,8 @@ def sequence_number(message_id: str) -> int | None:
 def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
     """Return whether `new` is another delivery of `stored`.
 
-    Two ids that differ mean two messages, however alike: people do say "ok" twice in one second.
+    Two ids that differ mean two messages, however alike: people do say "ok" twice in one second. So do details that
+    differ: two pictures are sent in one second. A delivery that came without details may repeat one that has some.
     """
     return (
         new.at_given
@@ -169,6 +263,7 @@ def repeats(new: Draft, stored: Message, stored_id: str | None) -> bool:
         and new.scope.thread == stored.thread
         and new.scope.space == stored.space
         and new.at == checks.microseconds(stored.at, "at")
+        and (new.details == stored.details or (bool(new.text) and None in (new.details, stored.details)))
         and _same_version(new.replaces, stored)
     )
 
@@ -201,6 +296,7 @@ def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message
         chunk=None,
         hash=hash,
         replaces=draft.replaces if isinstance(draft.replaces, int) else None,
+        details=draft.details,
     )
 
 
@@ -224,7 +320,7 @@ def no_such_version(new: Draft) -> NotFound:
     )
 
 
-def message_hash(
+def message_hash(  # noqa: PLR0913, PLR0917 - all that must not change
     space: str,
     user: str,
     thread: str,
@@ -235,8 +331,11 @@ def message_hash(
     text: str,
     at: int,
     stored_at: int,
+    details: str | None = None,
 ) -> bytes:
     """Return the hash of a message's immutable fields."""
-    # No field contains a NUL or is empty, so the joined text is unambiguous and distinguishes None.
+    # No field contains a NUL, so the joined text is unambiguous. No field that can be None can be empty.
     whole = f"{space}\0{user}\0{thread}\0{given_id or ''}\0{role}\0{author}\0{name or ''}\0{at}\0{stored_at}\0{text}"
+    if details is not None:
+        whole = f"{whole}\0{details}"
     return blake2b(whole.encode(), digest_size=16).digest()

@@ -195,6 +195,7 @@ def draft_of(message: Message) -> Draft:
         microseconds(message.stored_at, "stored_at"),
         None if sequence_number(message.id) == message.seq else message.id,
         message.replaces,
+        message.details,
     )
 
 

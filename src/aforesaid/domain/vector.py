@@ -26,6 +26,7 @@ class VectorRow(NamedTuple):
     seq: int
     text: str
     value: bytes
+    """Empty for a message without a text: it gets no vector, but the embedder has processed it."""
     space: str = ""
     """The space of the message, as it came with it."""
 

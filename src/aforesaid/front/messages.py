@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any, Final
 
 from aforesaid.domain import checks
 from aforesaid.domain.change import AddMessage
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
 from aforesaid.domain.message import Message, Position, draft
@@ -20,22 +22,32 @@ from aforesaid.store import questions
 
 MOST_AROUND = 100
 """Maximum number of neighbouring messages per hit."""
+_DETAILS: Final = ("parts", "tool_calls", "tool_call_id", "metadata", "reply_to", "kind", "language")
+_NO_DETAILS: Final = ((), (), None, None, None, None, None)
+"""The values of these arguments of `add` for a message that is only a text."""
 
 
 class UserMessages(UserHandle):
     """The messages of one user."""
 
     @public(unaudited="the log itself shows what was stored")
-    async def add(
+    async def add(  # noqa: PLR0913 - a message has many fields, most of them rarely used
         self,
         role: Role,
-        text: str,
+        text: str = "",
         *,
         at: datetime | None = None,
         id: str | int | None = None,  # noqa: A002 - the platform's id of the message
         author: str | int | None = None,
         name: str | None = None,
         replaces: Message | str | int | None = None,
+        parts: Sequence[Part | Mapping[str, Any]] = (),
+        tool_calls: Sequence[ToolCall | Mapping[str, Any]] = (),
+        tool_call_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reply_to: Message | str | int | None = None,
+        kind: str | None = None,
+        language: str | None = None,
     ) -> Receipt:
         """Store a message. When this returns, it is on disk (`receipt.durable`).
 
@@ -46,7 +58,13 @@ class UserMessages(UserHandle):
         `replaces` stores it as a new version of an earlier message of this thread: a message or its id. Only the newest
         version is shown and found; older ones stay in the log (`history(versions=True)`). Unless `at` is given, it
         keeps the earlier message's time. A message that has been replaced is replaced at its newest version.
+
+        `parts` are texts, images, sounds and files (`Part`); `tool_calls` are what a model asked for (`ToolCall`), and
+        `tool_call_id` makes this message the result of one. With any of these, `text` may be empty; it is what is
+        searched, and by default the texts, captions and transcripts of the parts. `metadata` is any JSON object,
+        `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
         """
+        details = (parts, tool_calls, tool_call_id, metadata, reply_to, kind, language)
         new = draft(
             self.scope,
             role,
@@ -57,6 +75,7 @@ class UserMessages(UserHandle):
             name=name,
             replaces=replaces,
             limit=self._services.profile.message_bytes,
+            **({} if details == _NO_DETAILS else dict(zip(_DETAILS, details, strict=True))),
         )
         silence = await self._services.effective.silence(self.scope.space)
         receipt = await self._services.store.apply([AddMessage(new, silence)])

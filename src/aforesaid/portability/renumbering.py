@@ -7,8 +7,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from aforesaid.domain.details import with_reply_to
 from aforesaid.domain.memory import MemoryRecord
-from aforesaid.domain.message import Message
+from aforesaid.domain.message import Message, message_id, sequence_number
 from aforesaid.domain.session import automatic_name, opening_message
 from aforesaid.domain.transfer import (
     DayRow,
@@ -115,10 +116,20 @@ class Renumbering:
         if row.replaces is not None:
             # A new version whose predecessor was skipped becomes a regular message.
             row = replace(row, replaces=self.runs("message", row.space).get(row.replaces))
+        if row.details is not None and '"reply_to":"#' in row.details:
+            row = self._with_reply(row, row.details)
         if opening_message(row.session) == row.seq:
             return row
         expected = self.runs("message", row.space).expected(row.seq) or row.seq
         return replace(row, session=self._session(row.space, row.session, expected - row.seq))
+
+    def _with_reply(self, row: Message, details: str) -> Message:
+        """Return a message whose reply names the new number of the message that it answers, or none."""
+        answered = sequence_number(row.reply_to or "")
+        if answered is None:
+            return row
+        number = self.runs("message", row.space).get(answered)
+        return replace(row, details=with_reply_to(details, None if number is None else message_id(number, None)))
 
     def _session(self, space: str, name: str, offset: int = 0) -> str:
         """Return the session's name; an automatic name gets the new number of its first message."""

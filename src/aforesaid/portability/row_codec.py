@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from datetime import date, datetime, timedelta
 from typing import Any, Final, cast, get_args
 
 from aforesaid.domain.checks import storable
+from aforesaid.domain.details import canonical_details
 from aforesaid.domain.literals import Role
 from aforesaid.domain.memory import CATEGORIES, STATES, TRUSTS, Event, Facts, MemoryRecord, MemoryVersion, check_weights
 from aforesaid.domain.message import Message, message_id, sequence_number
@@ -48,7 +50,11 @@ def encode(row: Row) -> dict[str, Any]:
             body = {**_memory_as_dict(memory), "versions": [_version_as_dict(each) for each in versions]}
         case SettingRow(space, user, setting):
             body = {"space": space, "user": user, **asdict(setting)}
-        case Message() | Facts() | AuditEntry():
+        case Message():
+            body = {each.name: getattr(row, each.name) for each in fields(row) if each.name != "details"}
+            if row.details is not None:
+                body["details"] = json.loads(row.details)
+        case Facts() | AuditEntry():
             body = {each.name: getattr(row, each.name) for each in fields(row)}
         case _:
             body = cast("Any", row)._asdict()
@@ -95,8 +101,8 @@ def _message(found: Fields) -> Message:
     seq, given = found.number("seq", 1), found.name("id")
     if sequence_number(given) is not None and given != message_id(seq, None):
         raise InvalidInput(f"the id {quoted(given)} does not fit the number {seq}")
-    text = found.text("text")
-    if not text:
+    text, details = found.text("text"), canonical_details(found.raw("details"))
+    if not text and details is None:
         raise InvalidInput("text is empty")
     message = Message(
         seq=seq,
@@ -116,6 +122,7 @@ def _message(found: Fields) -> Message:
         hash=found.blob("hash"),
         replaces=found.optional_number("replaces", 1),
         replaced=found.has("replaced") and found.flag("replaced"),
+        details=details,
     )
     somebody(message.user, message.space, message.thread)
     if draft_of(message).hash != message.hash:

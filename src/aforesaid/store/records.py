@@ -49,6 +49,7 @@ def message(row: Row) -> Message:
         digest,
         replaces,
         replaced,
+        details,
     ) = row
     at = moment(said)
     return _message(
@@ -69,6 +70,7 @@ def message(row: Row) -> Message:
         digest,
         replaces,
         bool(replaced),
+        details,
     )
 
 

@@ -7,7 +7,7 @@ next one goes on there. A change of the embedder starts at the beginning of the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -159,24 +159,31 @@ class Embedding:
     async def _vectors(self, embedder: Embedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
         import numpy as np  # noqa: PLC0415 - loaded with the first vector
 
-        texts = list(dict.fromkeys(message.text for message in due if message.known is None))
+        texts = _new_texts(due)
         self._metrics.cache_hit("embed", embedder.name, len(due) - len(texts))
-        made = await embedder.embed([text[:_CHARACTERS] for text in texts])
+        made = await embedder.embed([text[:_CHARACTERS] for text in texts]) if texts else ()
         if len(made) != len(texts):
             raise ModelError(f"{embedder.name} returned {len(made)} vectors for {len(texts)} texts")
         values = {text: row.astype(np.float16).tobytes() for text, row in zip(texts, made, strict=True)}
-        return tuple(
-            VectorRow(message.seq, message.text, message.known or values[message.text], message.space)
-            for message in due
-        )
+        return _rows(due, values)
 
 
 async def _token_rows(embedder: TokenEmbedder, due: Sequence[Unembedded]) -> tuple[VectorRow, ...]:
-    texts = list(dict.fromkeys(message.text for message in due if message.known is None))
-    made = await embedder.tokens([text[:_CHARACTERS] for text in texts])
+    texts = _new_texts(due)
+    made = await embedder.tokens([text[:_CHARACTERS] for text in texts]) if texts else []
     values = {text: tokens.packed() for text, tokens in zip(texts, made, strict=True)}
+    return _rows(due, values)
+
+
+def _new_texts(due: Sequence[Unembedded]) -> list[str]:
+    """Return the texts that have no vector yet. A message of pictures or tool calls alone has no text."""
+    return list(dict.fromkeys(message.text for message in due if message.known is None and message.text))
+
+
+def _rows(due: Sequence[Unembedded], values: Mapping[str, bytes]) -> tuple[VectorRow, ...]:
     return tuple(
-        VectorRow(message.seq, message.text, message.known or values[message.text], message.space) for message in due
+        VectorRow(message.seq, message.text, message.known or values.get(message.text, b""), message.space)
+        for message in due
     )
 
 

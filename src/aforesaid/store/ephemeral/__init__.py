@@ -85,4 +85,4 @@ def _intact(entry: Entry) -> bool:
     message = entry.message
     names = message.space, message.user, message.thread, entry.given_id, message.role, message.author, message.name
     times = as_microseconds(message.at), as_microseconds(message.stored_at)
-    return message.hash == message_hash(*names, message.text, *times)
+    return message.hash == message_hash(*names, message.text, *times, message.details)

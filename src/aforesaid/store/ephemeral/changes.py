@@ -53,7 +53,7 @@ class Changes:
                 return as_expected(change, self._restore_message(row))
             case AddVectors():
                 for vector in change.rows:
-                    if vector.seq in self.state.log:
+                    if vector.value and vector.seq in self.state.log:
                         self.state.vectors.setdefault((change.embedder, vector.seq), vector.value)
                         self.state.embedded.setdefault((change.embedder, vector.text), vector.seq)
                 self.state.seen[change.embedder] = max(change.up_to, self.state.seen.get(change.embedder, 0))

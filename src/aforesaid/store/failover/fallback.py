@@ -142,6 +142,7 @@ def _draft(message: Message) -> Draft:
         at_given=True,
         stored_at=microseconds(message.stored_at, "the time"),
         id=message.id if sequence_number(message.id) is None else None,
+        details=message.details,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.agenda import Subject
+from aforesaid.domain.details import canonical_details
 from aforesaid.domain.memory import Derived, Facts, MemoryRecord, MemoryVersion, Tombstone
 from aforesaid.domain.message import Message, message_id
 from aforesaid.domain.note import NoteKey
@@ -86,6 +88,8 @@ def pack_message(seq: int, entry: Entry) -> Record:
         record["replaces"] = message.replaces
     if message.replaced:
         record["replaced"] = True
+    if message.details is not None:
+        record["details"] = json.loads(message.details)
     return record
 
 
@@ -114,6 +118,7 @@ def unpack_message(record: Record) -> tuple[int, Entry]:
         hash=bytes.fromhex(record["hash"]),
         replaces=decode(int | None, record.get("replaces")),
         replaced=decode(bool, record.get("replaced", False)),
+        details=canonical_details(record.get("details")),
     )
     return seq, Entry(message, given)
 

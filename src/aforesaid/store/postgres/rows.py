@@ -14,7 +14,8 @@ from aforesaid.store.selects import Select
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, log.space, log.owner, log.thread, s.name, log.role, log.author, log.name, log.text,
-       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced
+       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced,
+       log.details
   FROM log JOIN session s ON s.space = log.space AND s.id = log.session
 """
 

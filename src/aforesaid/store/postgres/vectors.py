@@ -78,10 +78,12 @@ def add(unit: Unit, step: AddVectors) -> None:
     marks: dict[str, int] = {}
     new = []
     for row in step.rows:
-        value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
-        new.append((row.space, row.seq, content_hash(row.text), value))
+        if row.value:
+            value = HalfVector(np.frombuffer(row.value, dtype=np.float16))
+            new.append((row.space, row.seq, content_hash(row.text), value))
         marks[row.space] = max(marks.get(row.space, 0), row.seq)
-    unit.later_rows(_ADD, new, step.embedder)
+    if new:
+        unit.later_rows(_ADD, new, step.embedder)
     unit.later_rows(_SEEN, [(space, step.embedder, up_to) for space, up_to in marks.items()])
 
 

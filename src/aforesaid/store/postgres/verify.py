@@ -19,7 +19,7 @@ from aforesaid.text.terms import terms
 _PAGE: Final = 2_000
 
 _FOR_HASHES: Final = """
-SELECT space, seq, owner, thread, given_id, role, author, name, text, at, stored_at, hash, terms, words
+SELECT space, seq, owner, thread, given_id, role, author, name, text, at, stored_at, hash, terms, words, details
   FROM log WHERE (space, seq) > ($1, $2) ORDER BY space, seq LIMIT $3
 """
 _NOTES: Final = """
@@ -123,8 +123,9 @@ async def _notes(queries: Queries) -> AsyncIterator[str]:
 
 
 def _intact(row: Row) -> bool:
-    space, _, user, thread, given_id, role, author, name, text, at, stored_at, stored, *_ = row
-    return message_hash(space, user, thread, given_id, role, author, name, text, at, stored_at) == bytes(stored)
+    space, _, user, thread, given_id, role, author, name, text, at, stored_at, stored, *_, details = row
+    names = space, user, thread, given_id, role, author, name
+    return message_hash(*names, text, at, stored_at, details) == bytes(stored)
 
 
 async def _findings(queries: Queries, asked: check_queries.Queries, template: str) -> AsyncIterator[str]:

@@ -18,7 +18,8 @@ from aforesaid.store.selects import Select
 
 MESSAGE: Final = """
 SELECT log.seq, log.given_id, o.space, o.name, t.name, s.name, log.role, a.name, log.name, log.text,
-       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced
+       log.at, log.stored_at, log.active, log.chunk, log.hash, log.replaces, log.replaced,
+       log.details
   FROM log
   JOIN person o ON o.id = log.owner
   JOIN person a ON a.id = log.author

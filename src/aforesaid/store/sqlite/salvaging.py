@@ -58,6 +58,8 @@ def salvage(path: Path) -> Salvage:
 
 _VERSIONED: Final = 16
 """A row of the log that has more columns than this says which message it replaces."""
+_DETAILED: Final = 18
+"""A row of the log that has more columns than this has details."""
 
 
 class _Found:
@@ -118,6 +120,9 @@ def _message(found: _Found, seq: int, values: tuple[Value, ...]) -> Message | No
         return None
     if not (given is None or isinstance(given, str)):
         return None
+    details = values[18] if len(values) > _DETAILED else None
+    if not (details is None or isinstance(details, str)):
+        return None
     said, stored = cast("int", at), cast("int", stored_at)
     names = itertools.product(
         found.people.get(cast("int", owner), ()),
@@ -126,7 +131,7 @@ def _message(found: _Found, seq: int, values: tuple[Value, ...]) -> Message | No
     )
     for (space, user), (_, where), (_, who) in names:
         spoken = cast("str", role), who, name, cast("str", text)
-        if message_hash(space, user, where, given, *spoken, said, stored) == digest:
+        if message_hash(space, user, where, given, *spoken, said, stored, details) == digest:
             return Message(
                 seq=seq,
                 id=message_id(seq, given),
@@ -144,6 +149,7 @@ def _message(found: _Found, seq: int, values: tuple[Value, ...]) -> Message | No
                 chunk=chunk if isinstance(chunk, int) else None,
                 hash=digest,
                 replaces=values[16] if len(values) > _VERSIONED and isinstance(values[16], int) else None,
+                details=details,
             )
     return None
 

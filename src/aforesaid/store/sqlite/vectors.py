@@ -33,10 +33,10 @@ SELECT v.value FROM vector v JOIN log ON log.seq = v.seq
 
 def add(unit: Unit, step: AddVectors) -> None:
     """Store vectors, and how far the embedder has come."""
-    dimensions = len(step.rows[0].value) // 2 if step.rows else 0
+    dimensions = max((len(row.value) for row in step.rows), default=0) // 2
     unit.connection.execute(_NEW_EMBEDDER, (step.embedder, dimensions))
     unit.connection.executemany(
-        _ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows]
+        _ADD, [(step.embedder, row.seq, content_hash(row.text), row.value) for row in step.rows if row.value]
     )
     unit.connection.execute(_SEEN, (step.up_to, step.embedder))
 

@@ -17,7 +17,7 @@ _PAGE: Final = 2_000
 
 _FOR_HASHES: Final = """
 SELECT l.seq, CAST(o.space AS BLOB), CAST(o.name AS BLOB), CAST(t.name AS BLOB), CAST(l.given_id AS BLOB), CAST(l.role AS BLOB),
-       CAST(a.name AS BLOB), CAST(l.name AS BLOB), CAST(l.text AS BLOB), l.at, l.stored_at, l.hash
+       CAST(a.name AS BLOB), CAST(l.name AS BLOB), CAST(l.text AS BLOB), l.at, l.stored_at, l.hash, CAST(l.details AS BLOB)
   FROM log l JOIN person o ON o.id = l.owner JOIN person a ON a.id = l.author JOIN thread t ON t.id = l.thread
  WHERE l.seq > ? ORDER BY l.seq LIMIT ?
 """
@@ -64,13 +64,14 @@ def hash_pages(
 
 def _intact(row: Row) -> bool:
     try:
-        texts = [None if text is None else bytes(text).decode() for text in row[1:9]]
+        *texts, details = [None if text is None else bytes(text).decode() for text in (*row[1:9], row[12])]
     except UnicodeDecodeError:
         return False
     space, user, thread, given_id, role, author, name, text = texts
     if space is None or user is None or thread is None or role is None or author is None or text is None:
         return False
-    return bool(message_hash(space, user, thread, given_id, role, author, name, text, row[9], row[10]) == row[11])
+    names = space, user, thread, given_id, role, author, name
+    return bool(message_hash(*names, text, row[9], row[10], details) == row[11])
 
 
 def check_counts(connection: apsw.Connection) -> Iterator[str]:

@@ -1,0 +1,292 @@
+"""What a message has beside its text: parts, tool calls and results, metadata, and what it replies to.
+
+All of it is stored as one JSON text, the details of a message. A message without any has no details (None), and costs
+what it would cost if there were none at all. The text is canonical (sorted keys, no spaces), because it is part of the
+message's hash, which must be the same in every store.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from aforesaid.domain import checks
+from aforesaid.errors import InvalidInput, TooLarge, quoted
+
+JSON: TypeAlias = "str | int | float | bool | Sequence[JSON] | Mapping[str, JSON] | None"
+PartType: TypeAlias = Literal["text", "image", "audio", "file"]
+
+MOST_PARTS: Final = 1_000
+"""Maximum number of parts of a message, and of its tool calls. Platforms allow fewer than 100."""
+_DEEPEST: Final = 32
+"""Maximum nesting of metadata. Something that contains itself is nested without end."""
+_PART_TYPES: Final[tuple[PartType, ...]] = get_args(PartType)
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+TAKEN_BACK: Final = '{"taken_back":true}'
+"""The details of the version that a message has after it was taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a message: text, or something that is not text, named by where it is or by its hash."""
+
+    type: PartType
+    text: str | None = None
+    """The text; the caption or the transcript of an image, a sound or a file."""
+    url: str | None = None
+    media_type: str | None = None
+    """Such as `image/png`."""
+    name: str | None = None
+    """The file's name."""
+    hash: str | None = None
+    """The SHA-256 of its bytes in hexadecimal digits."""
+    size: int | None = None
+    """Number of bytes."""
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what cannot be stored."""
+        if self.type not in _PART_TYPES:
+            raise InvalidInput(
+                f"unknown type of part {quoted(self.type)}; use one of {', '.join(_PART_TYPES)}", "parts"
+            )
+        for name in ("text", "url", "media_type", "name", "hash"):
+            value = getattr(self, name)
+            if value is not None:
+                checks.storable(value, f"the {name} of a part", "parts")
+        if self.type == "text" and not self.text:
+            raise InvalidInput("a part of type text has no text", "parts")
+        if self.hash is not None and not _SHA256.fullmatch(self.hash):
+            raise InvalidInput(f"the hash of a part is {quoted(self.hash)}, not 64 hexadecimal digits", "parts")
+        if self.size is not None:
+            checks.at_least(self.size, 0, "the size of a part", "parts")
+
+    @property
+    def as_text(self) -> str:
+        """The part in a few words: its text, or such as `[image: a cat on a roof]`."""
+        if self.type == "text":
+            return self.text or ""
+        words = self.text or self.name
+        return f"[{self.type}: {words}]" if words else f"[{self.type}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that a model asked for."""
+
+    id: str
+    name: str
+    arguments: str
+    """As the model wrote them: usually JSON."""
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for what cannot be stored."""
+        for value, what in ((self.id, "the id of a tool call"), (self.name, "the name of a tool")):
+            checks.identifier(checks.storable(value, what, "tool_calls"), what, "tool_calls")
+        checks.storable(self.arguments, "the arguments of a tool call", "tool_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The details of a message."""
+
+    parts: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    metadata: Mapping[str, JSON] = field(default_factory=dict)
+    reply_to: str | None = None
+    kind: str | None = None
+    language: str | None = None
+    taken_back: bool = False
+
+
+_PLAIN: Final = Details()
+
+
+def details_text(
+    *,
+    parts: object = (),
+    tool_calls: object = (),
+    tool_call_id: object = None,
+    metadata: object = None,
+    reply_to: object = None,
+    kind: object = None,
+    language: object = None,
+    limit: int = checks.MESSAGE_BYTES,
+) -> str | None:
+    """Validate details and return their text, or None if there are none. Raises InvalidInput."""
+    found: dict[str, Any] = {
+        "parts": [_as_dict(_part(each)) for each in _listed(parts, "parts")],
+        "tool_calls": [_as_dict(_tool_call(each)) for each in _listed(tool_calls, "tool_calls")],
+        "tool_call_id": _named(tool_call_id, "the id of the tool call", "tool_call_id"),
+        "metadata": {} if metadata is None else _metadata(metadata, limit),
+        "reply_to": _named(reply_to, "the id of the message that it replies to", "reply_to"),
+        "kind": _named(kind, "the kind", "kind"),
+        "language": _named(language, "the language", "language"),
+    }
+    return _canonical({name: value for name, value in found.items() if value}, limit)
+
+
+def canonical_details(value: object, limit: int | None = None) -> str | None:
+    """Return the text of details that come as a JSON object, from a file. Raises InvalidInput."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidInput("the details of a message must be an object that is not empty", "details")
+    known = {each.name for each in fields(Details)}
+    if unknown := [name for name in value if name not in known]:
+        raise InvalidInput(f"unknown details {quoted(unknown[0])}; this version knows {', '.join(sorted(known))}")
+    given = dict(value)
+    taken_back = given.pop("taken_back", False)
+    if taken_back is True and not given:
+        return TAKEN_BACK
+    if taken_back is not False:
+        raise InvalidInput("taken_back must be true, and stand alone", "details")
+    return details_text(**given, limit=checks.LARGEST if limit is None else limit)
+
+
+def read_details(text: str | None) -> Details:
+    """Return the details in a text that `details_text` made."""
+    if text is None:
+        return _PLAIN
+    found = json.loads(text)
+    for name, kind in (("parts", Part), ("tool_calls", ToolCall)):
+        if name in found:
+            found[name] = tuple(kind(**each) for each in found[name])
+    return Details(**found)
+
+
+def with_reply_to(text: str, reply_to: str | None) -> str | None:
+    """Return the text of details with another message that is replied to, or none."""
+    found = json.loads(text)
+    found.pop("reply_to", None)
+    if reply_to is not None:
+        found["reply_to"] = reply_to
+    return _canonical(found, checks.LARGEST)
+
+
+def text_of_parts(parts: Sequence[Part]) -> str:
+    """Return what people can read in parts: texts, captions and transcripts, one below the other."""
+    return "\n".join(part.text for part in parts if part.text)
+
+
+def _canonical(found: Mapping[str, Any], limit: int) -> str | None:
+    if not found:
+        return None
+    text = json.dumps(found, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    if len(text) * 4 > limit and (size := len(text.encode())) > limit:
+        raise TooLarge(
+            f"the parts, tool calls and metadata have {size:,} bytes as JSON; at most {limit:,} are allowed "
+            "(profile key message_bytes)",
+            "metadata" if set(found) == {"metadata"} else "parts",
+        )
+    return text
+
+
+def _as_dict(value: Part | ToolCall) -> dict[str, Any]:
+    pairs = ((each.name, getattr(value, each.name)) for each in fields(value))
+    return {name: _plain(item) for name, item in pairs if item is not None}
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a text or a number
+    return str.__str__(value) if isinstance(value, str) else int(value)
+
+
+def _listed(value: object, what: str) -> list[object]:
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | bytearray | Mapping):
+        raise InvalidInput(f"{what} must be a list, not {type(value).__name__}", what)
+    found: list[object] = []
+    for each in value:
+        if len(found) == MOST_PARTS:
+            raise TooLarge(f"{what} has more than {MOST_PARTS:,} items", what)
+        found.append(each)
+    return found
+
+
+def _part(value: object) -> Part:
+    if isinstance(value, Part):
+        return value
+    return Part(**_known(value, Part, "parts"))
+
+
+def _tool_call(value: object) -> ToolCall:
+    if isinstance(value, ToolCall):
+        return value
+    if isinstance(value, Mapping) and isinstance(value.get("function"), Mapping):  # as OpenAI writes it
+        rest = {name: item for name, item in value.items() if name not in ("function", "type", "index")}
+        value = {**rest, **value["function"]}
+    return ToolCall(**_known(value, ToolCall, "tool_calls"))
+
+
+def _known(value: object, kind: type[Part | ToolCall], what: str) -> dict[str, Any]:
+    """Return the fields of a part or a tool call that was passed as a mapping."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f"an item of {what} must be a {kind.__name__} or a mapping, not {type(value).__name__}", what
+        )
+    names = [each.name for each in fields(kind)]
+    if unknown := [name for name in value if name not in names]:
+        raise InvalidInput(f"an item of {what} has the unknown key {quoted(unknown[0])}; use {', '.join(names)}", what)
+    needed = ("type",) if kind is Part else names
+    if missing := [name for name in needed if name not in value]:
+        raise InvalidInput(f"an item of {what} has no {missing[0]}", what)
+    return dict(value)
+
+
+def _named(value: object, what: str, field: str) -> str | None:
+    return None if value is None else checks.identifier(value, what, field)
+
+
+def _metadata(value: object, limit: int) -> dict[str, JSON]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"metadata must be a mapping, not {type(value).__name__}", "metadata")
+    copied = _JsonCopy(limit).of(value, 0)
+    return dict(copied) if isinstance(copied, Mapping) else {}
+
+
+class _JsonCopy:
+    """Copies a value as JSON knows it. Each item takes at least a byte, which bounds how many are looked at."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items = 0
+
+    def of(self, value: object, depth: int) -> JSON:
+        """Return a copy. Raises InvalidInput for what JSON cannot hold."""
+        self._items += 1
+        if self._items > self._limit:
+            raise TooLarge(f"metadata has more than {self._limit:,} values (profile key message_bytes)", "metadata")
+        if depth > _DEEPEST:
+            raise InvalidInput(f"metadata is nested deeper than {_DEEPEST} levels, or contains itself", "metadata")
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return checks.storable(value, "a text in metadata", "metadata")
+        if isinstance(value, int):
+            return checks.at_least(value, -checks.LARGEST, "a number in metadata", "metadata")
+        if isinstance(value, float):
+            return _finite(value)
+        if isinstance(value, Mapping):
+            return {_key(key): self.of(item, depth + 1) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.of(item, depth + 1) for item in value]
+        raise InvalidInput(
+            f"metadata cannot hold a {type(value).__name__}; use texts, numbers, true, false, None, lists and mappings",
+            "metadata",
+        )
+
+
+def _finite(value: float) -> float:
+    try:
+        return checks.number(value, "a number in metadata")
+    except InvalidInput as error:
+        error.field = "metadata"
+        raise
+
+
+def _key(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(f"a key in metadata must be a string, not {type(value).__name__}", "metadata")
+    return checks.storable(value, "a key in metadata", "metadata")
