@@ -37,7 +37,7 @@ _SHORT_SNIPPET: Final = 33
 """Tokens of a message of about twenty words with its speaker. Bounds how many hits are read for a budget."""
 _FOLLOWING: Final = 2
 """Messages after a hit that are offered too: answers often follow the message that matches."""
-_FOLLOWING_VALUE: Final = 0.3
+_FOLLOWING_VALUE: Final = 0.25
 """Value of such a message, relative to its hit."""
 _RENDERED: Final = 10_000
 """Minimum number of rendered messages and summaries in the cache."""

@@ -28,10 +28,14 @@ _BEST: Final = 3
 """Number of best hits that come first, regardless of their length."""
 _RANK_OFFSET: Final = 5
 _TOKEN_OFFSET: Final = 5
-"""After the best hits, those with the highest value per token come first. The value of a hit falls with its rank.
+"""After the best hits, those with the highest value per token come first. The value of a hit falls with its rank and,
+more slowly, with its score: hits of similar scores differ less than their ranks say.
 
 The token offset is the line with the day that a hit may need.
 """
+_SCORE_POWER: Final = 0.75
+_LEAST_SCORE: Final = 0.001
+"""Scores count as at least this much, so that every hit has a value."""
 _NOTHING: Final[frozenset[int]] = frozenset()
 _make_item: Final = fast_constructor(Item)
 
@@ -179,7 +183,10 @@ class Offers:
         """
         best = max((hit.score for hit in hits), default=0.0)
         scores = {hit.message.seq: hit.score for hit in hits if hit.message is not None}
-        ranked = [(float(rank), hit, hit.message) for rank, hit in enumerate(hits, _RANK_OFFSET)]
+        ranked = [
+            (rank / max(hit.score, _LEAST_SCORE) ** _SCORE_POWER, hit, hit.message)
+            for rank, hit in enumerate(hits, _RANK_OFFSET)
+        ]
         ranked += [(rank / value_around, hit, message) for rank, hit, _ in ranked for message in hit.around]
         ranked.sort(key=itemgetter(0))
         found: dict[int, tuple[float, Message, float]] = {}

@@ -14,7 +14,7 @@ from aforesaid.evaluation.contexts.chunk_baseline import Chunks
 from aforesaid.evaluation.conversation import Conversation, Dataset, Question
 from aforesaid.evaluation.measure import SPACE, fill
 from aforesaid.memory import Memory, connect
-from aforesaid.models.embed import Embedder, LocalEmbedder
+from aforesaid.models.embed import LocalEmbedder
 from aforesaid.models.tokens import counter_for
 from aforesaid.store import Progress
 
@@ -72,7 +72,7 @@ async def measure_contexts(dataset: Dataset, profiles: Sequence[str], progress: 
     found += [await _ask(CHUNKS, by_chunks, asked, budget, progress) for budget in BUDGETS]
     for way in (RECENT, *profiles):
         profile = _RECENT if way == RECENT else {"extends": way, "message_bytes": _PLAIN["message_bytes"]}
-        found += await _with_profile(dataset, way, profile, embedder, asked, progress)
+        found += await _with_profile(dataset, way, profile, asked, progress)
     await embedder.close()
     return ContextReport(dataset.format, str(dataset.path), len(asked), counter_for().name, tuple(found))
 
@@ -81,12 +81,11 @@ async def _with_profile(
     dataset: Dataset,
     way: str,
     profile: dict[str, object],
-    embedder: Embedder,
     asked: Sequence[tuple[Conversation, Question]],
     progress: Progress,
 ) -> list[Contained]:
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        async with connect(Path(folder) / "memory.db", profile=profile, embedder=_Shared(embedder)) as memory:
+        async with connect(Path(folder) / "memory.db", profile=profile) as memory:
             await fill(memory, dataset, progress)
 
             async def ask(conversation: Conversation, question: Question, budget: int) -> set[str]:
@@ -116,15 +115,3 @@ async def _ask(
         progress(f"{way}, {budget:,} tokens", number, len(asked))
     every = max(len(asked), 1)
     return Contained(way, budget, 100 * whole / every, 100 * sum(shares) / every, statistics.median(taken or [0.0]))
-
-
-class _Shared:
-    """An embedder that stays open when a memory that uses it is closed."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self.name = embedder.name
-        self.embed = embedder.embed
-
-    async def close(self) -> None:
-        """Do nothing: the embedder is shared."""
