@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from aforesaid.domain.details import Part, ToolCall
     from aforesaid.domain.hit import Hit
     from aforesaid.domain.message import Message
-    from aforesaid.domain.receipt import Receipt
+    from aforesaid.domain.new_message import NewMessage
+    from aforesaid.domain.receipt import BatchReceipt, Receipt
     from aforesaid.domain.session import Session
     from aforesaid.domain.summary import Summary
+    from aforesaid.domain.thread import Thread
     from aforesaid.errors import AforesaidError
     from aforesaid.memory import Memory, UserMemory, connect
 
@@ -33,17 +35,20 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AforesaidError",
+    "BatchReceipt",
     "ChatMessage",
     "Context",
     "Hit",
     "Memory",
     "Message",
+    "NewMessage",
     "Part",
     "Receipt",
     "Session",
     "Summary",
     "SyncMemory",
     "SyncUserMemory",
+    "Thread",
     "ToolCall",
     "UserMemory",
     "connect",
@@ -51,11 +56,13 @@ __all__ = [
 ]
 
 _HOME = {
+    "BatchReceipt": "domain.receipt",
     "ChatMessage": "domain.chat_message",
     "Context": "context",
     "Hit": "domain.hit",
     "Memory": "memory",
     "Message": "domain.message",
+    "NewMessage": "domain.new_message",
     "Part": "domain.details",
     "Receipt": "domain.receipt",
     "AforesaidError": "errors",
@@ -63,6 +70,7 @@ _HOME = {
     "Summary": "domain.summary",
     "SyncMemory": "blocking",
     "SyncUserMemory": "blocking",
+    "Thread": "domain.thread",
     "ToolCall": "domain.details",
     "UserMemory": "memory",
     "connect": "memory",

@@ -10,14 +10,16 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import anyio
 from anyio.from_thread import BlockingPortal
 
+from aforesaid.domain.new_message import MOST_IN_BATCH
 from aforesaid.errors import StoreClosed
 from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.models.embed import Embedder
@@ -116,6 +118,8 @@ class SyncUserMemory:
         @functools.wraps(value)
         def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             if waits:
+                args = tuple(map(_drawn, args))
+                kwargs = {key: _drawn(each) for key, each in kwargs.items()}
                 return self._loop.run(functools.partial(value, *args, **kwargs))
             result = value(*args, **kwargs)
             return SyncUserMemory(result, self._loop) if isinstance(result, UserMemory) else result
@@ -127,6 +131,11 @@ class SyncUserMemory:
 
     def __repr__(self) -> str:
         return f"<blocking {self._target!r}>"
+
+
+def _drawn(argument: Any) -> Any:  # noqa: ANN401 - any argument
+    """Return the items of a generator, read in the caller's thread: it may use the memory, or a database of its own."""
+    return tuple(islice(argument, MOST_IN_BATCH + 1)) if isinstance(argument, Iterator) else argument
 
 
 class SyncMemory(SyncUserMemory):

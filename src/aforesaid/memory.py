@@ -17,6 +17,7 @@ from aforesaid.domain.scope import DEFAULT_SPACE, Scope
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
 from aforesaid.front.contexts import UserContexts
+from aforesaid.front.conversations import UserConversations
 from aforesaid.front.handle import IN_METHOD, NOBODY, public
 from aforesaid.front.knowledge import UserKnowledge
 from aforesaid.front.memories import AllMemories, UserMemories
@@ -223,5 +224,7 @@ class Memory(AllMemories, MemoryOperations, MemoryTransfer):
         await self.close()
 
 
-class UserMemory(UserMessages, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations):
+class UserMemory(
+    UserMessages, UserConversations, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations
+):
     """The memory of one user."""

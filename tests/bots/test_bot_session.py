@@ -75,7 +75,7 @@ async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Pa
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             apply = memory.store.apply
 
-            async def full(changes: Sequence[Any]) -> Receipt:
+            async def full(changes: Sequence[Any], *_: object) -> Receipt:
                 if isinstance(changes[0], AddMessage) and changes[0].draft.role == "assistant":
                     raise StoreFull("no room is left on /srv/secret-disk")
                 return await apply(changes)
@@ -158,7 +158,7 @@ async def test_a_person_is_told_when_memory_is_not_durable_and_when_it_is_again(
         assert len(told) == 1
         apply = memory.store.apply
 
-        async def durable(changes: object) -> object:
+        async def durable(changes: object, *_: object) -> object:
             return replace(await apply(changes), durable=True)  # type: ignore[arg-type]
 
         memory.store.apply = durable  # type: ignore[assignment,method-assign]
@@ -172,7 +172,7 @@ async def test_a_disk_that_is_full_is_told_and_so_is_that_it_works_again(memory:
     async with BotSession(memory, room) as session:
         apply = memory.store.apply
 
-        async def full(changes: object) -> object:
+        async def full(changes: object, *_: object) -> object:
             del changes
             raise StoreFull("no room is left on the device")
 

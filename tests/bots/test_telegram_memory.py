@@ -93,7 +93,7 @@ async def test_people_are_told_when_the_store_fails_and_when_it_works_again(
                 telegram.say(ANN, "one")
                 await telegram.next_sent(0)
 
-                async def full(changes: object) -> object:
+                async def full(changes: object, *_: object) -> object:
                     del changes
                     raise StoreFull("no room is left on the device")
 

@@ -17,7 +17,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.models.chat import Reply, Said
 from aforesaid.profiles import Policy, load_profile
 from aforesaid.settings import Operation
-from aforesaid.store import Store, open_store, questions
+from aforesaid.store import Progress, Store, open_store, questions
 from aforesaid.store.questions import Question
 from aforesaid.upkeep import Digesting
 from digesting import MovingClock, Scribe, remembering, talk
@@ -163,10 +163,10 @@ class Counting:
         self.calls: Counter[str] = Counter()
         self.rows = 0
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         self.calls["apply"] += 1
         self.rows += 1
-        return await self._store.apply(changes)
+        return await self._store.apply(changes, progress)
 
     async def read(self, question: Question[Any]) -> object:
         self.calls[type(question).__name__] += 1

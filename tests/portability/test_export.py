@@ -185,7 +185,7 @@ async def main():
     store = await open_store(sys.argv[1])
     applied = store.apply
     calls = 0
-    async def apply(changes):
+    async def apply(changes, *_):
         global calls
         receipt = await applied(changes)
         calls += 1

@@ -211,7 +211,7 @@ def test_a_disk_that_fills_up_meanwhile_is_told_in_the_log_and_breaks_no_reply(
 ) -> None:
     with talking() as talk, talk.client() as client:
 
-        async def full(_: object) -> Receipt:
+        async def full(*_: object) -> Receipt:
             raise StoreError("the disk is full")
 
         monkeypatch.setattr(talk.server.served.memory.store, "apply", full)

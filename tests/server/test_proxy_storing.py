@@ -180,7 +180,7 @@ def test_what_could_not_be_stored_is_stored_with_the_reply_or_the_next_request(
         store = talk.server.served.memory.store
         works = store.apply
 
-        async def full(_: object) -> Receipt:
+        async def full(*_: object) -> Receipt:
             raise StoreError("the disk is full")
 
         monkeypatch.setattr(store, "apply", full)

@@ -17,6 +17,7 @@ import pytest
 
 import aforesaid
 from aforesaid.domain.change import Archive, PutSetting
+from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.receipt import Repeated
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary import SummaryDraft
@@ -269,3 +270,34 @@ async def test_versions_that_waited_replace_what_they_were_meant_to(
         assert await texts(store) == ["third answer", "replaces nothing"]
         assert len(await store.read(questions.Messages(ANN, versions=True))) == 4
         assert (await store.verify()).ok
+
+
+@pytest.mark.parametrize("files", [True, False], ids=["files", "memory"])
+async def test_a_batch_waits_as_a_whole_and_counts_threads_and_filters_know_it(
+    tmp_path: Path, disk: tuple[Switch, str], *, files: bool
+) -> None:
+    switch, vfs = disk
+    async with failing_over(tmp_path / "memory.db", vfs, tmp_path / "waiting" if files else None) as store:
+        await add(store, ANN, "stored")
+        switch.broken = True
+        general = Scope.of("ann", thread="general")
+        batch = [adding(ANN, "one"), adding(general, "two", "assistant"), adding(general, "three")]
+        receipt = await store.apply(batch)
+        assert (receipt.durable, len(receipt.results)) == (files, 3)
+
+        async def seen() -> tuple[int, int, list[tuple[str, int, str]], list[str]]:
+            threads = await store.read(questions.Threads(ANN))
+            (after,) = await store.read(questions.Threads(ANN, before=threads[0].id, limit=1))
+            assert after == threads[1]
+            answers = await store.read(questions.Messages(ANN, where=MessageFilter(role="assistant")))
+            return (
+                await store.read(questions.MessageCount(ANN)),
+                await store.read(questions.MessageCount(ANN, where=MessageFilter(role="assistant"))),
+                [(each.id, each.messages, each.last_text) for each in threads],
+                [each.text for each in answers],
+            )
+
+        waiting = await seen()
+        assert waiting == (4, 1, [("general", 2, "three"), (ANN.thread, 2, "one")], ["two"])
+        switch.broken = False
+        assert await seen() == waiting

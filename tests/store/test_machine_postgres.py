@@ -21,7 +21,7 @@ from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.summary_change import Advance
 from aforesaid.domain.transfer import Row
-from aforesaid.store import Store, questions
+from aforesaid.store import Progress, Store, questions
 from aforesaid.store.ephemeral import EphemeralStore
 from aforesaid.store.postgres import Options, PostgresStore
 from aforesaid.store.postgres.transaction import prepared, spaces_of
@@ -64,11 +64,11 @@ class OneSpaceAtATime:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         match changes:
             case [Discard()]:
                 return await discarded(changes[0], self._store)
-        return await self._store.apply(in_one_space(changes)[1])
+        return await self._store.apply(in_one_space(changes)[1], progress)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self._store, name)
@@ -80,12 +80,12 @@ class PlainSpaces:
     def __init__(self) -> None:
         self._stores = {space: EphemeralStore() for space in ("home", "work")}
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         match changes:
             case [Discard()]:
                 return await discarded(changes[0], *self._stores.values())
         space, kept = in_one_space(changes)
-        return await self._stores[space].apply(kept)
+        return await self._stores[space].apply(kept, progress)
 
     async def read(self, question: Question[Any]) -> Any:  # noqa: ANN401 - whatever the question asks for
         if question.within_space is not None:

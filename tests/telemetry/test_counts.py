@@ -99,7 +99,7 @@ async def test_what_fails_is_written_down_once_in_a_while(location: str, caplog:
     async with aforesaid.connect(location) as memory:
         ann = memory.user("ann")
 
-        async def full(changes: list[Change]) -> Receipt:
+        async def full(changes: list[Change], *_: object) -> Receipt:
             del changes
             raise StoreFull("no room is left on the device")
 

@@ -58,7 +58,8 @@ def argument_check(method: Callable[..., Any], *loose: str) -> Check:
     """Return a function that checks the arguments of a method against their annotations before it runs.
 
     It returns the positional arguments and changes the others in place. Of the parameters in `loose` only the type is
-    checked: search texts may hold any characters, and some times may come without a time zone. Raises InvalidInput.
+    checked: search texts may hold any characters, some times may come without a time zone, and a method that takes
+    very many items checks them one by one itself. Raises InvalidInput.
     """
 
     @cache
@@ -130,6 +131,8 @@ def _kind(member: Any, name: str, *, loose: bool) -> _Kind:  # noqa: ANN401
     if origin is Literal:
         allowed = get_args(member)
         return _Kind(lambda _: True, lambda value: _one_of(value, allowed, name), "")
+    if origin in _LISTS and loose:
+        return _Kind(_is_list, _unchanged, "a list")
     if origin in _LISTS:
         each = _check_for(get_args(member)[0], f"{_ITEM}{name}", loose=loose)
         return _Kind(_is_list, lambda value: _items(value, each, name), "a list")

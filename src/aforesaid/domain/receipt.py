@@ -37,6 +37,33 @@ Result: TypeAlias = Stored | Repeated | Restored | Summary | MemoryRecord | Fact
 
 
 @dataclass(frozen=True, slots=True)
+class BatchReceipt:
+    """The acknowledgement of a batch of messages."""
+
+    durable: bool
+    """Whether the messages survive a power cut."""
+    results: tuple[Stored | Repeated, ...]
+    """One result for each message, in order."""
+    notices: tuple[str, ...] = ()
+    """Notices for the user, such as that a summary failed."""
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the batch, in order; for one that was stored before, that one. Built on each access."""
+        return [result.message for result in self.results]
+
+    @property
+    def stored(self) -> int:
+        """Number of messages that are new."""
+        return sum(isinstance(result, Stored) for result in self.results)
+
+    @property
+    def duplicates(self) -> int:
+        """Number of messages that were stored before, or are twice in the batch."""
+        return len(self.results) - self.stored
+
+
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """The acknowledgement of a change set, with one result for each change, in order.
 

@@ -13,8 +13,10 @@ from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
 from aforesaid.domain.message import Message, Position, draft
+from aforesaid.domain.message_filter import EVERY_MESSAGE, message_filter
 from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.session import Session
+from aforesaid.errors import InvalidInput
 from aforesaid.front.handle import UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
 from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, SearchRequest
@@ -94,12 +96,19 @@ class UserMessages(UserHandle):
         archived: bool = True,
         within: Within = "user",
         versions: bool = False,
+        role: Role | None = None,
+        author: str | int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Message]:
         """Return the newest `limit` messages in order of their time, oldest first.
 
         To page back, pass the first one as `before`: a message, its id or its sequence number. Messages with the same
         time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
+
+        `role`, `author` (the author's id), `since` (from this time on) and `until` (before this time) each limit the
+        messages that are returned, and together all of them do.
         """
         return await self._services.store.read(
             questions.Messages(
@@ -109,6 +118,7 @@ class UserMessages(UserHandle):
                 before=await self._position(before, within),
                 archived=archived,
                 versions=versions,
+                where=message_filter(role=role, author=author, since=since, until=until),
             )
         )
 
@@ -127,6 +137,10 @@ class UserMessages(UserHandle):
         min_score: float | None = None,
         without: Collection[str] = (),
         tokens: int | None = None,
+        role: Role | None = None,
+        author: str | int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
     ) -> list[Hit]:
         """Search by words and meaning; return the hits, best first.
 
@@ -137,7 +151,13 @@ class UserMessages(UserHandle):
         meaning, 0 to 1, calibrated for the encoder; it replaces the default of `min_score`. `without` excludes messages
         by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
         without a default `min_score`. `hit.explain()` shows why something was found.
+
+        `role`, `author`, `since` and `until` limit the messages that are searched, as in `history`. Summaries and
+        memories have no author, so with any of these only messages and sessions are searched.
         """
+        where = message_filter(role=role, author=author, since=since, until=until)
+        if where != EVERY_MESSAGE and not {"message", "session"}.intersection(kinds):
+            raise InvalidInput("role, author, since and until limit messages; add `message` to the kinds", "kinds")
         request = SearchRequest(
             query=checks.query_text(query),
             limit=at_once(limit),
@@ -149,6 +169,7 @@ class UserMessages(UserHandle):
             similarity=similarity,
             min_score=_min_score(min_score, arms, similarity),
             without=frozenset(without),
+            where=where,
         )
         hits = await self._services.recall.search(self.scope, request)
         return hits if tokens is None else _within_tokens(hits, checks.at_least(tokens, 1, "tokens", "tokens"))

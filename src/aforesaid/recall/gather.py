@@ -11,6 +11,7 @@ from cachetools import LRUCache
 
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message
+from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.scope import Scope
 from aforesaid.models.embed import Embedder, Vectors
 from aforesaid.recall.background import Background
@@ -82,7 +83,9 @@ class Gatherer:
         """Empty the cache of speaker names."""
         self._speakers.clear()
 
-    def begin(self, scope: Scope, query: str, within: Within, at: datetime | None) -> Begun:
+    def begin(
+        self, scope: Scope, query: str, within: Within, at: datetime | None, where: MessageFilter = EVERY_MESSAGE
+    ) -> Begun:
         """Begin to look up the words and to embed the question, side by side where the speakers' names are cached.
 
         Embedding takes longer, so it starts first.
@@ -93,7 +96,9 @@ class Gatherer:
             self._questions.expect(guess)
         vector = None if guess is None else begin(self._questions.embed(guess))
         matches = begin(
-            self._store.read(questions.MatchText(scope, query, within=within, embedder=self._questions.name))
+            self._store.read(
+                questions.MatchText(scope, query, within=within, embedder=self._questions.name, where=where)
+            )
         )
         return Begun(Question.of(query, at), place, guess, vector, matches)
 
@@ -104,7 +109,7 @@ class Gatherer:
         """
         import numpy as np  # noqa: PLC0415 - loaded with the first search
 
-        begun = begun or self.begin(scope, request.query, request.within, request.at)
+        begun = begun or self.begin(scope, request.query, request.within, request.at, request.where)
         many = max(_CANDIDATES, request.limit)
         try:
             matches, vector, asked = await self._matched_and_embedded(begun)
@@ -173,7 +178,9 @@ class Gatherer:
             also = columns.seq[beside[beside < len(columns)]].tolist()
             name = self._questions.name or ""
             nearest = await self._store.read(
-                questions.SearchVector(scope, name, vector, within=request.within, limit=many, also=also)
+                questions.SearchVector(
+                    scope, name, vector, within=request.within, limit=many, also=also, where=request.where
+                )
             )
         if nearest is None:
             return rows, Background()

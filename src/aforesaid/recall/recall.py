@@ -73,7 +73,11 @@ class Recall:
         if request.arms == "keyword":
             by_words = await self._store.read(
                 questions.SearchText(
-                    scope, request.query, within=request.within, limit=request.limit + request.unwanted
+                    scope,
+                    request.query,
+                    within=request.within,
+                    limit=request.limit + request.unwanted,
+                    where=request.where,
                 )
             )
             return _wanted([replace(hit, score=keyword_score(hit.score)) for hit in by_words], request)
@@ -82,7 +86,7 @@ class Recall:
             request = replace(request, beside=request.beside | await beside())
         kind = kind_of(found.candidates)
         notes: list[ScoredNote] = []
-        if found.notes and {"summary", "memory"}.intersection(request.kinds) and request.arms == "all":
+        if found.notes and request.searches_notes:
             notes = await self._notes(scope, request, found, kind)
         of_notes = evidence(notes, found.candidates.background)
         if {"message", "session"}.intersection(request.kinds) and len(found.candidates.rows):

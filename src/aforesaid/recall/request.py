@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias, get_args
 
 from aforesaid.domain.literals import HitKind, Within
+from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 
 Arms: TypeAlias = Literal["all", "keyword", "dense"]
 """Which ranking to use: words and vectors with all features, or words or vectors alone, for comparison."""
@@ -39,8 +40,16 @@ class SearchRequest:
     """Minimum score of a hit."""
     without: frozenset[str] = frozenset()
     """The ids of messages to leave out."""
+    where: MessageFilter = EVERY_MESSAGE
+    """Which messages are candidates. With a condition, summaries and memories are not searched: they fulfil none."""
     beside: frozenset[int] = frozenset()
     """The sequence numbers of messages to leave out."""
+
+    @property
+    def searches_notes(self) -> bool:
+        """Whether summaries or memories are searched too."""
+        wanted = "summary" in self.kinds or "memory" in self.kinds
+        return wanted and self.arms == "all" and self.where == EVERY_MESSAGE
 
     @property
     def unwanted(self) -> int:

@@ -66,8 +66,8 @@ class _AnnouncingStore:
         self._inner = store
         self._announcements = announcements
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
-        receipt = await self._inner.apply(changes)
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
+        receipt = await self._inner.apply(changes, progress)
         self._announcements.announce(changes)
         return receipt
 

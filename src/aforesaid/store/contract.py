@@ -36,8 +36,12 @@ Progress = Callable[[str, int, int], None]
 class Store(Protocol):
     """A place where the log and what is derived from it are kept."""
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
-        """Store all changes, or none and raise."""
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
+        """Store all changes, or none and raise.
+
+        `progress` counts the changes that were prepared, then those that were stored. It may be called from another
+        thread. When it raises, nothing is stored.
+        """
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question."""

@@ -43,11 +43,11 @@ class EphemeralStore(Moving):
         self._last_update: datetime | None = None
         self._reader = Reader(self._state)
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Keep all changes, or none and raise."""
         with self._lock:
             changed = self._open.layered()
-            results = carry_out(changed, changes)
+            results = carry_out(changed, changes, progress)
             self._state.take_over(changed)
             self._last_update = moment(now())
             return Receipt(durable=False, results=results)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aforesaid.store import questions
-from aforesaid.store.ephemeral import known_reads, reads
+from aforesaid.store.ephemeral import known_reads, reads, search
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.questions import Question
 
@@ -14,6 +14,8 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.Messages: reads.messages,
     questions.MessageById: reads.message,
     questions.MessagesByNumber: reads.pick,
+    questions.MessageCount: reads.count,
+    questions.Threads: reads.threads,
     questions.MessagesAfter: reads.following,
     questions.MessagesBetween: reads.said_between,
     questions.ActivityPerDay: reads.said_per_day,
@@ -34,10 +36,10 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.Tombstones: known_reads.forgotten,
     questions.DerivedText: known_reads.derived,
     questions.UnextractedUsers: known_reads.unextracted,
-    questions.SearchText: reads.search_text,
-    questions.MatchText: reads.match_text,
-    questions.SearchVector: reads.search_vector,
-    questions.SearchNotes: reads.search_notes,
+    questions.SearchText: search.search_text,
+    questions.MatchText: search.match_text,
+    questions.SearchVector: search.search_vector,
+    questions.SearchNotes: search.search_notes,
     questions.MessageVectors: reads.vectors,
     questions.TokenVectors: reads.token_vectors,
     questions.UnembeddedMessages: reads.unembedded,

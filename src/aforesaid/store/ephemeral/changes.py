@@ -17,22 +17,24 @@ from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE, Session, automatic_name, opening_message, place
 from aforesaid.domain.transfer import Restore, Restored, as_expected, draft_of
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.store.contract import Progress
 from aforesaid.store.ephemeral.answers import ANSWERS
 from aforesaid.store.ephemeral.lookups import LOOKUPS, RestoreIndex
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, KeptSession, State, person, thread
 from aforesaid.store.ephemeral.writes import WRITES
 from aforesaid.store.questions import Question
+from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run
 
 T = TypeVar("T")
 
 
-def carry_out(state: State, changes: Sequence[Change]) -> tuple[Result, ...]:
+def carry_out(state: State, changes: Sequence[Change], progress: Progress | None = None) -> tuple[Result, ...]:
     """Carry out a change set on a layer."""
     work = Changes(state)
-    return tuple([work.carry_out(change) for change in changes])
+    return tuple([work.carry_out(change) for change in reporting(changes, "stored", progress)])
 
 
 class Changes:

@@ -11,27 +11,22 @@ from itertools import chain, islice
 from aforesaid.domain.agenda import Ahead, Backlog
 from aforesaid.domain.agenda import Entry as Planned
 from aforesaid.domain.checks import EARLIEST, LARGEST, LATEST, moment
-from aforesaid.domain.hit import Hit
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order
-from aforesaid.domain.note import NoteKey, NoteMatch, UnembeddedNote
+from aforesaid.domain.note import NoteKey, UnembeddedNote
 from aforesaid.domain.report import Activity, AuditEntry, Ledger, Setting, Stats, User
-from aforesaid.domain.scope import Scope, is_direct
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
-from aforesaid.domain.vector import Similar, Unembedded
+from aforesaid.domain.thread import Thread, newest_first, threads_after, threads_of
+from aforesaid.domain.vector import Unembedded
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions
 from aforesaid.store.ephemeral import agenda, retention, summaries
-from aforesaid.store.ephemeral.index import Index
-from aforesaid.store.ephemeral.notes import find_notes, has_notes
 from aforesaid.store.ephemeral.reader import Reader
 from aforesaid.store.ephemeral.state import Entry, person, thread
-from aforesaid.store.matrix import Matrix
-from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
-from aforesaid.text.terms import query_words
 
 
 def messages(reader: Reader, question: questions.Messages) -> list[Message]:
@@ -39,9 +34,25 @@ def messages(reader: Reader, question: questions.Messages) -> list[Message]:
     newest_first = (
         entry.message
         for entry in _newest(reader, question.scope, question.within, question.before)
-        if (question.archived or entry.message.active) and (question.versions or not entry.message.replaced)
+        if (question.archived or entry.message.active)
+        and (question.versions or not entry.message.replaced)
+        and question.where.holds(entry.message)
     )
     return list(islice(newest_first, question.limit))[::-1]
+
+
+def count(reader: Reader, question: questions.MessageCount) -> int:
+    """Return the number of messages."""
+    wanted = questions.Messages(
+        question.scope, question.within, LARGEST, archived=question.archived, where=question.where
+    )
+    return len(messages(reader, wanted))
+
+
+def threads(reader: Reader, question: questions.Threads) -> list[Thread]:
+    """Return the user's threads, newest first."""
+    every = newest_first(threads_of(messages(reader, questions.Messages(question.scope, limit=LARGEST))).values())
+    return threads_after(every, question.before, question.scope.user)[: question.limit]
 
 
 def _newest(reader: Reader, scope: Scope, within: Within, before: int | Position | None = None) -> Iterator[Entry]:
@@ -219,47 +230,6 @@ def ledger(reader: Reader, question: questions.UserLedger) -> Ledger:
     )
 
 
-def search_text(reader: Reader, question: questions.SearchText) -> list[Hit]:
-    """Return the messages that best match any of the words."""
-    best = best_hits(
-        match_text(reader, questions.MatchText(question.scope, question.words, question.within)), question.limit
-    )
-    return [hit(reader.state.log[seq].message, score, found) for seq, score, found in best]
-
-
-def match_text(reader: Reader, question: questions.MatchText) -> TextMatches:
-    """Return which messages of the scope have which words."""
-    import numpy as np  # noqa: PLC0415 - loaded with the first search
-
-    # Rarity is judged among all that the scope's posting lists hold, like in the other stores.
-    shared = question.within != "user" and not is_direct(question.scope.thread)
-    index = _index(reader, question.scope, shared=shared)
-    columns = index.columns()
-    inside = np.ones(len(columns), dtype=bool)
-    if question.within != "user" and (not shared or question.within == "session"):
-        inside = np.isin(
-            columns.seq, [entry.message.seq for entry in reader.state.inside(question.scope, question.within)]
-        )
-    notes = question.within == "user" and has_notes(reader.state, question.scope)
-    postings = []
-    for word, stored_as in query_words(question.words):
-        rows, counts = index.having(stored_as)
-        rarity = posting(word, rows, counts, index.count).rarity
-        kept = inside[rows]
-        postings.append(Posting(word, rarity, rows[kept], counts[kept]))
-    return TextMatches(columns, telling(postings), max(index.length / max(index.count, 1), 1.0), notes)
-
-
-def _index(reader: Reader, scope: Scope, *, shared: bool) -> Index:
-    """Return the words of a thread or of a user, brought up to date."""
-    key = (shared, thread(scope) if shared else person(scope))
-    index = reader.indexes.get(key)
-    if index is None or not index.is_of(reader.state):
-        index = reader.indexes[key] = Index(reader.state)
-    index.grow(reader.state.numbers.said(key[1]) if shared else reader.state.numbers.owned(key[1]))
-    return index
-
-
 def unembedded(reader: Reader, question: questions.UnembeddedMessages) -> list[Unembedded]:
     """Return the oldest messages that an embedder has not seen."""
     due = [
@@ -273,30 +243,11 @@ def unembedded(reader: Reader, question: questions.UnembeddedMessages) -> list[U
     ]
 
 
-def search_vector(reader: Reader, question: questions.SearchVector) -> Similar | None:
-    """Return the messages most similar to a vector."""
-    inside = [entry.message for entry in reader.state.inside(question.scope, question.within)]
-    seqs = [message.seq for message in inside if not message.replaced]
-    rows = [
-        (seq, reader.state.vectors[question.embedder, seq])
-        for seq in seqs
-        if (question.embedder, seq) in reader.state.vectors
-    ]
-    matrix = Matrix()
-    matrix.extend(rows)
-    return matrix.similar(question.vector, question.limit, question.also)
-
-
 def unembedded_notes(reader: Reader, question: questions.UnembeddedNotes) -> list[UnembeddedNote]:
     """Return the oldest notes that an embedder has not seen."""
     notes = [UnembeddedNote(NoteKey("summary", each.id), each.text) for each in reader.state.summaries.values()]
     notes += [UnembeddedNote(NoteKey("memory", each.id), each.text) for each in reader.state.memories.values()]
     return [note for note in notes if (question.embedder, note.key) not in reader.state.note_vectors][: question.limit]
-
-
-def search_notes(reader: Reader, question: questions.SearchNotes) -> list[NoteMatch]:
-    """Return the user's active notes that fit best."""
-    return find_notes(reader.state, question.scope, question.words, question.embedder, question.vector, question.limit)
 
 
 def pick(reader: Reader, question: questions.MessagesByNumber) -> list[Message]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from aforesaid.domain.change import AddMessage, Change, PutSetting, Spend
-from aforesaid.domain.checks import moment
+from aforesaid.domain.checks import LARGEST, moment
 from aforesaid.domain.clock import now
 from aforesaid.domain.memory_change import AuditAccess
 from aforesaid.domain.message import Message, in_time_order, sequence_number
@@ -20,6 +20,7 @@ from aforesaid.domain.report import Component, Setting, Verification
 from aforesaid.domain.retention import PutMark
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SESSION_SILENCE
+from aforesaid.domain.thread import Thread, joined, newest_first, threads_after, threads_of
 from aforesaid.domain.transfer import Purged, Row
 from aforesaid.errors import NotFound, StoreClosed, StoreError, StoreUnavailable
 from aforesaid.store import questions
@@ -79,26 +80,26 @@ class Failover:
                 self._fails(StoreUnavailable("messages wait since it failed before"))
                 await self._recover()
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes; where only messages or settings are to be stored, keep them until they can be."""
         for change in changes:
             if isinstance(change, AddMessage):
                 self._silence = change.silence
         if self._failure is None:
             try:
-                return await self._opened.apply(changes)
+                return await self._opened.apply(changes, progress)
             except StoreError as error:
                 if error.consequence != "fail over" or not _can_wait(changes):
                     raise
-        return await self._apply_in_turn([_recognisable(change) for change in changes])
+        return await self._apply_in_turn([_recognisable(change) for change in changes], progress)
 
-    async def _apply_in_turn(self, changes: Sequence[Change]) -> Receipt:
+    async def _apply_in_turn(self, changes: Sequence[Change], progress: Progress | None) -> Receipt:
         """Try once more, after whoever tried before; keep what cannot be stored."""
         async with self._turn:
             await self._recover()
             if self._failure is None:
                 try:
-                    return await self._opened.apply(changes)
+                    return await self._opened.apply(changes, progress)
                 except StoreError as error:
                     if error.consequence != "fail over" or not _can_wait(changes):
                         raise
@@ -112,6 +113,10 @@ class Failover:
         match question:
             case questions.Messages():
                 answer: object = await self._messages(question)
+            case questions.MessageCount():
+                answer = await self._message_count(question)
+            case questions.Threads():
+                answer = await self._threads(question)
             case questions.MessageById():
                 answer = await self._message(question)
             case questions.MessagesByNumber():
@@ -135,11 +140,32 @@ class Failover:
         found = await self._try_store(question)
         if self._failure is None:
             return found or []
-        waiting: list[Message] = []
-        for each in self._fallback.stores:
-            there = await each.store.read(question)
-            waiting += [message for message in there if await each.inside(message.seq)]
+        waiting = await self._fallback.messages(question)
         return in_time_order([*(found or []), *waiting])[-question.limit :]
+
+    async def _message_count(self, question: questions.MessageCount) -> int:
+        """Return the number of messages, those that wait included."""
+        found = await self._try_store(question) or 0
+        if self._failure is None:
+            return found
+        wanted = questions.Messages(
+            question.scope, question.within, LARGEST, archived=question.archived, where=question.where
+        )
+        return found + len(await self._fallback.messages(wanted))
+
+    async def _threads(self, question: questions.Threads) -> list[Thread]:
+        """Return the user's threads, with the messages that wait."""
+        every = question if self._failure is None else replace(question, limit=LARGEST, before=None)
+        found = await self._try_store(every) or []
+        if self._failure is None and every is question:
+            return found
+        threads = {thread.id: thread for thread in found}
+        waiting = await self._fallback.messages(questions.Messages(question.scope, limit=LARGEST))
+        for thread in threads_of(waiting).values():
+            threads[thread.id] = joined(threads[thread.id], thread) if thread.id in threads else thread
+        return list(threads_after(newest_first(threads.values()), question.before, question.scope.user))[
+            : question.limit
+        ]
 
     async def _message(self, question: questions.MessageById) -> Message:
         """Return one message by its id, also by one that it had while it waited."""
@@ -292,22 +318,20 @@ class Failover:
         return await first.store.read(question)
 
     async def _keep(self, changes: Sequence[Change]) -> Receipt:
-        results: list[Result] = []
-        durable = True
+        messages = [change for change in changes if isinstance(change, AddMessage)]
+        durable = len(messages) == len(changes)
+        stored: Iterator[Result] = iter(())
+        if messages:
+            receipt = await self._fallback.add(messages, self._silence)
+            durable = durable and receipt.durable
+            stored = iter(receipt.results)
         for change in changes:
-            if isinstance(change, AddMessage):
-                receipt = await self._fallback.add(change, self._silence)
-                results.append(receipt.results[0])
-                durable = durable and receipt.durable
-            elif isinstance(change, PutMark):
+            if isinstance(change, PutMark):
                 # The newest of a name counts, however long the failure lasts.
                 self._marks[change.name] = change
-                results.append(None)
-                durable = False
-            else:
+            elif not isinstance(change, AddMessage):
                 self._held.append(change)
-                results.append(None)
-                durable = False
+        results = [next(stored) if isinstance(change, AddMessage) else None for change in changes]
         return Receipt(durable, tuple(results), (ON_DISK if durable else IN_MEMORY,))
 
     async def _recover(self) -> None:

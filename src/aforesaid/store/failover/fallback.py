@@ -11,8 +11,8 @@ from typing import Final
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import microseconds
-from aforesaid.domain.message import Draft, Message, sequence_number
-from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.message import Draft, Message, in_time_order, sequence_number
+from aforesaid.domain.receipt import Receipt, Repeated, Stored
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import opening_message
 from aforesaid.domain.summary_change import Advance
@@ -41,24 +41,22 @@ class PendingMessages:
         self._merged: dict[int, int] = {}
         """The numbers that such messages got in the other store."""
 
-    async def add(self, change: AddMessage) -> Receipt:
-        """Keep a message that can be told from others by its time."""
-        scope = change.draft.scope
-        if scope.session is not None and opening_message(scope.session) is not None:
-            scope = scope._replace(session=None)  # a session of the store itself, unknown here
-        draft = change.draft._replace(scope=scope, replaces=None)
-        receipt = await self.store.apply([change._replace(draft=draft)])
-        if change.draft.replaces is not None:
-            self._replaces[receipt.message.seq] = change.draft.replaces
+    async def add(self, changes: Sequence[AddMessage]) -> Receipt:
+        """Keep messages that can be told from others by their times: all of them, or none."""
+        receipt = await self.store.apply([_independent(change) for change in changes])
+        for change, result in zip(changes, receipt.results, strict=True):
+            if change.draft.replaces is not None and isinstance(result, Stored | Repeated):
+                self._replaces[result.message.seq] = change.draft.replaces
         return receipt
 
     async def count(self) -> int:
         """Return how many messages wait, up to a limit."""
         return len((await self.store.read(questions.Unprocessed(_POLICY, _TOGETHER * 100))).passed)
 
-    async def inside(self, seq: int) -> bool:
-        """Tell whether a message still waits."""
-        return seq > max(FIRST, (await self.store.read(questions.Unprocessed(_POLICY, 1))).after)
+    async def messages(self, question: questions.Messages) -> list[Message]:
+        """Return those of the messages that still wait."""
+        merged_up_to = max(FIRST, (await self.store.read(questions.Unprocessed(_POLICY, 1))).after)
+        return [message for message in await self.store.read(question) if message.seq > merged_up_to]
 
     async def merge_into(self, target: Store, silence: int, told: Callable[[int, int], None]) -> int:
         """Store all that waits in another store, in order; return how many. Raises as soon as that one fails."""
@@ -106,6 +104,14 @@ class PendingMessages:
             # They are recognised when they are merged again.
             _log.warning("what was merged could not be marked: %s", error)
             raise
+
+
+def _independent(change: AddMessage) -> AddMessage:
+    """Return a message without what only the store that fails knows: its sessions, and what it replaces."""
+    scope = change.draft.scope
+    if scope.session is not None and opening_message(scope.session) is not None:
+        scope = scope._replace(session=None)
+    return change._replace(draft=change.draft._replace(scope=scope, replaces=None))
 
 
 async def _store(target: Store, changes: Sequence[AddMessage]) -> list[int]:
@@ -172,16 +178,20 @@ class Fallback:
             except StoreError as error:
                 _log.warning("no files can take over: %s", error)
 
-    async def add(self, change: AddMessage, silence: int) -> Receipt:
-        """Keep a message where it is safest."""
+    async def add(self, changes: Sequence[AddMessage], silence: int) -> Receipt:
+        """Keep messages where they are safest: all of them, or none."""
         await self.open()
         if self._files is not None:
             try:
                 await self._memory.merge_into(self._files.store, silence, lambda *_: None)
-                return await self._files.add(change)
+                return await self._files.add(changes)
             except (StoreError, SourcesChanged) as error:
                 _log.error("the files fail too; what is said is only in memory: %s", error)
-        return await self._memory.add(change)
+        return await self._memory.add(changes)
+
+    async def messages(self, question: questions.Messages) -> list[Message]:
+        """Return the messages that wait, in order of time."""
+        return in_time_order([message for each in self.stores for message in await each.messages(question)])
 
     async def count(self) -> int:
         """Return how many messages wait."""

@@ -37,7 +37,8 @@ from aforesaid.store.questions import Question
 from aforesaid.store.rules.purging import purge
 
 T = TypeVar("T")
-_Work: TypeAlias = Sequence[Change] | Callable[[], Any]
+_ChangeSet: TypeAlias = tuple[Sequence[Change], Progress | None]
+_Work: TypeAlias = _ChangeSet | Callable[[], Any]
 """A change set, or something that is to be done while nothing is written."""
 
 _PAUSE: Final = 1.0
@@ -80,9 +81,9 @@ class JournalledStore(EphemeralStore):
             raise StoreClosed(f"{self.path} has been closed")
         return self._state
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
-        receipt: Receipt = await self._submit(list(changes))
+        receipt: Receipt = await self._submit((tuple(changes), progress))
         return receipt
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
@@ -166,7 +167,7 @@ class JournalledStore(EphemeralStore):
         try:
             if callable(jobs[0].work):
                 return [jobs[0].work()]
-            return self._commit([cast("Sequence[Change]", job.work) for job in jobs])
+            return self._commit([cast("_ChangeSet", job.work) for job in jobs])
         except Exception as error:
             if not callable(jobs[0].work):
                 self._files.note(error)
@@ -188,16 +189,16 @@ class JournalledStore(EphemeralStore):
             self._state.take_over(changed)
             self._last_update = moment(now())
 
-    def _commit(self, change_sets: Sequence[Sequence[Change]]) -> list[Receipt | Exception]:
+    def _commit(self, change_sets: Sequence[_ChangeSet]) -> list[Receipt | Exception]:
         """Write change sets down together. Nobody sees any of them before all of them are on the disk."""
         together = self._state.layered()
         outcomes: list[Receipt | Exception] = []
         records: list[Record] = []
         touched: set[Touched] = set()
-        for changes in change_sets:
+        for changes, progress in change_sets:
             changed = together.layered()
             try:
-                results = carry_out(changed, changes)
+                results = carry_out(changed, changes, progress)
                 change = change_record(changed)
                 if change is not None:
                     loading.check_readable(change[0])

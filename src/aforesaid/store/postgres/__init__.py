@@ -27,6 +27,7 @@ from aforesaid.store.postgres.search import Search
 from aforesaid.store.postgres.transaction import prepared, purge_user
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
+from aforesaid.store.reporting import MANY
 
 __all__ = ["Options", "PostgresStore"]
 
@@ -65,14 +66,15 @@ class PostgresStore:
             raise
         return store
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
         self._check_open()
-        steps = prepared(changes)
+        many = len(changes) >= MANY
+        steps = await asyncio.to_thread(prepared, changes, progress) if many else prepared(changes, progress)
         for place, step in enumerate(steps):
             if isinstance(step, retention.Discarding):
                 steps[place] = await self._read(None, lambda queries, step=step: retention.locate(queries, step.step))  # type: ignore[misc]
-        return await self._writer.submit(steps)
+        return await self._writer.submit(steps, progress)
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question, on a connection that sees its space alone if it names one."""

@@ -21,6 +21,8 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     questions.Messages: reads.messages,
     questions.MessageById: reads.message,
     questions.MessagesByNumber: reads.pick,
+    questions.MessageCount: reads.count,
+    questions.Threads: reads.threads,
     questions.MessagesAfter: reads.following,
     questions.MessagesBetween: reads.said_between,
     questions.ActivityPerDay: reads.said_per_day,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, Final, NamedTuple
 
-from aforesaid.domain.checks import LARGEST
+from aforesaid.domain.checks import LARGEST, moment
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
@@ -15,9 +15,11 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.thread import LAST_TEXT, Thread, unknown_thread
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records
 from aforesaid.store.postgres import rows, views
+from aforesaid.store.postgres.filters import conditions
 from aforesaid.store.postgres.queries import Queries
 
 _IRREGULAR: Final = """
@@ -54,6 +56,21 @@ SELECT level, count(*), max(CASE WHEN reach = 'thread' THEN last_seq ELSE 0 END)
 """
 _SPENT_BY: Final = "SELECT tokens FROM spending WHERE day = $1 AND space = $2 AND owner = $3"
 _SPENT: Final = "SELECT coalesce(sum(tokens), 0)::bigint FROM spending WHERE day = $1 AND owner = ''"
+_NEWEST: Final = "NOT log.replaced"
+"""The condition that leaves out older versions."""
+_LAST_IN_THREAD: Final = f"SELECT max(at) FROM log WHERE space = $1 AND owner = $2 AND thread = $3 AND {_NEWEST}"
+_THREADS: Final = f"""
+WITH used AS (
+    SELECT thread, count(*) AS messages, min(at) AS first_at, max(at) AS last_at
+      FROM log WHERE space = $1 AND owner = $2 AND {_NEWEST} GROUP BY thread
+)
+SELECT used.thread, used.messages, used.first_at, used.last_at, (
+    SELECT left(log.text, {LAST_TEXT}) FROM log
+     WHERE log.space = $1 AND log.owner = $2 AND log.thread = used.thread AND log.at = used.last_at AND {_NEWEST}
+     ORDER BY log.seq DESC LIMIT 1
+) FROM used WHERE (used.last_at, used.thread) < ($3, $4)
+ ORDER BY used.last_at DESC, used.thread DESC LIMIT $5
+"""
 _DISPLAY_NAME: Final = """
 SELECT log.name FROM log WHERE log.space = {space} AND log.author = person.name AND log.name IS NOT NULL
  ORDER BY log.at DESC, log.seq DESC LIMIT 1
@@ -126,14 +143,34 @@ async def inside(queries: Queries, scope: Scope, within: Within) -> Place:
 async def messages(queries: Queries, question: questions.Messages) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
     place = await inside(queries, question.scope, question.within)
-    count = len(place.values)
-    limits = [*([] if question.archived else ["log.active"]), *([] if question.versions else ["NOT log.replaced"])]
-    where = " AND ".join([place.of_log, f"(log.at, log.seq) < (${count + 1}, ${count + 2})", *limits])
-    query = f"{rows.MESSAGE} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT ${count + 3}"
-    found = await queries.rows(
-        query, *place.values, *(await _position(queries, place, question.before)), question.limit
-    )
-    return records.messages(reversed(found))
+    values = *place.values, *(await _position(queries, place, question.before)), question.limit
+    at, seq, limit = (f"${len(place.values) + place_of_value}" for place_of_value in (1, 2, 3))
+    limits, bound = conditions(question.where, len(values))
+    limits += [*([] if question.archived else ["log.active"]), *([] if question.versions else [_NEWEST])]
+    where = " AND ".join([place.of_log, f"(log.at, log.seq) < ({at}, {seq})", *limits])
+    query = f"{rows.MESSAGE} WHERE {where} ORDER BY log.at DESC, log.seq DESC LIMIT {limit}"
+    return records.messages(reversed(await queries.rows(query, *values, *bound)))
+
+
+async def count(queries: Queries, question: questions.MessageCount) -> int:
+    """Return the number of messages."""
+    place = await inside(queries, question.scope, question.within)
+    limits, bound = conditions(question.where, len(place.values))
+    where = " AND ".join([place.of_log, _NEWEST, *limits, *([] if question.archived else ["log.active"])])
+    found: int = await queries.value(f"SELECT count(*) FROM log WHERE {where}", *place.values, *bound)
+    return found
+
+
+async def threads(queries: Queries, question: questions.Threads) -> list[Thread]:
+    """Return the user's threads, newest first."""
+    whose = question.scope.space, question.scope.user
+    last = LARGEST, ""
+    if question.before is not None:
+        last = await queries.value(_LAST_IN_THREAD, *whose, question.before), question.before
+        if last[0] is None:
+            raise unknown_thread(question.scope.user, question.before)
+    found = await queries.rows(_THREADS, *whose, *last, question.limit)
+    return [Thread(name, count, moment(first), moment(last), text) for name, count, first, last, text in found]
 
 
 async def _position(queries: Queries, place: Place, before: int | Position | None) -> Position:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
+from aforesaid.domain.message_filter import EVERY_MESSAGE
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.store import questions
 from aforesaid.store.columns import ColumnRow, Columns, Roll, columns_of
 from aforesaid.store.hashed import Inverted
 from aforesaid.store.postgres import reads
+from aforesaid.store.postgres.filters import conditions
 from aforesaid.store.postgres.queries import Queries, Row
 from aforesaid.store.ranking import Posting, TextMatches, best_hits, hit, posting, telling
 from aforesaid.store.sized_cache import SizedCache
@@ -101,7 +103,9 @@ class Search:
     async def search(self, queries: Queries, question: questions.SearchText) -> list[Hit]:
         """Return the best matches of any of the words."""
         best = best_hits(
-            await self.match(queries, questions.MatchText(question.scope, question.words, question.within)),
+            await self.match(
+                queries, questions.MatchText(question.scope, question.words, question.within, None, question.where)
+            ),
             question.limit,
         )
         wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
@@ -120,7 +124,7 @@ class Search:
                 return TextMatches(columns_of(()), (), 1.0)
             documents, total = counts
             columns = kept.roll.columns()
-            inside = await _selected(queries, kept, columns, question.scope, question.within)
+            inside = await _selected(queries, kept, columns, question)
             postings = []
             for word, terms in query_words(question.words):
                 rows, found = kept.index.having(terms)
@@ -158,6 +162,22 @@ class Search:
 
 
 async def _selected(
+    queries: Queries, kept: _Kept, columns: Columns, question: questions.MatchText
+) -> NDArray[np.bool_] | None:
+    """Return which messages the scope holds and the filter lets through, where that is not all of its place."""
+    inside = await _inside(queries, kept, columns, question.scope, question.within)
+    if question.where == EVERY_MESSAGE:
+        return inside
+    import numpy as np  # noqa: PLC0415
+
+    place = await reads.inside(queries, question.scope, question.within)
+    limits, bound = conditions(question.where, len(place.values))
+    query = f"SELECT array_agg(log.seq) FROM log WHERE {' AND '.join([place.of_log, *limits])}"
+    chosen = np.isin(columns.seq, await queries.value(query, *place.values, *bound) or [])
+    return chosen if inside is None else inside & chosen
+
+
+async def _inside(
     queries: Queries, kept: _Kept, columns: Columns, scope: Scope, within: Within
 ) -> NDArray[np.bool_] | None:
     """Return which messages the scope holds, where that is not all of its place."""

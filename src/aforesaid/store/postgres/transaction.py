@@ -12,6 +12,7 @@ from aforesaid.domain.receipt import Result
 from aforesaid.domain.retention import Discard, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged, Restore, as_expected
+from aforesaid.store.contract import Progress
 from aforesaid.store.postgres import note_search, retention, vectors
 from aforesaid.store.postgres.answers import ANSWERS
 from aforesaid.store.postgres.append import Appender, Prepared, Returning, prepare, prepare_return
@@ -19,6 +20,7 @@ from aforesaid.store.postgres.lookups import LOOKUPS
 from aforesaid.store.postgres.unit import Unit
 from aforesaid.store.postgres.writes import WRITES
 from aforesaid.store.questions import Question
+from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run_waiting
 from aforesaid.store.rules.purging import purge
@@ -32,9 +34,9 @@ Step = Change | Prepared | Returning | retention.Discarding
 _READS: Final = {**ANSWERS, **LOOKUPS}
 
 
-def prepared(changes: Sequence[Change]) -> list[Step]:
-    """Do the thinking about a change set that needs no database."""
-    return [_prepared(change) for change in changes]
+def prepared(changes: Sequence[Change], progress: Progress | None = None) -> list[Step]:
+    """Compute what a change set needs that needs no database."""
+    return [_prepared(change) for change in reporting(changes, "prepared", progress)]
 
 
 def _prepared(change: Change) -> Step:
@@ -78,13 +80,13 @@ async def append_all(unit: Unit, change_sets: Sequence[Sequence[Step]]) -> list[
     return results
 
 
-async def carry_out(unit: Unit, steps: Sequence[Step]) -> tuple[Result, ...]:
+async def carry_out(unit: Unit, steps: Sequence[Step], progress: Progress | None = None) -> tuple[Result, ...]:
     """Carry out one change set."""
     messages = [step.message if isinstance(step, Returning) else step for step in steps]
     appender = Appender(unit, [step for step in messages if isinstance(step, Prepared)])
     await appender.begin()
     results: list[Result] = []
-    for step in steps:
+    for step in reporting(steps, "stored", progress):
         if isinstance(step, Prepared):
             results.append(await appender.append(step))
         elif isinstance(step, Returning):

@@ -6,8 +6,10 @@ from hashlib import blake2b
 from typing import Final
 
 from aforesaid.domain.change import AddVectors
+from aforesaid.domain.message_filter import EVERY_MESSAGE
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.store import questions
+from aforesaid.store.postgres.filters import conditions
 from aforesaid.store.postgres.packages import HalfVector, Vector
 from aforesaid.store.postgres.queries import Queries, insert_rows, over_rows
 from aforesaid.store.postgres.reads import inside
@@ -125,19 +127,21 @@ async def similar(queries: Queries, question: questions.SearchVector) -> Similar
     import numpy as np  # noqa: PLC0415
 
     place = await inside(queries, question.scope, question.within)
-    join, newest = "JOIN log ON log.space = v.space AND log.seq = v.seq", "NOT log.replaced"
-    if question.within == "user":
-        join, newest = "", _NEWEST_OF_USER
-    table = "v" if question.within == "user" else "log"
+    join, newest, table = "JOIN log ON log.space = v.space AND log.seq = v.seq", "NOT log.replaced", "log"
+    if question.within == "user" and question.where == EVERY_MESSAGE:
+        join, newest, table = "", _NEWEST_OF_USER, "v"
     count = len(place.values)
-    limits = f"{place.condition.format(table=table)} AND {newest}"
+    filtered, bound = conditions(question.where, count + 4)
+    limits = " AND ".join([place.condition.format(table=table), newest, *filtered])
     scores = _SCORES.format(vector=count + 1, embedder=count + 2, join=join, limit=limits)
-    asked = (*place.values, Vector(question.vector), question.embedder)
     found = await queries.rows(
         _BEST.format(scores=scores, limit=count + 3, also=count + 4),
-        *asked,
+        *place.values,
+        Vector(question.vector),
+        question.embedder,
         max(_MANY, question.limit),
         list(question.also),
+        *bound,
     )
     by_kind: dict[int, list[tuple[int, float]]] = {}
     for kind, seq, score in found:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
 from aforesaid.errors import AforesaidError, StoreClosed, StoreUnavailable
+from aforesaid.store.contract import Progress
 from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.transaction import Step, append_all, can_share, carry_out, spaces_of
 
@@ -29,6 +30,7 @@ class _Job(NamedTuple):
     shares: bool
     """Whether it may be stored together with others."""
     future: asyncio.Future[Receipt]
+    progress: Progress | None
 
 
 class Writer:
@@ -53,12 +55,13 @@ class Writer:
         """How many change sets wait."""
         return len(self._waiting)
 
-    def submit(self, steps: Sequence[Step]) -> asyncio.Future[Receipt]:
+    def submit(self, steps: Sequence[Step], progress: Progress | None = None) -> asyncio.Future[Receipt]:
         """Store a change set. The result arrives when it is durable, also for a caller who has stopped waiting."""
         if self._closed:
             raise StoreClosed(f"{self._database.pool.shown} has been closed")
         future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Job(steps, spaces_of(steps), can_share(steps), future))
+        shares = progress is None and can_share(steps)
+        self._waiting.append(_Job(steps, spaces_of(steps), shares, future, progress))
         self._start_soon()
         return future
 
@@ -138,10 +141,11 @@ class Writer:
     async def _store(self, group: list[_Job]) -> list[Receipt]:
         spaces = sorted({space for job in group for space in job.spaces})
         if len(group) == 1:
-            steps = group[0].steps
+            steps, progress = group[0].steps, group[0].progress
             if not spaces:
                 return [Receipt(True, (None,) * len(steps))]
-            return [Receipt(True, await self._database.write(spaces, "writer", lambda unit: carry_out(unit, steps)))]
+            stored_alone = await self._database.write(spaces, "writer", lambda unit: carry_out(unit, steps, progress))
+            return [Receipt(True, stored_alone)]
         change_sets = [job.steps for job in group]
         stored = await self._database.write(spaces, "writer", lambda unit: append_all(unit, change_sets))
         return [Receipt(True, results) for results in stored]

@@ -7,8 +7,9 @@ durable store can answer it.
 Isolation. A question that names a scope reaches nothing outside of it: a foreign id is NotFound, like one that does not
 exist. Questions without a scope are for those who look after a whole space or the whole store.
 
-Versions. A message can replace an earlier one. `Messages`, `SearchText`, `MatchText` and `SearchVector` return only the
-newest version. All others return every version, marked by `replaced`: cursors, counts and archives stay right.
+Versions. A message can replace an earlier one. `Messages`, `MessageCount`, `Threads`, `SearchText`, `MatchText` and
+`SearchVector` know only the newest version. All others return every version, marked by `replaced`: cursors, ledgers and
+archives stay right.
 """
 
 from aforesaid.store.questions.base import (
@@ -20,11 +21,13 @@ from aforesaid.store.questions.base import (
 from aforesaid.store.questions.messages import (
     ActivityPerDay,
     MessageById,
+    MessageCount,
     Messages,
     MessagesAfter,
     MessagesBetween,
     MessagesByNumber,
     Sessions,
+    Threads,
     UserLedger,
 )
 from aforesaid.store.questions.notes import (
@@ -92,6 +95,7 @@ __all__ = [
     "MemoryById",
     "MemoryVersions",
     "MessageById",
+    "MessageCount",
     "MessageVectors",
     "Messages",
     "MessagesAfter",
@@ -113,6 +117,7 @@ __all__ = [
     "SummariesAbove",
     "SummariesWithoutModel",
     "SummaryById",
+    "Threads",
     "TokenVectors",
     "TokensSpent",
     "Tombstones",

@@ -8,8 +8,10 @@ from typing import Final
 
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position
+from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.report import Activity, Ledger
 from aforesaid.domain.session import Session
+from aforesaid.domain.thread import Thread
 from aforesaid.store.questions.base import OfScope, OfScopeShort, OfSpace
 
 _SHORT_READ: Final = 500
@@ -31,11 +33,33 @@ class Messages(OfScope[list[Message]]):
     before: int | Position | None = None
     archived: bool = True
     versions: bool = False
+    where: MessageFilter = EVERY_MESSAGE
 
     @property
     def short(self) -> bool:
-        """Whether few messages are asked for."""
-        return self.limit <= _SHORT_READ
+        """Whether few messages are read: with a filter, many may be passed over."""
+        return self.limit <= _SHORT_READ and self.where == EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCount(OfScope[int]):
+    """The number of messages that `Messages` would return without a limit."""
+
+    within: Within = "user"
+    archived: bool = True
+    where: MessageFilter = EVERY_MESSAGE
+
+
+@dataclass(frozen=True, slots=True)
+class Threads(OfScope[list[Thread]]):
+    """The threads that the user has messages in, by their last message, newest first.
+
+    With `before`, only those that come after the thread with this id in that order. Raises NotFound if the user has no
+    messages in it.
+    """
+
+    limit: int = 50
+    before: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

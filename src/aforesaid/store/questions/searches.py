@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Within
+from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.note import NoteMatch, UnembeddedNote
 from aforesaid.domain.vector import Similar, Unembedded
 from aforesaid.store.questions.base import OfScope, OfScopeShort, Question
@@ -27,18 +28,21 @@ class SearchText(OfScope[list[Hit]]):
     words: str
     within: Within = "user"
     limit: int = 10
+    where: MessageFilter = EVERY_MESSAGE
 
 
 @dataclass(frozen=True, slots=True)
 class MatchText(OfScope[TextMatches]):
     """What `SearchText` ranks: the scope's messages as columns, and which of them have which words.
 
-    The vectors that `embedder` gave them may come with it.
+    The vectors that `embedder` gave them may come with it. The columns hold all messages of the scope, so that the
+    neighbours of each are known; words and vectors are only those of messages that fulfil `where`.
     """
 
     words: str
     within: Within = "user"
     embedder: str | None = None
+    where: MessageFilter = EVERY_MESSAGE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +54,7 @@ class SearchVector(OfScope[Similar | None]):
     within: Within = "user"
     limit: int = 10
     also: Sequence[int] = ()
+    where: MessageFilter = EVERY_MESSAGE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ from aforesaid.store import findings, questions
 from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
+from aforesaid.store.reporting import MANY
 from aforesaid.store.sqlite import backup, dumping, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
 from aforesaid.store.sqlite.change_token import change_token
@@ -66,9 +67,12 @@ class SqliteStore:
             raise StoreClosed(f"{self.path} has been closed")
         return self._shared
 
-    async def apply(self, changes: Sequence[Change]) -> Receipt:
+    async def apply(self, changes: Sequence[Change], progress: Progress | None = None) -> Receipt:
         """Store all changes, or none and raise."""
-        return await self._engine.write(prepare(changes))
+        many = len(changes) >= MANY
+        return await self._engine.write(
+            await asyncio.to_thread(prepare, changes, progress) if many else prepare(changes, progress)
+        )
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question on one of the readers."""

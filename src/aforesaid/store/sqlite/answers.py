@@ -23,6 +23,8 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.Messages: reads.messages,
     questions.MessageById: reads.message,
     questions.MessagesByNumber: reads.pick,
+    questions.MessageCount: reads.count,
+    questions.Threads: reads.threads,
     questions.MessagesAfter: views.following,
     questions.MessagesBetween: views.said_between,
     questions.ActivityPerDay: views.said_per_day,

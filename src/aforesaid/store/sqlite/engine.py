@@ -21,12 +21,12 @@ from aforesaid.store.groups import GroupCommitQueue, Job, deliver
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
 from aforesaid.store.sqlite.readers import Readers
-from aforesaid.store.sqlite.transaction import Step
+from aforesaid.store.sqlite.transaction import ChangeSet
 from aforesaid.store.sqlite.writer import Writer
 
 T = TypeVar("T")
 
-_Work: TypeAlias = Sequence[Step] | Callable[[apsw.Connection], Any]
+_Work: TypeAlias = ChangeSet | Callable[[apsw.Connection], Any]
 """A change set, or something that needs the writing connection for itself."""
 
 
@@ -58,9 +58,9 @@ class Engine:
         """How many change sets wait for the writer."""
         return self._groups.waiting
 
-    def write(self, steps: Sequence[Step]) -> asyncio.Future[Receipt]:
+    def write(self, change_set: ChangeSet) -> asyncio.Future[Receipt]:
         """Store a change set. The result arrives when it is on the disk."""
-        return self._submit(steps)
+        return self._submit(change_set)
 
     async def alone(self, work: Callable[[apsw.Connection], T]) -> T:
         """Run something on the writing connection while nothing is being written."""
@@ -134,7 +134,7 @@ class Engine:
     def _carry_out(self, jobs: list[Job[_Work]]) -> Sequence[Any]:
         if callable(jobs[0].work):
             return [self.writer.alone(jobs[0].work)]
-        change_sets = [cast("Sequence[Step]", job.work) for job in jobs]
+        change_sets = [cast("ChangeSet", job.work) for job in jobs]
         outcomes = self.writer.commit(change_sets)
         damage = next((each for each in outcomes if isinstance(each, StoreDamaged) and index_is_damaged(each)), None)
         if damage is not None:

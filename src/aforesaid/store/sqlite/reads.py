@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import apsw
 
-from aforesaid.domain.checks import LARGEST
+from aforesaid.domain.checks import LARGEST, moment
 from aforesaid.domain.known_ids import is_regular
 from aforesaid.domain.literals import Within
 from aforesaid.domain.message import Message, Position, in_time_order, sequence_number
@@ -16,15 +16,31 @@ from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.session import Session
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.domain.summary import Summary
+from aforesaid.domain.thread import LAST_TEXT, Thread, unknown_thread
 from aforesaid.errors import NotFound, quoted
 from aforesaid.store import questions, records
 from aforesaid.store.sqlite import rows, views
+from aforesaid.store.sqlite.filters import conditions
 from aforesaid.store.sqlite.names import find_person, find_thread
 
 _PAGE: Final = 500
 NOBODY: Final = -1
 """A number that no row has: what a name that was never heard of stands for."""
 
+_NEWEST: Final = "replaced = 0"
+"""The condition that leaves out older versions."""
+_LAST_IN_THREAD: Final = f"SELECT max(at) FROM log WHERE thread = ? AND owner = ? AND {_NEWEST}"
+_THREADS: Final = f"""
+SELECT t.name, used.messages, used.first_at, used.last_at, (
+    SELECT substr(log.text, 1, {LAST_TEXT}) FROM log INDEXED BY log_by_time
+     WHERE log.thread = used.thread AND log.at = used.last_at AND log.owner = ?1 AND {_NEWEST}
+     ORDER BY log.seq DESC LIMIT 1
+) FROM (
+    SELECT thread, count(*) AS messages, min(at) AS first_at, max(at) AS last_at
+      FROM log WHERE owner = ?1 AND {_NEWEST} GROUP BY thread
+) used JOIN thread t ON t.id = used.thread
+ WHERE (used.last_at, t.name) < (?2, ?3) ORDER BY used.last_at DESC, t.name DESC LIMIT ?4
+"""
 _DISPLAY_NAME: Final = """
 (SELECT log.name FROM log WHERE log.author = person.id AND log.name IS NOT NULL
   ORDER BY log.at DESC, log.seq DESC LIMIT 1)
@@ -59,20 +75,45 @@ def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[s
 def messages(connection: apsw.Connection, question: questions.Messages) -> list[Message]:
     """Return the newest messages by when they were said, oldest first."""
     limit_to_scope, values = inside(connection, question.scope, question.within)
-    where = [limit_to_scope]
-    bindings: list[Any] = [*values]
+    limits, bound = conditions(connection, question.scope.space, question.where)
+    where = [limit_to_scope, *limits]
+    bindings: list[Any] = [*values, *bound]
     if question.before is not None:
         where.append("(at, seq) < (?, ?)")
         bindings += _position(connection, limit_to_scope, values, question.before)
     if not question.archived:
         where.append("active = 1")
     if not question.versions:
-        where.append("replaced = 0")
+        where.append(_NEWEST)
     picked = (
         f"SELECT seq FROM {_by_time(question.within)} WHERE {' AND '.join(where)} ORDER BY at DESC, seq DESC LIMIT ?"
     )
     query = f"{rows.MESSAGE} WHERE log.seq IN ({picked}) ORDER BY log.at, log.seq"
     return records.messages(connection.execute(query, (*bindings, question.limit)))
+
+
+def count(connection: apsw.Connection, question: questions.MessageCount) -> int:
+    """Return the number of messages."""
+    limit_to_scope, values = inside(connection, question.scope, question.within)
+    limits, bound = conditions(connection, question.scope.space, question.where)
+    where = " AND ".join([limit_to_scope, _NEWEST, *limits, *([] if question.archived else ["active = 1"])])
+    query = f"SELECT count(*) FROM {_by_time(question.within)} WHERE {where}"
+    found: int = connection.execute(query, (*values, *bound)).get
+    return found
+
+
+def threads(connection: apsw.Connection, question: questions.Threads) -> list[Thread]:
+    """Return the user's threads, newest first."""
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
+    before = question.before
+    last = (LARGEST, "")
+    if before is not None:
+        thread = _number(find_thread(connection, question.scope.space, before))
+        last = connection.execute(_LAST_IN_THREAD, (thread, owner)).get, before
+        if last[0] is None:
+            raise unknown_thread(question.scope.user, before)
+    found = connection.execute(_THREADS, (owner, *last, question.limit))
+    return [Thread(name, count, moment(first), moment(last), text) for name, count, first, last, text in found]
 
 
 def _by_time(within: Within) -> str:

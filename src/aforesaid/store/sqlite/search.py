@@ -31,7 +31,12 @@ _POSTING: Final = "SELECT group_concat(doc) FROM log_posting WHERE term = ?"
 def search(connection: apsw.Connection, caches: Caches, question: questions.SearchText) -> list[Hit]:
     """Return the best matches of any of the words."""
     best = best_hits(
-        match(connection, caches, questions.MatchText(question.scope, question.words, question.within)), question.limit
+        match(
+            connection,
+            caches,
+            questions.MatchText(question.scope, question.words, question.within, None, question.where),
+        ),
+        question.limit,
     )
     wanted = questions.MessagesByNumber(question.scope, [seq for seq, _, _ in best], question.within)
     messages = {message.seq: message for message in reads.pick(connection, wanted)}
@@ -40,7 +45,7 @@ def search(connection: apsw.Connection, caches: Caches, question: questions.Sear
 
 def match(connection: apsw.Connection, caches: Caches, question: questions.MatchText) -> TextMatches:
     """Return which messages have which words. Terms are looked up one by one: no query language is involved."""
-    found = caches.find(connection, question.scope, question.within)
+    found = caches.find(connection, question.scope, question.within, question.where)
     if found is None:
         return TextMatches(columns_of(()), (), 1.0)
     place, columns, inside, documents, total, _ = found

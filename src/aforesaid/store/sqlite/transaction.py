@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import apsw
 
@@ -11,7 +11,9 @@ from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Chan
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
 from aforesaid.domain.transfer import Restore, as_expected
+from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
+from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run
 from aforesaid.store.sqlite import append, note_search, vectors
@@ -28,9 +30,16 @@ Step = Change | append.Prepared | append.Returning
 _READS: Final = {**ANSWERS, **LOOKUPS}
 
 
-def prepare(changes: Sequence[Change]) -> list[Step]:
-    """Do the thinking about a change set that needs no file, before the write lock is held."""
-    return [_prepared(change) for change in changes]
+class ChangeSet(NamedTuple):
+    """A prepared change set."""
+
+    steps: Sequence[Step]
+    progress: Progress | None = None
+
+
+def prepare(changes: Sequence[Change], progress: Progress | None = None) -> ChangeSet:
+    """Compute what a change set needs that needs no file, before the write lock is held."""
+    return ChangeSet([_prepared(change) for change in reporting(changes, "prepared", progress)], progress)
 
 
 def _prepared(change: Change) -> Step:
@@ -49,16 +58,18 @@ class Transaction:
         self._unit = Unit(connection, names)
         self._appender = append.Appender(self._unit)
 
-    def carry_out(self, steps: Sequence[Step]) -> tuple[Result, ...]:
+    def carry_out(self, change_set: ChangeSet) -> tuple[Result, ...]:
         """Carry out one change set. When it raises, the transaction is as it was before."""
-        if len(steps) == 1 and isinstance(steps[0], append.Prepared) and not steps[0].can_be_refused:
+        steps, progress = change_set
+        first = steps[0] if len(steps) == 1 and progress is None else None
+        if isinstance(first, append.Prepared) and not first.can_be_refused:
             # There will be nothing to take back.
-            return (self._appender.append(steps[0]),)
+            return (self._appender.append(first),)
         connection = self._unit.connection
         self._appender.write()
         connection.execute("SAVEPOINT change_set")
         try:
-            results = tuple([self._step(step) for step in steps])
+            results = tuple([self._step(step) for step in reporting(steps, "stored", progress)])
             self._appender.write()
         except BaseException:
             self._unit.names.forget()

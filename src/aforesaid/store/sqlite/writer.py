@@ -20,7 +20,7 @@ from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.store.sqlite.migrate import migrate
 from aforesaid.store.sqlite.names import Names
 from aforesaid.store.sqlite.purging import erase, wipe, wipe_is_due
-from aforesaid.store.sqlite.transaction import Step, Transaction
+from aforesaid.store.sqlite.transaction import ChangeSet, Transaction
 
 _log: Final = logging.getLogger("aforesaid.store")
 
@@ -61,7 +61,7 @@ class Writer:
             self._connection, self._names = self._open(create=True)
             self._finish_purge()
 
-    def commit(self, change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
+    def commit(self, change_sets: Sequence[ChangeSet]) -> list[Receipt | Exception]:
         """Store change sets in one transaction and sync. Each has its own outcome; a failing disk fails them all."""
         if self._lost is not None:
             return [self._lost] * len(change_sets)
@@ -72,7 +72,7 @@ class Writer:
                 connection.execute("BEGIN IMMEDIATE")
                 self._notice_other_writers()
                 transaction = Transaction(connection, self._names)
-                outcomes = [self._carry_out(transaction, steps) for steps in change_sets]
+                outcomes = [self._carry_out(transaction, change_set) for change_set in change_sets]
                 transaction.finish()
                 committing = True
                 connection.execute("COMMIT")
@@ -180,9 +180,9 @@ class Writer:
             )
             raise self._lost
 
-    def _carry_out(self, transaction: Transaction, steps: Sequence[Step]) -> Receipt | Exception:
+    def _carry_out(self, transaction: Transaction, change_set: ChangeSet) -> Receipt | Exception:
         try:
-            return Receipt(True, transaction.carry_out(steps))
+            return Receipt(True, transaction.carry_out(change_set))
         except _FAILS_THE_GROUP:
             raise
         except apsw.ConstraintError as error:

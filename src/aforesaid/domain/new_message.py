@@ -1,0 +1,57 @@
+"""Messages of a batch, before they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+from aforesaid.domain.known_ids import KnownIds
+from aforesaid.domain.literals import Role
+from aforesaid.domain.message import Draft, Message, draft
+from aforesaid.domain.scope import Scope
+from aforesaid.errors import InvalidInput, quoted
+
+MOST_IN_BATCH: Final = 100_000
+"""Maximum number of messages of a batch. Until it is stored, a message takes about 2 kB of memory."""
+BATCH_BYTES: Final = 1 << 28
+"""Maximum characters of all texts of a batch (256 MB of ASCII)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message to add. The fields are the arguments of `add`."""
+
+    role: Role
+    text: str = ""
+    at: datetime | None = None
+    id: str | int | None = None
+    author: str | int | None = None
+    name: str | None = None
+    replaces: Message | str | int | None = None
+
+
+_FIELDS: Final = tuple(each.name for each in fields(NewMessage))
+_KNOWN: Final = frozenset(_FIELDS)
+
+
+def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
+    """Validate a message of a batch, given as a `NewMessage` or a mapping of its fields. Raises InvalidInput."""
+    given = _given(new)
+    if given.get("author") is not None:
+        given["author"] = ids.spelled(given["author"])
+    return draft(scope, given.pop("role"), given.pop("text", ""), limit=limit, **given)
+
+
+def _given(new: object) -> dict[str, Any]:
+    """Return the fields that a message sets."""
+    if isinstance(new, NewMessage):
+        return {name: getattr(new, name) for name in _FIELDS}
+    if not isinstance(new, Mapping):
+        raise InvalidInput(f"it must be a NewMessage or a mapping, not {type(new).__name__}")
+    if unknown := [name for name in new if name not in _KNOWN]:
+        raise InvalidInput(f"it has the unknown key {quoted(unknown[0])}; use {', '.join(_FIELDS)}")
+    if "role" not in new:
+        raise InvalidInput("it has no role", "role")
+    return dict(new)

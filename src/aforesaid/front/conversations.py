@@ -1,0 +1,108 @@
+"""The API for batches of messages and for threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final, cast
+
+from aforesaid.domain import checks
+from aforesaid.domain.change import AddMessage
+from aforesaid.domain.literals import Role, Within
+from aforesaid.domain.message import Draft
+from aforesaid.domain.message_filter import message_filter
+from aforesaid.domain.new_message import BATCH_BYTES, MOST_IN_BATCH, NewMessage, draft_of_new
+from aforesaid.domain.receipt import BatchReceipt, Repeated, Stored
+from aforesaid.domain.thread import Thread
+from aforesaid.errors import InvalidInput, TooLarge
+from aforesaid.front.handle import UserHandle, at_once, public
+from aforesaid.store import Progress, questions
+
+_SLICE: Final = 1_000
+"""Messages checked before other tasks of the event loop get a turn."""
+
+
+class UserConversations(UserHandle):
+    """Batches of messages, and the threads of one user."""
+
+    @public(unaudited="the log itself shows what was stored", unbounded=True, loose=("messages",))
+    async def add_many(
+        self, messages: Iterable[NewMessage | Mapping[str, Any]], *, progress: Progress | None = None
+    ) -> BatchReceipt:
+        """Store many messages at once: all of them, or none. When this returns, they are on disk and can be found.
+
+        Each is a `NewMessage`, or a mapping with the arguments of `add`, such as `{"role": "user", "text": "hello"}`.
+        They are stored in their order, in the handle's thread, with one commit, about ten times as fast as one by one.
+        A message that is not valid refuses the whole batch; the error has its index. Duplicates are recognised as by
+        `add`, among the batch too.
+
+        A batch has at most 100,000 messages and 256 MB of text, because all of it is in memory until it is stored;
+        pass more in several batches. `progress` is called with `prepared` or `stored`, the number of messages so far,
+        and the number of all; it may be called from another thread, and nothing is stored if it raises. Cancelling
+        this call before the messages are handed to the store stores nothing; afterwards all of them are stored.
+        """
+        drafts = await self._drafts(messages)
+        if not drafts:
+            return BatchReceipt(durable=True, results=())
+        silence = await self._services.effective.silence(self.scope.space)
+        receipt = await self._services.store.apply([AddMessage(each, silence) for each in drafts], progress)
+        self._services.upkeep.nudge()
+        self._services.watch.start()
+        self._services.sessions.record(receipt)
+        notices = (*receipt.notices, *self._services.upkeep.notices(self.scope))
+        return BatchReceipt(receipt.durable, cast("tuple[Stored | Repeated, ...]", receipt.results), notices)
+
+    @public(audit=("messages.read", "threads"))
+    async def threads(self, limit: int = 50, *, before: Thread | str | int | None = None) -> list[Thread]:
+        """Return the threads that the user has messages in, the one with the newest message first.
+
+        To page on, pass the last one as `before`: a thread or its id.
+        """
+        last = before.id if isinstance(before, Thread) else before
+        name = None if last is None else self._services.ids.spelled(checks.identifier(last, "the thread id", "before"))
+        return await self._services.store.read(questions.Threads(self.scope, limit=at_once(limit), before=name))
+
+    @public(unaudited="counts alone")
+    async def count(
+        self,
+        *,
+        role: Role | None = None,
+        author: str | int | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        within: Within = "user",
+        archived: bool = True,
+    ) -> int:
+        """Return the number of messages. The arguments are those of `history`."""
+        where = message_filter(role=role, author=author, since=since, until=until)
+        return await self._services.store.read(
+            questions.MessageCount(self.scope, within=within, archived=archived, where=where)
+        )
+
+    async def _drafts(self, messages: Iterable[object]) -> list[Draft]:
+        """Check the messages of a batch. Raises InvalidInput with the index of the first one that is not valid."""
+        limit, ids = self._services.profile.message_bytes, self._services.ids
+        drafts: list[Draft] = []
+        characters = 0
+        for index, new in enumerate(messages):
+            if index == MOST_IN_BATCH:
+                raise TooLarge(
+                    f"a batch has at most {MOST_IN_BATCH:,} messages; pass more in several batches", "messages"
+                )
+            if index % _SLICE == _SLICE - 1:
+                await asyncio.sleep(0)
+            try:
+                draft = draft_of_new(self.scope, new, ids, limit)
+            except InvalidInput as error:
+                error.args = (f"message {index} of the batch, counted from 0: {error}",)
+                error.field = f"messages.{index}" if error.field is None else f"messages.{index}.{error.field}"
+                raise
+            characters += len(draft.text)
+            if characters > BATCH_BYTES:
+                raise TooLarge(
+                    f"the texts of a batch have at most {BATCH_BYTES:,} characters; pass more in several batches",
+                    "messages",
+                )
+            drafts.append(draft)
+        return drafts
