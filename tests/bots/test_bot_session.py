@@ -75,7 +75,7 @@ async def test_an_answer_that_cannot_be_stored_is_sent_all_the_same(tmp_path: Pa
         async with with_model(model, tmp_path / "memory.db") as memory, BotSession(memory, room) as session:
             apply = memory.store.apply
 
-            async def full(changes: Sequence[Any], *_: object) -> Receipt:
+            async def full(changes: Sequence[Any], *_: object, **__: object) -> Receipt:
                 if isinstance(changes[0], AddMessage) and changes[0].draft.role == "assistant":
                     raise StoreFull("no room is left on /srv/secret-disk")
                 return await apply(changes)

@@ -28,7 +28,7 @@ def crash_at(store: Store, number: int, *, before: bool) -> None:
     """Let the process die at the nth change set that moves a mark: just before or just after it is stored."""
     apply, seen = store.apply, 0
 
-    async def crashing(changes: Sequence[Change], *_: object) -> Receipt:
+    async def crashing(changes: Sequence[Change], *_: object, **__: object) -> Receipt:
         nonlocal seen
         marks = any(isinstance(change, MarkExtracted) for change in changes)
         seen += marks
@@ -115,7 +115,7 @@ async def test_a_failed_write_leaves_mark_and_memories_as_they_were(location: st
             await user.add("user", "I like tea.")
         apply = memory.store.apply
 
-        async def full(changes: Sequence[Change], *_: object) -> Receipt:
+        async def full(changes: Sequence[Change], *_: object, **__: object) -> Receipt:
             if any(isinstance(change, AddMemory) for change in changes):
                 raise StoreFull("no room")
             return await apply(changes)

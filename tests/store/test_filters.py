@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aforesaid.domain.change import AddVectors
+from aforesaid.domain.change import AddMessage, AddVectors
+from aforesaid.domain.details import details_text
 from aforesaid.domain.message import Message
 from aforesaid.domain.message_filter import EVERY_MESSAGE, MessageFilter
 from aforesaid.domain.scope import Scope
@@ -24,13 +25,19 @@ def at(count: float) -> int:
     return int(minutes(count).timestamp() * 1_000_000)
 
 
+def with_metadata(change: AddMessage, metadata: dict[str, object]) -> AddMessage:
+    return change._replace(draft=change.draft._replace(details=details_text(metadata=metadata)))
+
+
 async def conversation(store: Store) -> list[Message]:
     """Store a talk about boats, and something of Bob's that no read of Ann's may return."""
     receipt = await store.apply(
         [
-            adding(ANN, "the blue boat", at=minutes(0)),
-            adding(ANN, "a boat indeed", "assistant", at=minutes(1)),
-            adding(ANN, "my boat too", author="carol", at=minutes(2)),
+            with_metadata(adding(ANN, "the blue boat", at=minutes(0)), {"n": 1, "yes": True, "none": None}),
+            with_metadata(
+                adding(ANN, "a boat indeed", "assistant", at=minutes(1)), {"n": "1", "yes": 1, 'ä"\\\n': "ß"}
+            ),
+            with_metadata(adding(ANN, "my boat too", author="carol", at=minutes(2)), {"n": 1.0, "m": {"n": 2}}),
             adding(ANN, "which boat", at=minutes(3)),
             adding(BOB, "a boat of bob", at=minutes(1)),
         ]
@@ -46,6 +53,16 @@ FILTERS = {
     "since": (MessageFilter(since=at(2)), {"my boat too", "which boat"}),
     "until": (MessageFilter(until=at(1)), {"the blue boat"}),
     "several": (MessageFilter(role="user", since=at(1), until=at(3)), {"my boat too"}),
+    "a number": (MessageFilter(metadata=(("n", 1),)), {"the blue boat", "my boat too"}),
+    "the same number": (MessageFilter(metadata=(("n", 1.0),)), {"the blue boat", "my boat too"}),
+    "a text": (MessageFilter(metadata=(("n", "1"),)), {"a boat indeed"}),
+    "true": (MessageFilter(metadata=(("yes", True),)), {"the blue boat"}),
+    "null": (MessageFilter(metadata=(("none", None),)), {"the blue boat"}),
+    "no key": (MessageFilter(metadata=(("other", None),)), set[str]()),
+    "an inner key": (MessageFilter(metadata=(("n", 2),)), set[str]()),
+    "a strange key": (MessageFilter(metadata=(('ä"\\\n', "ß"),)), {"a boat indeed"}),
+    "two keys": (MessageFilter(metadata=(("n", 1), ("yes", True))), {"the blue boat"}),
+    "metadata and role": (MessageFilter(role="assistant", metadata=(("yes", 1),)), {"a boat indeed"}),
     "none": (EVERY_MESSAGE, {"the blue boat", "a boat indeed", "my boat too", "which boat"}),
 }
 

@@ -19,7 +19,7 @@ from aforesaid.domain.scope import Scope
 from aforesaid.errors import StoreDamaged
 from aforesaid.store import Store, open_store, questions
 from aforesaid.store.sqlite import SqliteStore
-from aforesaid.store.sqlite.transaction import Step
+from aforesaid.store.sqlite.transaction import ChangeSet
 from making import add, adding, archive
 from store.processes import KILLED, run_program
 
@@ -231,7 +231,7 @@ async def test_many_callers_share_few_commits(path: Path, monkeypatch: pytest.Mo
     commits = 0
     commit = store._engine.writer.commit
 
-    def counted(change_sets: Sequence[Sequence[Step]]) -> list[Receipt | Exception]:
+    def counted(change_sets: Sequence[ChangeSet]) -> list[Receipt | Exception]:
         nonlocal commits
         commits += 1
         return commit(change_sets)

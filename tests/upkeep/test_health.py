@@ -72,7 +72,7 @@ async def test_a_store_that_fails_is_told_once_and_becomes_an_alert(
         good = await memory.store.health()
         apply, health_of = memory.store.apply, memory.store.health
 
-        async def full(changes: Sequence[Change], *_: object) -> Receipt:
+        async def full(changes: Sequence[Change], *_: object, **__: object) -> Receipt:
             raise StoreFull(f"no room is left on the device for {len(changes)} changes")
 
         async def bad() -> Component:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Draft, Message, draft
@@ -30,10 +31,19 @@ class NewMessage:
     author: str | int | None = None
     name: str | None = None
     replaces: Message | str | int | None = None
+    parts: Sequence[Part | Mapping[str, Any]] = ()
+    tool_calls: Sequence[ToolCall | Mapping[str, Any]] = ()
+    tool_call_id: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    reply_to: Message | str | int | None = None
+    kind: str | None = None
+    language: str | None = None
 
 
 _FIELDS: Final = tuple(each.name for each in fields(NewMessage))
 _KNOWN: Final = frozenset(_FIELDS)
+_UNSET: Final = (None, ())
+"""What optional fields are when they are not set."""
 
 
 def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
@@ -47,7 +57,7 @@ def draft_of_new(scope: Scope, new: object, ids: KnownIds, limit: int) -> Draft:
 def _given(new: object) -> dict[str, Any]:
     """Return the fields that a message sets."""
     if isinstance(new, NewMessage):
-        return {name: getattr(new, name) for name in _FIELDS}
+        return {name: value for name in _FIELDS if (value := getattr(new, name)) not in _UNSET}
     if not isinstance(new, Mapping):
         raise InvalidInput(f"it must be a NewMessage or a mapping, not {type(new).__name__}")
     if unknown := [name for name in new if name not in _KNOWN]:

@@ -71,11 +71,12 @@ class UserConversations(UserHandle):
         author: str | int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
         within: Within = "user",
         archived: bool = True,
     ) -> int:
         """Return the number of messages. The arguments are those of `history`."""
-        where = message_filter(role=role, author=author, since=since, until=until)
+        where = message_filter(role=role, author=author, since=since, until=until, metadata=metadata)
         return await self._services.store.read(
             questions.MessageCount(self.scope, within=within, archived=archived, where=where)
         )

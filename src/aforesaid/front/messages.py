@@ -100,6 +100,7 @@ class UserMessages(UserHandle):
         author: str | int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> list[Message]:
         """Return the newest `limit` messages in order of their time, oldest first.
 
@@ -107,8 +108,9 @@ class UserMessages(UserHandle):
         time are in the order of storing. `archived=False` leaves out messages that a summary covers.
         Of a message with several versions only the newest is returned; with `versions=True`, all of them.
 
-        `role`, `author` (the author's id), `since` (from this time on) and `until` (before this time) each limit the
-        messages that are returned, and together all of them do.
+        `role`, `author` (the author's id), `since` (from this time on), `until` (before this time) and `metadata` each
+        limit the messages that are returned; given together, a message must fulfil all. `metadata` is a mapping: every
+        key must be in the message's metadata with an equal value (a string, number, true, false or None).
         """
         return await self._services.store.read(
             questions.Messages(
@@ -118,7 +120,7 @@ class UserMessages(UserHandle):
                 before=await self._position(before, within),
                 archived=archived,
                 versions=versions,
-                where=message_filter(role=role, author=author, since=since, until=until),
+                where=message_filter(role=role, author=author, since=since, until=until, metadata=metadata),
             )
         )
 
@@ -141,6 +143,7 @@ class UserMessages(UserHandle):
         author: str | int | None = None,
         since: datetime | None = None,
         until: datetime | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> list[Hit]:
         """Search by words and meaning; return the hits, best first.
 
@@ -152,12 +155,14 @@ class UserMessages(UserHandle):
         by id, and `tokens` limits the total length of the texts. `arms` restricts the search to `keyword` or `dense`,
         without a default `min_score`. `hit.explain()` shows why something was found.
 
-        `role`, `author`, `since` and `until` limit the messages that are searched, as in `history`. Summaries and
-        memories have no author, so with any of these only messages and sessions are searched.
+        `role`, `author`, `since`, `until` and `metadata` limit the messages that are searched, as in `history`.
+        Summaries and memories have no author, so with any of these only messages and sessions are searched.
         """
-        where = message_filter(role=role, author=author, since=since, until=until)
+        where = message_filter(role=role, author=author, since=since, until=until, metadata=metadata)
         if where != EVERY_MESSAGE and not {"message", "session"}.intersection(kinds):
-            raise InvalidInput("role, author, since and until limit messages; add `message` to the kinds", "kinds")
+            raise InvalidInput(
+                "role, author, since, until and metadata limit messages; add `message` to the kinds", "kinds"
+            )
         request = SearchRequest(
             query=checks.query_text(query),
             limit=at_once(limit),

@@ -52,7 +52,7 @@ def count(reader: Reader, question: questions.MessageCount) -> int:
 def threads(reader: Reader, question: questions.Threads) -> list[Thread]:
     """Return the user's threads, newest first."""
     every = newest_first(threads_of(messages(reader, questions.Messages(question.scope, limit=LARGEST))).values())
-    return threads_after(every, question.before, question.scope.user)[: question.limit]
+    return [*threads_after(every, question.before, question.scope.user)][: question.limit]
 
 
 def _newest(reader: Reader, scope: Scope, within: Within, before: int | Position | None = None) -> Iterator[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from aforesaid.domain.message_filter import MessageFilter
@@ -20,4 +21,8 @@ def conditions(where: MessageFilter, bound: int) -> tuple[list[str], list[Any]]:
         if value is not None:
             values.append(value)
             texts.append(condition.format(bound + len(values)))
+    for key, wanted in where.metadata:
+        values += [key, json.dumps(wanted)]
+        at = bound + len(values)
+        texts.append(f"log.details::jsonb -> 'metadata' -> ${at - 1}::text = ${at}::text::jsonb")
     return texts, values
