@@ -1,12 +1,11 @@
 """Configuration: typed values and the origin of each."""
 
+from aforesaid.settings.basic_values import WITHOUT, Choice, Secret
 from aforesaid.settings.load import as_settings, load_settings
 from aforesaid.settings.values import (
     OPERATIONS,
-    WITHOUT,
     Alerts,
     BotSettings,
-    Choice,
     DiscordSettings,
     Keep,
     MumbleSettings,
@@ -15,7 +14,6 @@ from aforesaid.settings.values import (
     Resilience,
     Retention,
     Route,
-    Secret,
     Serving,
     Settings,
     Speech,

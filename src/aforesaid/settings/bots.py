@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from aforesaid.errors import InvalidInput
+from aforesaid.settings.basic_values import Secret
 from aforesaid.settings.layered_values import DEFAULT, LayeredValues
 from aforesaid.settings.layers import FILE_RANK, GivenValue
 from aforesaid.settings.providers import warn_when_open
 from aforesaid.settings.secrets import read_key, read_password
-from aforesaid.settings.values import BotSettings, DiscordSettings, MumbleSettings, Secret, TelegramSettings
+from aforesaid.settings.values import BotSettings, DiscordSettings, MumbleSettings, TelegramSettings
 
 _TOKEN: Final = "token"  # noqa: S105 - the name of a key
 _PASSWORD: Final = "password"  # noqa: S105 - the same

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from aforesaid.settings.basic_values import WITHOUT, Secret
 from aforesaid.settings.keys import dotted, is_key
 from aforesaid.settings.layered_values import DEFAULT
 from aforesaid.settings.secrets import mask, mask_url
-from aforesaid.settings.values import OPERATIONS, WITHOUT, Route, Secret, Settings
+from aforesaid.settings.values import OPERATIONS, Route, Settings
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

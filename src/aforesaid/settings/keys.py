@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
-from typing import Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from aforesaid.errors import InvalidInput
 from aforesaid.settings import value_types
+from aforesaid.settings.basic_values import WITHOUT
 from aforesaid.settings.value_types import ValueType
-from aforesaid.settings.values import OPERATIONS, WITHOUT, Answering, ProviderApi, Structured
+from aforesaid.settings.values import FROM_FILE, NO_KEY, OPERATIONS, VALUE_TYPE, Provider, Route, Settings
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Key: TypeAlias = tuple[str, ...]
 """The names of the tables and of the key itself: ("models", "chat", "timeout")."""
 
 Table: TypeAlias = "Mapping[str, ValueType | Table | Each]"
 
-_LARGEST: Final = 10**12
-_LEAST_BUDGET: Final = 256
-"""Minimum tokens of a context."""
-_DAY: Final = 24 * 60 * 60
 _PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -29,115 +29,32 @@ _PROVIDER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class Each:
     """A table per user-chosen name, such as a provider's."""
 
-    table: Mapping[str, ValueType]
+    table: Table
 
 
-_ROUTE: Final = {
-    "chain": value_types.chain(),
-    "temperature": value_types.number(0, 2, unset=True),
-    "max_tokens": value_types.whole(1, 10_000_000, unset=True),
-    "timeout": value_types.number(0.001, _DAY),
-}
+def _keys_of(kind: type[DataclassInstance]) -> dict[str, ValueType | Table | Each]:
+    """Return the keys of a table: its fields that can be configured, and the tables in it."""
+    keys: dict[str, ValueType | Table | Each] = {}
+    for each in fields(kind):
+        if VALUE_TYPE in each.metadata:
+            keys[each.name] = each.metadata[VALUE_TYPE]
+            if each.metadata[FROM_FILE]:
+                keys[f"{each.name}_file"] = value_types.text()
+        elif is_dataclass(each.default) and not isinstance(each.default, type):
+            table = _keys_of(type(each.default))
+            table.pop(each.metadata.get(NO_KEY, ""), None)
+            keys[each.name] = table
+    return keys
 
-_DAYS: Final = value_types.whole(1, 365_000)
 
 TREE: Final[Table] = {
-    "store": value_types.text(),
-    "fallback": value_types.text(),
-    "profile": value_types.text(),
-    "embedder": value_types.text(),
-    "ranker": value_types.boolean(),
-    "redo": value_types.boolean(),
-    "background": value_types.boolean(),
+    **_keys_of(Settings),
     "models": {
         "default": value_types.chain(),
-        "timeout": value_types.number(0.001, _DAY),
-        **dict.fromkeys(OPERATIONS, _ROUTE),
+        "timeout": _keys_of(Route)["timeout"],
+        **dict.fromkeys(OPERATIONS, _keys_of(Route)),
     },
-    "providers": Each(
-        {
-            "base_url": value_types.url(),
-            "api_key": value_types.secret(),
-            "api_key_env": value_types.text(),
-            "api_key_file": value_types.text(),
-            "concurrency": value_types.whole(1, 10_000),
-            "structured": value_types.one_of(*get_args(Structured)),
-            "api": value_types.one_of(*get_args(ProviderApi)),
-        }
-    ),
-    "resilience": {
-        "attempts": value_types.whole(1, 100),
-        "failures": value_types.whole(1, 1_000_000),
-        "probe_seconds": value_types.number(0.001, _DAY),
-        "stall_seconds": value_types.number(0.001, _DAY),
-    },
-    "speech": {
-        "hear": value_types.chain(),
-        "speak": value_types.chain(),
-        "language": value_types.text(),
-        "voice": value_types.text(),
-        "timeout": value_types.number(0.001, _DAY),
-    },
-    "retention": {
-        "messages": {"archive_days": _DAYS, "purge_days": _DAYS},
-        "memories": {"archive_days": _DAYS, "purge_days": _DAYS},
-        **{kind: {"purge_days": _DAYS} for kind in ("summaries", "versions", "derived", "audit", "spending")},
-    },
-    "alerts": {
-        "interval_seconds": value_types.number(0.1, _DAY),
-        "failing_seconds": value_types.number(0, _DAY),
-        "slow_seconds": value_types.number(0.001, _DAY),
-        "error_rate": value_types.number(0.0001, 1),
-        "least_calls": value_types.whole(1, 1_000_000),
-        "backlog_messages": value_types.whole(1, _LARGEST),
-        "free_disk": value_types.number(0, 1),
-        "storage_bytes": value_types.whole(1, _LARGEST * 1_000),
-        "clear": value_types.number(0.01, 1),
-    },
-    "spending": {
-        "tokens_per_user_and_day": value_types.whole(1, _LARGEST),
-        "tokens_per_day": value_types.whole(1, _LARGEST),
-    },
-    "bots": {
-        "name": value_types.text(),
-        "system": value_types.text(),
-        "telegram": {
-            "token": value_types.secret(),
-            "token_file": value_types.text(),
-            "api": value_types.url(),
-            "webhook": value_types.url(),
-            "webhook_secret": value_types.secret(),
-            "listen": value_types.text(),
-        },
-        "discord": {"token": value_types.secret(), "token_file": value_types.text()},
-        "mumble": {
-            "host": value_types.text(),
-            "port": value_types.whole(1, 65_535),
-            "name": value_types.text(),
-            "password": value_types.password(),
-            "password_file": value_types.text(),
-            "channel": value_types.text(),
-            "answer": value_types.one_of(*get_args(Answering)),
-            "certificate": value_types.text(),
-            "fingerprint": value_types.text(),
-        },
-    },
-    "server": {
-        "host": value_types.text(),
-        "port": value_types.whole(0, 65_535),
-        "hosts": value_types.texts(),
-        "keys": value_types.text(),
-        "upstream": value_types.text(),
-        "requests_per_second": value_types.number(0.01, 1_000_000),
-        "burst": value_types.whole(1, 1_000_000),
-        "body_bytes": value_types.whole(1_000, _LARGEST),
-        "header_seconds": value_types.number(0.1, 3_600),
-        "body_seconds": value_types.number(0.1, 3_600),
-        "connections": value_types.whole(1, 1_000_000),
-        "trusted_proxies": value_types.networks(),
-        "budget": value_types.whole(_LEAST_BUDGET, _LARGEST),
-        "window": value_types.whole(0, _LARGEST),
-    },
+    "providers": Each({"base_url": value_types.url(), "api_key_env": value_types.text(), **_keys_of(Provider)}),
 }
 
 

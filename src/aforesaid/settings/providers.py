@@ -9,12 +9,13 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from aforesaid.errors import InvalidInput
+from aforesaid.settings.basic_values import Secret
 from aforesaid.settings.keys import Key, nearest
 from aforesaid.settings.known_providers import KNOWN_PROVIDERS
 from aforesaid.settings.layered_values import DEFAULT, LayeredValues
 from aforesaid.settings.layers import FILE_RANK, KNOWN_PROVIDER_RANK, GivenValue
 from aforesaid.settings.secrets import as_key, open_to_others, read_key
-from aforesaid.settings.values import Operation, Provider, Route, Secret, Speech
+from aforesaid.settings.values import Operation, Provider, Route, Speech
 
 _WAYS: Final = ("api_key", "api_key_env", "api_key_file")
 _PLAIN: Final = Provider("", "")

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from aforesaid.errors import InvalidInput
+from aforesaid.settings.basic_values import Choice
 from aforesaid.settings.layered_values import DEFAULT, LayeredValues
 from aforesaid.settings.value_types import Chain
-from aforesaid.settings.values import OPERATIONS, Choice, Operation, Route
+from aforesaid.settings.values import OPERATIONS, Operation, Route
 
 DEFAULT_ROUTES: Final[Mapping[Operation, Route]] = {
     # No limit: the provider's defaults decide the length and temperature of a reply.

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from aforesaid.settings.values import Secret
+from aforesaid.settings.basic_values import Secret
 
 _SHOWN: Final = 4
 _LONG_ENOUGH: Final = 16

@@ -9,12 +9,14 @@ from ipaddress import ip_network
 from typing import Final
 from urllib.parse import urlsplit
 
+from aforesaid.settings.basic_values import WITHOUT, Choice, Secret
 from aforesaid.settings.secrets import as_key
-from aforesaid.settings.values import WITHOUT, Choice, Secret
 
 UNSET: Final = "default"
 """The value that leaves a number to the provider's default."""
 
+LARGEST: Final = 10**12
+"""The largest whole number of most settings."""
 _YES: Final = ("true", "1", "yes", "on")
 _NO: Final = ("false", "0", "no", "off")
 

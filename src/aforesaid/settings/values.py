@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from aforesaid.settings import value_types
+from aforesaid.settings.basic_values import Choice, Secret
+from aforesaid.settings.value_types import LARGEST, ValueType
 
 Operation: TypeAlias = Literal["chat", "summarize", "day", "merge", "extract", "route", "embed"]
 """Operations that use a model. Each can have its own model."""
@@ -23,17 +27,22 @@ ProviderApi: TypeAlias = Literal["openai", "piper"]
 Answering: TypeAlias = Literal["called", "always"]
 """When a bot answers among several people: when its name is said, or always."""
 
-WITHOUT: Final = "none"
-"""At the end of a chain: continue without a model."""
+VALUE_TYPE: Final = "value type"
+FROM_FILE: Final = "from file"
+NO_KEY: Final = "no key"
+"""Names in the metadata of fields."""
+_LEAST_BUDGET: Final = 256
+"""Minimum tokens of a context."""
+_DAY: Final = 24 * 60 * 60
+_DAYS: Final = value_types.whole(1, 365_000)
 
 
-class Secret(str):
-    """A string that is not printed by accident, in logs, tracebacks or `repr`."""
+def setting(default: Any, value_type: ValueType, *, from_file: bool = False) -> Any:  # noqa: ANN401 - the field's type
+    """Return a field that can be configured: its key is its name, below the name of its table.
 
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "'…'"
+    With `from_file`, a second key that ends with `_file` names a file with the value.
+    """
+    return field(default=default, metadata={VALUE_TYPE: value_type, FROM_FILE: from_file})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +51,22 @@ class Provider:
 
     name: str
     base_url: str
-    api_key: Secret | None = None
-    concurrency: int = 4
+    api_key: Secret | None = setting(None, value_types.secret(), from_file=True)
+    concurrency: int = setting(4, value_types.whole(1, 10_000))
     """Maximum concurrent calls."""
-    structured: Structured = "auto"
-    api: ProviderApi = "openai"
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One model of one provider."""
-
-    provider: str
-    model: str
-
-    def __str__(self) -> str:
-        return f"{self.provider}:{self.model}"
+    structured: Structured = setting("auto", value_types.one_of(*get_args(Structured)))
+    api: ProviderApi = setting("openai", value_types.one_of(*get_args(ProviderApi)))
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """The models and limits of one operation."""
 
-    chain: tuple[Choice, ...] = ()
+    chain: tuple[Choice, ...] = setting((), value_types.chain())
     """Models, tried in order. Empty: the operation runs without a model."""
-    temperature: float | None = None
-    max_tokens: int | None = None
-    timeout: float = 60.0
+    temperature: float | None = setting(None, value_types.number(0, 2, unset=True))
+    max_tokens: int | None = setting(None, value_types.whole(1, 10_000_000, unset=True))
+    timeout: float = setting(60.0, value_types.number(0.001, _DAY))
     """Timeout in seconds, including all retries and all models of the chain."""
     without: bool = False
     """Whether to continue without a model if none of the chain answers, instead of trying again later."""
@@ -78,13 +76,13 @@ class Route:
 class Resilience:
     """Retries and circuit breakers."""
 
-    attempts: int = 3
+    attempts: int = setting(3, value_types.whole(1, 100))
     """Attempts per model before the next model of the chain is tried."""
-    failures: int = 5
+    failures: int = setting(5, value_types.whole(1, 1_000_000))
     """Consecutive failures that open the circuit breaker."""
-    probe_seconds: float = 30.0
+    probe_seconds: float = setting(30.0, value_types.number(0.001, _DAY))
     """Seconds between test calls while the circuit breaker is open."""
-    stall_seconds: float = 20.0
+    stall_seconds: float = setting(20.0, value_types.number(0.001, _DAY))
     """Seconds without data after which a stream is aborted."""
 
 
@@ -92,39 +90,39 @@ class Resilience:
 class Spending:
     """Limits on tokens. None: no limit."""
 
-    tokens_per_user_and_day: int | None = None
-    tokens_per_day: int | None = None
+    tokens_per_user_and_day: int | None = setting(None, value_types.whole(1, LARGEST))
+    tokens_per_day: int | None = setting(None, value_types.whole(1, LARGEST))
 
 
 @dataclass(frozen=True, slots=True)
 class Serving:
     """The address and limits of `aforesaid serve`."""
 
-    host: str = "127.0.0.1"
-    port: int = 5002
-    hosts: tuple[str, ...] = ()
+    host: str = setting("127.0.0.1", value_types.text())
+    port: int = setting(5002, value_types.whole(0, 65_535))
+    hosts: tuple[str, ...] = setting((), value_types.texts())
     """Host names to accept besides loopback names."""
-    keys: str | None = None
+    keys: str | None = setting(None, value_types.text())
     """The file with the hashes of the keys. None: next to the store."""
-    upstream: str | None = None
+    upstream: str | None = setting(None, value_types.text())
     """The provider that the proxy forwards requests to. None: the first provider of `models.chat`."""
-    requests_per_second: float = 50.0
+    requests_per_second: float = setting(50.0, value_types.number(0.01, 1_000_000))
     """Average requests per second per key."""
-    burst: int = 200
+    burst: int = setting(200, value_types.whole(1, 1_000_000))
     """Maximum burst of requests per key."""
-    body_bytes: int = 32 * 1024 * 1024
+    body_bytes: int = setting(32 * 1024 * 1024, value_types.whole(1_000, LARGEST))
     """Maximum size of a request body, in bytes."""
-    header_seconds: float = 10.0
+    header_seconds: float = setting(10.0, value_types.number(0.1, 3_600))
     """The time in which the headers of a request must arrive."""
-    body_seconds: float = 30.0
+    body_seconds: float = setting(30.0, value_types.number(0.1, 3_600))
     """The time in which its body must arrive; a longer body gets a second more for each KiB."""
-    connections: int = 1_000
+    connections: int = setting(1_000, value_types.whole(1, 1_000_000))
     """The largest number of open connections; further ones are closed at once."""
-    trusted_proxies: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = setting((), value_types.networks())
     """Addresses or networks of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed."""
-    budget: int = 3_000
+    budget: int = setting(3_000, value_types.whole(_LEAST_BUDGET, LARGEST))
     """Maximum tokens that the proxy adds to a request; a smaller budget of the user or space applies."""
-    window: int = 32_768
+    window: int = setting(32_768, value_types.whole(0, LARGEST))
     """Context window of the models behind the proxy, in tokens; memories are added only as far as they fit."""
 
 
@@ -132,15 +130,15 @@ class Serving:
 class Speech:
     """Speech services for bots with voice."""
 
-    hear: tuple[Choice, ...] = ()
+    hear: tuple[Choice, ...] = setting((), value_types.chain())
     """Speech-to-text services, tried in order. Empty: the bot does not listen."""
-    speak: tuple[Choice, ...] = ()
+    speak: tuple[Choice, ...] = setting((), value_types.chain())
     """Text-to-speech services, tried in order. Empty: the bot does not speak."""
-    language: str | None = None
+    language: str | None = setting(None, value_types.text())
     """The spoken language, such as `en`. None: detected by the service."""
-    voice: str = "alloy"
+    voice: str = setting("alloy", value_types.text())
     """The voice, for services with OpenAI's API. With Piper, the model is the voice."""
-    timeout: float = 30.0
+    timeout: float = setting(30.0, value_types.number(0.001, _DAY))
     """Timeout in seconds, including all retries and services."""
 
 
@@ -148,23 +146,23 @@ class Speech:
 class Alerts:
     """Limits at which alerts are raised."""
 
-    interval_seconds: float = 60.0
+    interval_seconds: float = setting(60.0, value_types.number(0.1, _DAY))
     """Seconds between health checks."""
-    failing_seconds: float = 60.0
+    failing_seconds: float = setting(60.0, value_types.number(0, _DAY))
     """Raise an alert when a component fails for this long; clear it after it has worked for as long."""
-    slow_seconds: float = 2.5
+    slow_seconds: float = setting(2.5, value_types.number(0.001, _DAY))
     """Raise an alert when more than 5% of the calls of `add`, `search` or `context` take longer."""
-    error_rate: float = 0.05
+    error_rate: float = setting(0.05, value_types.number(0.0001, 1))
     """Raise an alert when this share of an operation's calls fails, 0 to 1."""
-    least_calls: int = 20
+    least_calls: int = setting(20, value_types.whole(1, 1_000_000))
     """Minimum number of recent calls for `slow_seconds` and `error_rate`."""
-    backlog_messages: int = 10_000
+    backlog_messages: int = setting(10_000, value_types.whole(1, LARGEST))
     """Raise an alert when this many messages wait to be embedded or summarised."""
-    free_disk: float = 0.05
+    free_disk: float = setting(0.05, value_types.number(0, 1))
     """Raise an alert when less than this share of the disk is free, 0 to 1."""
-    storage_bytes: int | None = None
+    storage_bytes: int | None = setting(None, value_types.whole(1, LARGEST * 1_000))
     """Raise an alert when the store reaches this size. None: no limit."""
-    clear: float = 0.8
+    clear: float = setting(0.8, value_types.number(0.01, 1))
     """Clear an alert when its value is below this share of its limit, so that it does not flap."""
 
 
@@ -172,14 +170,14 @@ class Alerts:
 class TelegramSettings:
     """Settings of a Telegram bot."""
 
-    token: Secret | None = None
-    api: str | None = None
+    token: Secret | None = setting(None, value_types.secret(), from_file=True)
+    api: str | None = setting(None, value_types.url())
     """The address of your own Bot API server. None: Telegram's."""
-    webhook: str | None = None
+    webhook: str | None = setting(None, value_types.url())
     """The public URL at which Telegram reaches the bot. None: the bot polls."""
-    webhook_secret: Secret | None = None
+    webhook_secret: Secret | None = setting(None, value_types.secret())
     """The shared secret of the webhook. None: random at each start."""
-    listen: str = "127.0.0.1:8443"
+    listen: str = setting("127.0.0.1:8443", value_types.text())
     """The address on which the bot listens for the webhook."""
 
 
@@ -187,25 +185,25 @@ class TelegramSettings:
 class DiscordSettings:
     """Settings of a Discord bot."""
 
-    token: Secret | None = None
+    token: Secret | None = setting(None, value_types.secret(), from_file=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MumbleSettings:
     """Settings of a Mumble bot."""
 
-    host: str | None = None
-    port: int = 64738
-    name: str | None = None
+    host: str | None = setting(None, value_types.text())
+    port: int = setting(64738, value_types.whole(1, 65_535))
+    name: str | None = setting(None, value_types.text())
     """The bot's user name. None: `bots.name`, or Aforesaid."""
-    password: Secret | None = None
+    password: Secret | None = setting(None, value_types.password(), from_file=True)
     """The password of the server, or of the bot's account."""
-    channel: str | None = None
+    channel: str | None = setting(None, value_types.text())
     """The channel to join, by name or path. None: the server's default."""
-    answer: Answering = "called"
-    certificate: str | None = None
+    answer: Answering = setting("called", value_types.one_of(*get_args(Answering)))
+    certificate: str | None = setting(None, value_types.text())
     """A PEM file with the bot's certificate and key."""
-    fingerprint: str | None = None
+    fingerprint: str | None = setting(None, value_types.text())
     """SHA-256 of the server's self-signed certificate."""
 
 
@@ -213,9 +211,9 @@ class MumbleSettings:
 class BotSettings:
     """Settings of all bots."""
 
-    name: str | None = None
+    name: str | None = setting(None, value_types.text())
     """A name that people call the bot by, besides its account name and "bot"."""
-    system: str | None = None
+    system: str | None = setting(None, value_types.text())
     """The system prompt."""
     telegram: TelegramSettings = TelegramSettings()
     discord: DiscordSettings = DiscordSettings()
@@ -226,10 +224,15 @@ class BotSettings:
 class Keep:
     """Retention of one kind of data. None: kept forever."""
 
-    archive_days: int | None = None
+    archive_days: int | None = setting(None, _DAYS)
     """Archive after this many days."""
-    purge_days: int | None = None
+    purge_days: int | None = setting(None, _DAYS)
     """Delete permanently after this many days, if archived or inactive."""
+
+
+def _without_archive() -> Any:  # noqa: ANN401 - the field's type
+    """Return a field for data that is deleted, but not archived."""
+    return field(default=Keep(), metadata={NO_KEY: "archive_days"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +243,15 @@ class Retention:
     """Archived under a summary; archived ones are deleted this long after the last message of their archive."""
     memories: Keep = Keep()
     """Deactivated if not stated again; inactive ones are deleted this long after their last change."""
-    summaries: Keep = Keep()
+    summaries: Keep = _without_archive()
     """Deletes replaced and rolled-back summaries."""
-    versions: Keep = Keep()
+    versions: Keep = _without_archive()
     """Deletes older versions of facts and memories."""
-    derived: Keep = Keep()
+    derived: Keep = _without_archive()
     """Deletes cached portraits and habits; they are computed again on request."""
-    audit: Keep = Keep()
+    audit: Keep = _without_archive()
     """Deletes audit rows."""
-    spending: Keep = Keep()
+    spending: Keep = _without_archive()
     """Deletes daily token counts."""
 
     @property
@@ -261,12 +264,12 @@ class Retention:
 class Settings:
     """The whole configuration."""
 
-    store: str | None = None
-    fallback: str = "auto"
+    store: str | None = setting(None, value_types.text())
+    fallback: str = setting("auto", value_types.text())
     """Where messages wait while the store is failing: `auto`, `none`, `memory`, or a location of files."""
-    profile: str = "default"
-    embedder: str | None = None
-    ranker: bool = True
+    profile: str = setting("default", value_types.text())
+    embedder: str | None = setting(None, value_types.text())
+    ranker: bool = setting(True, value_types.boolean())
     """Whether the ranker reorders what search finds, where the embedder is `local` or `process`."""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     routes: Mapping[Operation, Route] = field(default_factory=dict)
@@ -277,9 +280,9 @@ class Settings:
     server: Serving = Serving()
     speech: Speech = Speech()
     bots: BotSettings = BotSettings()
-    redo: bool = True
+    redo: bool = setting(True, value_types.boolean())
     """Repeat work that was done without a model when a model becomes available."""
-    background: bool = True
+    background: bool = setting(True, value_types.boolean())
     """Whether this process does background work; False if workers do it."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """The origin of each value: dotted key to file, variable, or `default`."""
