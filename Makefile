@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm test-client client-types check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -27,6 +27,10 @@ test-citus: $(READY)  ## run every test of a store on a Citus cluster (as root, 
 
 test-llm: $(LLM)/.ready  ## test with a small real model, served by llama.cpp (not part of `make test`)
 	$(LLM)/bin/python -m pytest tests/llm --timeout=600
+
+test-client: $(READY)  ## test the TypeScript client and its AI SDK middleware, and check its types (needs Node.js and npm)
+	npm install --prefix clients/typescript --no-audit --no-fund --ignore-scripts --no-package-lock
+	cd clients/typescript && npx tsc --project . && AFORESAID_PYTHON=$(abspath $(BIN)/python) npm test
 
 check: $(READY)  ## run lint, type and import checks only
 	$(BIN)/ruff check .
@@ -50,6 +54,9 @@ stubs: $(READY)  ## regenerate the types of the sync API (src/aforesaid/_sync_ty
 
 tables: $(READY)  ## regenerate docs/reference/model-failures.md
 	$(BIN)/python tools/failure_table.py
+
+client-types: $(READY)  ## regenerate clients/typescript/types/api.d.ts after the REST API changed
+	$(BIN)/python tools/typescript_types.py
 
 rest: $(READY)  ## regenerate docs/reference/rest.md
 	$(BIN)/python tools/rest_reference.py
@@ -105,7 +112,7 @@ build: $(READY)  ## build the wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove everything that make created
-	rm -rf $(VENV) $(LLM) $(PEERS) dist site artifacts .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(LLM) $(PEERS) dist site artifacts .cache clients/typescript/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Uses uv if it is installed, otherwise venv and pip. Rebuilt when the dependencies change.

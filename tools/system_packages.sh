@@ -22,6 +22,7 @@ look() {
     need mumble-server "the Mumble bot against a real server (tests/mumble)" mumble-server murmurd
     need flite "speech for the Mumble bot to hear (tests/mumble)" flite
     need systemd "the unit files of the docs (tests/project)" systemd-analyze
+    need nodejs "the TypeScript client (tests/server)" node
     need openssl "certificates for the Mumble bot (tests/mumble)" openssl
 }
 

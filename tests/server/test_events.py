@@ -82,6 +82,7 @@ def test_a_stream_ends_when_its_browser_signs_out(server: Live) -> None:
         with browser.stream("GET", "/api/events", params={"user": "ann"}) as answer:
             lines = answer.iter_lines()
             assert next(lines) == ": following"
+            assert next(lines).startswith("id: ")
             assert browser.post("/logout", data={"csrf": csrf}).status_code == 303
             assert [line for line in lines if line] == []
 
@@ -113,6 +114,19 @@ def _until_change(events: Iterator[dict[str, Any] | None], seen: list[dict[str, 
         assert event is not None
         seen.append(event)
         yield event
+
+
+def test_a_client_that_loses_the_connection_before_the_first_event_misses_nothing(server: Live) -> None:
+    ann, headers = server.served.memory.user("ann"), {"Authorization": f"Bearer {server.key()}"}
+    address = f"{server.address}/api/events?user=ann"
+    server.run(ann.add("user", "before"))
+    with httpx2.stream("GET", address, headers=headers, timeout=30) as answer:
+        start = next(line for line in answer.iter_lines() if line.startswith("id: "))
+    server.run(ann.add("user", "in between"))
+    headers["Last-Event-ID"] = start.removeprefix("id: ")
+    with httpx2.stream("GET", address, headers=headers, timeout=30) as answer:
+        data = next(line for line in answer.iter_lines() if line.startswith("data: "))
+    assert json.loads(data.removeprefix("data: "))["text"] == "in between"
 
 
 def test_what_another_process_stores_is_followed(server: Live, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from pydantic import Field
 
-from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS
+from aforesaid.profiles.recipe import LEAST_BUDGET, MOST_TOKENS, SECTIONS, SectionName
 from aforesaid.server.api.params import Moment, OfUser, SpaceQuery, Text
 from aforesaid.server.dependencies import MemoryDep, Reader
 from aforesaid.server.shapes import ContextShape
@@ -26,6 +26,11 @@ class ContextWanted(OfUser):
     model: Text | None = Field(
         default=None, max_length=255, description="The model whose tokens to count.", examples=["gpt-4o"]
     )
+    without: list[SectionName] = Field(
+        default=[],
+        max_length=len(SECTIONS),
+        description="Sections to leave out, such as `recent` if your app sends the conversation itself.",
+    )
 
 
 @router.post("/context", summary="Make a context")
@@ -39,5 +44,6 @@ async def make_context(who: Reader, memory: MemoryDep, wanted: ContextWanted, sp
         persona=wanted.persona,
         at=wanted.at,
         model=wanted.model,
+        without=wanted.without,
     )
     return ContextShape.of(made)

@@ -75,7 +75,8 @@ class _Follower:
         """Yield events until the server stops or the credential ends."""
         scope = self._person.scope
         with self._state.feed.follow(scope, lambda: is_still_valid(request, self._state)) as subscription:
-            yield b": following\n\n"
+            # An id without an event: a client that loses the connection before the first event continues from here.
+            yield f": following\nid: {self._seq}.{self._entry}\n\n".encode()
             async for event in self._until_ended(subscription):
                 yield event
 

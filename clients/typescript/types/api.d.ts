@@ -1,0 +1,1195 @@
+// Written by `make client-types` from the server's OpenAPI description.
+// A test fails when it is not up to date.
+
+/** An active alert. */
+export interface Alert {
+  kind: "failure" | "capacity" | "slowness" | "errors" | "backlog";
+  about: string;
+  text: string;
+  since: string;
+}
+
+/** It runs. */
+export interface Alive {
+  status: "ok";
+}
+
+/** The newest entries, oldest first. */
+export interface Audit {
+  entries: Entry[];
+}
+
+/** How an importance is called, and its colour. */
+export interface Band {
+  name: "low" | "medium" | "high" | "critical";
+  colour: "grey" | "blue" | "orange" | "red";
+}
+
+/** A message for a chat API. */
+export interface ChatMessage {
+  role: "user" | "assistant" | "system" | "tool";
+  content: string;
+}
+
+/** The health of a component. */
+export interface Component {
+  name: string;
+  status: "active" | "failing" | "initializing";
+  last_update: string | null;
+  issues: string[];
+  facts: Record<string, string>;
+  message_count: number | null;
+  /** How much it still has to do. */
+  waiting: number | null;
+  /** When it was looked at. */
+  health_check: string | null;
+}
+
+/** What goes to a model now. */
+export interface Context {
+  /** For any OpenAI-style chat API. */
+  messages: ChatMessage[];
+  text: string;
+  tokens: number;
+  budget: number;
+  /** How tokens were counted. */
+  counter: string;
+  sections: Section[];
+  /** What is in it, what is not, and why. */
+  explanation: string;
+}
+
+/** A request for a context. */
+export interface ContextWanted {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** The message to answer. */
+  text: string;
+  /** Maximum tokens. Default: the profile's. */
+  budget?: number | null;
+  /** Your system prompt. */
+  system?: string | null;
+  /** The persona of the bot. */
+  persona?: string | null;
+  /** The time of the question. Default: now. */
+  at?: string | null;
+  /** The model whose tokens to count. */
+  model?: string | null;
+  /** Sections to leave out, such as `recent` if your app sends the conversation itself. */
+  without?: ("system" | "rules" | "persona" | "instructions" | "portrait" | "habits" | "memories" | "summaries" | "snippets" | "recent" | "date" | "current")[];
+}
+
+/** An entry of the audit log. It names what was viewed or changed, without its content. */
+export interface Entry {
+  id: number;
+  at: string;
+  space: string;
+  /** Null for what concerns the whole space: settings, exports, keys, sign-ins. */
+  user: string | null;
+  /** The display name that the user used last. */
+  name: string | null;
+  actor: string;
+  action: string;
+  subject: string;
+}
+
+/** A fact to remember or to forget. */
+export interface FactRequest {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  fact: string;
+  /** The user's name in sentences. */
+  name?: string | null;
+}
+
+/** A version of the text of facts. */
+export interface Facts {
+  version: number;
+  text: string;
+  /** The words that led to it. */
+  cause: string;
+  updated_at: string;
+}
+
+/** The outcome of forgetting. */
+export interface ForgetResult {
+  /** Whether there was something to forget. */
+  found: boolean;
+  /** The remaining text of facts. */
+  facts: string;
+  memories: Memory[];
+}
+
+/** When something happens. */
+export interface Happening {
+  start: string;
+  end: string;
+  /** Whether a time of day is known; otherwise it is about whole days. */
+  timed: boolean;
+}
+
+/** The health of all components. */
+export interface Health {
+  status: "active" | "failing" | "initializing";
+  components: Component[];
+  alerts: Alert[];
+  storage: Storage | null;
+  operations: Operation[];
+}
+
+/** Something that was found. */
+export interface Hit {
+  kind: "message" | "summary" | "memory" | "session";
+  id: string;
+  text: string;
+  /** 0 to 1; 0.5 is as common among right hits as among wrong ones. */
+  score: number;
+  at: string;
+  sources: string[];
+  terms: string[];
+  /** How near its meaning is, 0 to 1, calibrated for the encoder. */
+  similarity: number | null;
+  /** What each feature added to the weighted sum behind the score. */
+  parts: Part[];
+  explanation: string;
+  message: Message | null;
+  around: Message[];
+}
+
+/** A key without its secret. */
+export interface Key {
+  id: string;
+  name: string;
+  role: "reader" | "app" | "admin";
+  space: string | null;
+  user: string | null;
+  created_at: string;
+  expires_at: string | null;
+}
+
+/** The result of an import. */
+export interface Loaded {
+  format: string;
+  /** How many things of each kind there are in it. */
+  found: Record<string, number>;
+  /** How many of them were not here before. */
+  new: Record<string, number>;
+  skipped: Record<string, number>;
+  problems: number;
+  examples: ProblemShape[];
+  dry_run: boolean;
+}
+
+/** A new key with its token. */
+export interface MadeKey {
+  id: string;
+  name: string;
+  role: "reader" | "app" | "admin";
+  space: string | null;
+  user: string | null;
+  created_at: string;
+  expires_at: string | null;
+  /** The key itself. It is shown this once. */
+  token: string;
+}
+
+/** One remembered thing about a user. */
+export interface Memory {
+  id: number;
+  /** The id of the user whom it is about. */
+  user_name: string;
+  /** The display name that the user used last. */
+  name: string | null;
+  category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+  content: string;
+  importance: number;
+  band: Band;
+  tags: string[];
+  active: boolean;
+  extracted_at: string;
+  state: "active" | "superseded" | "deactivated" | "quarantined" | "expired";
+  /** Why it is not active. */
+  reason: string;
+  priority: number;
+  /** Who said it. */
+  speaker: string;
+  trust: "stated" | "said" | "reported";
+  event: Happening | null;
+  remind_at: string | null;
+  expires_at: string | null;
+  valid_from: string;
+  valid_to: string | null;
+  superseded_by: number | null;
+  /** The messages that it was learned from, by sequence number. */
+  sources: number[];
+  extractor: string;
+  /** How often it was said. */
+  times: number;
+  /** Grows with every change; the ETag of the memory. */
+  revision: number;
+}
+
+/** Changes of a memory, at least one. Omitted fields stay unchanged. */
+export interface MemoryEdit {
+  category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other" | null;
+  content?: string | null;
+  importance?: number | null;
+  tags?: string[] | null;
+  priority?: number | null;
+  /** When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's (`time_zone`). A reminder cannot lie in the past. Without it, new content that names another time moves the memory as well. */
+  when?: string | null;
+  expires_at?: string | null;
+  /** False deactivates it, true reactivates it. */
+  active?: boolean;
+}
+
+/** Memories, and how to read on. */
+export interface MemoryPage {
+  memories: Memory[];
+  /** The cursor of the next page; null on the last one. */
+  next: string | null;
+}
+
+/** What a memory was before a change. */
+export interface MemoryVersion {
+  before: Memory;
+  action: string;
+  actor: string;
+  at: string;
+}
+
+/** One message of the log. */
+export interface Message {
+  /** Grows in the order of storing. */
+  seq: number;
+  id: string;
+  space: string;
+  /** Whose memory it belongs to. */
+  user: string;
+  thread: string;
+  session: string;
+  role: "user" | "assistant" | "system" | "tool";
+  author: string;
+  name: string | null;
+  text: string;
+  /** When it was said. */
+  at: string;
+  stored_at: string;
+  /** False once a summary covers it. */
+  active: boolean;
+  /** The sequence number of the version before this one. */
+  replaces: number | null;
+  /** Whether there is a newer version. */
+  replaced: boolean;
+}
+
+/** Messages, oldest first, and how to read further back. */
+export interface MessagePage {
+  messages: Message[];
+  /** The cursor of the page before these; null when there is none. */
+  next: string | null;
+}
+
+/** A key to create. */
+export interface NewKey {
+  /** Its name in the audit log. */
+  name: string;
+  role: "reader" | "app" | "admin";
+  /** Limits the key to one space. Default: all spaces. */
+  space?: string | null;
+  /** Limits the key to one user; needs `space`. */
+  user?: string | null;
+  expires_at?: string | null;
+}
+
+/** A memory to store. */
+export interface NewMemory {
+  /** The user. Not needed with a key for one user. */
+  user_name?: string | null;
+  category: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+  content: string;
+  importance?: number;
+  tags?: string[];
+  priority?: number;
+  /** When it happens or reminds: a moment, or words such as `tomorrow at 9`. Without a time zone it is in the user's (`time_zone`). A reminder cannot lie in the past. Without it, what the content says counts. */
+  when?: string | null;
+  expires_at?: string | null;
+}
+
+/** A message to store. */
+export interface NewMessage {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  role: "user" | "assistant" | "system" | "tool";
+  text: string;
+  /** A session by name. Default: by time. */
+  session?: string | null;
+  /** When it was said. Default: now. */
+  at?: string | null;
+  /** The platform's message id. An id that the thread already has is not stored again. */
+  id?: string | null;
+  /** The speaker, if it is not the user or the assistant. */
+  author?: string | null;
+  /** The speaker's display name. */
+  name?: string | null;
+  /** The id of the message in the thread that this is a new version of. */
+  replaces?: string | null;
+}
+
+/** Latency and errors of an operation in the last minutes. */
+export interface Operation {
+  name: string;
+  model: string;
+  calls: number;
+  per_minute: number;
+  failed: number;
+  error_rate: number;
+  mean_seconds: number;
+  p95_seconds: number | null;
+  cache_hits: number;
+}
+
+/** What one feature added to a score. */
+export interface Part {
+  name: string;
+  value: number;
+}
+
+/** The portrait of a user. */
+export interface Portrait {
+  user: string;
+  portrait: string | null;
+}
+
+/** Problem details (RFC 9457). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  /** Each field that is wrong, and what is wrong with it. */
+  errors: Wrong[];
+}
+
+/** An entry of a file that could not be imported. */
+export interface ProblemShape {
+  where: string;
+  why: string;
+}
+
+/** The number of deleted rows. */
+export interface Purged {
+  messages: number;
+  summaries: number;
+  memories: number;
+  /** How many of these were others', made with the user's words. */
+  of_others: number;
+}
+
+/** Whether it can store and answer. */
+export interface Ready {
+  status: "ready" | "failing";
+}
+
+/** The acknowledgement of a message. */
+export interface Receipt {
+  message: Message;
+  /** Whether it survives a power cut. */
+  durable: boolean;
+  /** Whether it had been stored before. */
+  duplicate: boolean;
+  /** Notices for the user. */
+  notices: string[];
+}
+
+/** A fact to remember. */
+export interface RememberRequest {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  fact: string;
+  /** The user's name in sentences. */
+  name?: string | null;
+  /** Who states the fact, if it is not the user. */
+  by?: string | null;
+}
+
+/** The outcome of remembering. */
+export interface RememberResult {
+  outcome: "stored" | "known" | "quarantined";
+  /** The current text of facts. */
+  facts: string;
+  /** Why it was quarantined. */
+  reason: string;
+  memory: Memory | null;
+}
+
+/** Hits, best first. */
+export interface SearchResults {
+  hits: Hit[];
+}
+
+/** A part of a context, and what it took. */
+export interface Section {
+  name: string;
+  tokens: number;
+  budget: number;
+  items: number;
+  left_out: number;
+}
+
+/** A stretch of a thread without a long silence. */
+export interface Session {
+  id: string;
+  space: string;
+  thread: string;
+  /** Who opened it. */
+  user: string;
+  /** The display name that they used last. */
+  name: string | null;
+  started_at: string;
+  last_activity: string;
+  messages: number;
+  state: "active" | "idle" | "closed";
+}
+
+/** Sessions, oldest first. */
+export interface SessionList {
+  sessions: Session[];
+}
+
+/** Settings of a user, or of a space. */
+export interface Settings {
+  space: string;
+  /** Null for the settings of the space. */
+  user: string | null;
+  settings: Record<string, string | number | boolean | null>;
+}
+
+/** Settings to change. Null resets one to its default. */
+export interface SettingsEdit {
+  settings: Record<string, string | number | boolean | null>;
+}
+
+/** The totals of a space. */
+export interface SpaceStats {
+  space: string;
+  users: number;
+  messages: number;
+  archived: number;
+  /** Over all spaces; only for keys that are for all of them. */
+  totals: Totals | null;
+}
+
+/** The size of the store and its growth. */
+export interface Storage {
+  bytes: number;
+  messages: number;
+  free: number | null;
+  since: string | null;
+  bytes_per_day: number | null;
+  messages_per_day: number | null;
+}
+
+/** Summaries, highest level first. */
+export interface Summaries {
+  summaries: Summary[];
+}
+
+/** A text that covers messages or other summaries. */
+export interface Summary {
+  id: number;
+  space: string;
+  user: string;
+  thread: string;
+  kind: string;
+  level: number;
+  text: string;
+  chunks: number[];
+  /** The summaries that it was made of. */
+  sources: number[];
+  first: number;
+  last: number;
+  /** How many messages lie below it. */
+  messages: number;
+  model: string | null;
+  created_at: string;
+  active: boolean;
+  rolled_back: boolean;
+  began_at: string;
+  ended_at: string;
+  day: string | null;
+  version: number;
+  replaces: number | null;
+  edited_by: string | null;
+}
+
+/** The new text of a summary. */
+export interface SummaryEdit {
+  text: string;
+}
+
+/** The user whose messages to summarise. */
+export interface SummaryWanted {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+}
+
+/** Totals over the whole store. */
+export interface Totals {
+  spaces: number;
+  users: number;
+  threads: number;
+  sessions: number;
+  messages: number;
+  archived: number;
+  summaries: number;
+  memories: number;
+  bytes: number;
+}
+
+/** A user who owns something. */
+export interface User {
+  id: string;
+  /** The display name that they used last. */
+  name: string | null;
+  space: string;
+  messages: number;
+  archived: number;
+  created_at: string;
+  last_activity: string | null;
+}
+
+/** Users, and how to read on. */
+export interface UserPage {
+  users: User[];
+  /** The cursor of the next page; null on the last one. */
+  next: string | null;
+}
+
+/** One error in a request. */
+export interface Wrong {
+  /** The field: where it was sent, and its name. */
+  where: string;
+  what: string;
+}
+
+/** Every route of the server. */
+export interface Routes {
+  /** Does it run? */
+  "GET /healthz": {
+    options: {};
+    result: Alive;
+  };
+  /** Can it store and answer? */
+  "GET /readyz": {
+    options: {};
+    result: Ready;
+  };
+  /** Everything that is counted */
+  "GET /metrics": {
+    options: {};
+    result: string;
+  };
+  /** List memories */
+  "GET /api/memories": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        category?: "schedule" | "fact" | "task" | "preference" | "reminder" | "other";
+        /** Whether to return active or inactive ones. Default: true. */
+        active?: boolean;
+        /** Only memories in this state. */
+        state?: "active" | "superseded" | "deactivated" | "quarantined" | "expired";
+        /** All states; `active` is ignored. */
+        every?: boolean;
+        /** Only memories that contain these words. */
+        q?: string;
+        /** `next` of the page before; without it, the first page. */
+        cursor?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: MemoryPage;
+  };
+  /** Write a memory down */
+  "POST /api/memories": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: NewMemory;
+    };
+    result: Memory;
+  };
+  /** Read one memory */
+  "GET /api/memories/{number}": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        "if-none-match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** Correct a memory */
+  "PUT /api/memories/{number}": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+      body: MemoryEdit;
+    };
+    result: Memory;
+  };
+  /** Put a memory away */
+  "DELETE /api/memories/{number}": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** What a memory was before */
+  "GET /api/memories/{number}/history": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: MemoryVersion[];
+  };
+  /** Undo the last change */
+  "POST /api/memories/{number}/undo": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** Approve a memory */
+  "POST /api/memories/{number}/approve": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** Reject a memory */
+  "POST /api/memories/{number}/reject": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** Restore a memory */
+  "POST /api/memories/{number}/reactivate": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** The ETag of the version you read. If the memory has changed since, the response is 412. */
+        "If-Match"?: string;
+      };
+    };
+    result: Memory;
+  };
+  /** List users */
+  "GET /api/users": {
+    options: {
+      query?: {
+        /** `next` of the page before; without it, the first page. */
+        cursor?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: UserPage;
+  };
+  /** Read the log */
+  "GET /api/messages": {
+    options: {
+      query?: {
+        /** The user's own messages, the whole thread, or one session. */
+        within?: "user" | "thread" | "session";
+        /** Include archived messages, which a summary covers. */
+        archived?: boolean;
+        /** Include older versions of messages. */
+        versions?: boolean;
+        /** `next` of the page before; without it, the first page. */
+        cursor?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: MessagePage;
+  };
+  /** Store a message */
+  "POST /api/messages": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: NewMessage;
+    };
+    result: Receipt;
+  };
+  /** Make a context */
+  "POST /api/context": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: ContextWanted;
+    };
+    result: Context;
+  };
+  /** Search */
+  "GET /api/search": {
+    options: {
+      query: {
+        /** Words or a question. */
+        q: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The user's own messages, the whole thread, or one session. */
+        within?: "user" | "thread" | "session";
+        /** Kinds of hits. Default: messages. */
+        kinds?: ("message" | "summary" | "memory" | "session")[];
+        /** By words, by meaning, or both. */
+        arms?: "all" | "keyword" | "dense";
+        /** Number of messages around each hit. */
+        around?: number;
+        /** Minimum similarity of meaning; replaces the default of min_score. */
+        similarity?: number;
+        /** Minimum score. Default: 0.25; 0 returns all hits. */
+        min_score?: number;
+        /** The time of the question. Default: now. */
+        at?: string;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: SearchResults;
+  };
+  /** List summaries */
+  "GET /api/summaries": {
+    options: {
+      query?: {
+        /** Whether to return active or inactive ones. Default: true. */
+        active?: boolean;
+        kind?: "tree" | "rolling" | "day" | "week" | "history";
+        /** Only summaries of this day. */
+        day?: string;
+        /** All states; `active` is ignored. */
+        every?: boolean;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: Summaries;
+  };
+  /** Summarise now */
+  "POST /api/summaries": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: SummaryWanted;
+    };
+    result: Summaries;
+  };
+  /** Read the messages of a summary */
+  "GET /api/summaries/{number}/messages": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: Message[];
+  };
+  /** Correct a summary */
+  "PUT /api/summaries/{number}": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: SummaryEdit;
+    };
+    result: Summary;
+  };
+  /** Take a summary back */
+  "POST /api/summaries/{number}/roll-back": {
+    options: {
+      path: {
+        /** The id. */
+        number: number;
+      };
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: Summary;
+  };
+  /** List sessions */
+  "GET /api/sessions": {
+    options: {
+      query?: {
+        /** The user's own messages, the whole thread, or one session. */
+        within?: "user" | "thread" | "session";
+        /** Maximum number of results. */
+        limit?: number;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: SessionList;
+  };
+  /** Read the portrait */
+  "GET /api/portrait": {
+    options: {
+      query?: {
+        /** The user's name in sentences. */
+        name?: string;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: Portrait;
+  };
+  /** Read the facts */
+  "GET /api/facts": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: Facts[];
+  };
+  /** Keep a fact in mind */
+  "POST /api/remember": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: RememberRequest;
+    };
+    result: RememberResult;
+  };
+  /** Forget a fact */
+  "POST /api/forget": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: FactRequest;
+    };
+    result: ForgetResult;
+  };
+  /** How much is remembered */
+  "GET /api/stats": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: SpaceStats;
+  };
+  /** How each part is doing */
+  "GET /api/health": {
+    options: {};
+    result: Health;
+  };
+  /** Read settings */
+  "GET /api/settings": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: Settings;
+  };
+  /** Change settings */
+  "PUT /api/settings": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: SettingsEdit;
+    };
+    result: Settings;
+  };
+  /** Read the audit log */
+  "GET /api/audit": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** Maximum number of results. */
+        limit?: number;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: Audit;
+  };
+  /** Follow what changes */
+  "GET /api/events": {
+    options: {
+      query?: {
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+      headers?: {
+        /** Continue after this event. Browsers send it automatically. */
+        "last-event-id"?: string;
+      };
+    };
+    result: ReadableStream<Uint8Array>;
+  };
+  /** Take everything out */
+  "GET /api/export": {
+    options: {
+      query?: {
+        /** Include embedding vectors. */
+        vectors?: boolean;
+      };
+    };
+    result: ReadableStream<Uint8Array>;
+  };
+  /** Take a file in */
+  "POST /api/import": {
+    options: {
+      query?: {
+        /** `auto`, or the name of a format. */
+        format?: "auto" | "aforesaid" | "chatgpt" | "claude" | "telegram" | "discord" | "whatsapp" | "slack" | "openai" | "mem0";
+        /** Imports everything as the memory of this user. */
+        user?: string;
+        /** Check the file without storing anything. */
+        dry_run?: boolean;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      body: BodyInit;
+    };
+    result: Loaded;
+  };
+  /** Erase somebody */
+  "DELETE /api/users/{user}": {
+    options: {
+      path: {
+        user: string;
+      };
+      query: {
+        /** The user's id again, as a confirmation. */
+        confirm: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+    };
+    result: Purged;
+  };
+  /** List keys */
+  "GET /api/keys": {
+    options: {};
+    result: Key[];
+  };
+  /** Make a key */
+  "POST /api/keys": {
+    options: {
+      body: NewKey;
+    };
+    result: MadeKey;
+  };
+  /** Take a key away */
+  "DELETE /api/keys/{key_id}": {
+    options: {
+      path: {
+        key_id: string;
+      };
+    };
+    result: Key;
+  };
+}
