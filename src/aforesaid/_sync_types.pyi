@@ -28,7 +28,7 @@ from aforesaid.domain.transfer import Purged
 from aforesaid.facts import ForgetResult, Preferences, RememberResult
 from aforesaid.models.chat import Chat
 from aforesaid.portability.exporting import Exported
-from aforesaid.portability.importing import Loaded
+from aforesaid.portability.import_report import Loaded
 from aforesaid.profiles import Profile
 from aforesaid.recall import Arms
 from aforesaid.store import Progress, Store

@@ -64,6 +64,27 @@ def test_damaged_lines_are_listed_and_the_exit_code_is_1(run: Run, tmp_path: Pat
     assert "line 2: its hash does not match: it is not what was stored" in result.stdout
 
 
+@pytest.mark.defect("N4")
+def test_an_import_says_whose_memory_it_became_and_what_to_type_next(run: Run, tmp_path: Path) -> None:
+    chat = tmp_path / "WhatsApp Chat with Bob.txt"
+    chat.write_text(
+        "14.03.26, 21:05 - Ann Lee: tea?\n14.03.26, 21:06 - Ann Lee: green\n14.03.26, 21:07 - Bob: yes\n", "utf-8"
+    )
+    tried = ok(run("import", str(chat), "--dry-run", "--store", "new store.db"))
+    assert f"next: aforesaid import '{chat}' --store 'new store.db'" in tried
+    shown = ok(run("import", str(chat)))
+    assert "memory of Ann Lee: 2 messages" in shown
+    assert "memory of Bob: 1 message" in shown
+    assert "next: aforesaid history --user 'Ann Lee'" in shown
+    assert "green" in ok(run("history", "--user", "Ann Lee"))
+    assert as_json(run("import", str(chat), "--json"))["users"][0] == {
+        "id": "Ann Lee",
+        "name": "Ann Lee",
+        "messages": 2,
+        "memories": 0,
+    }
+
+
 def test_migrate(run: Run) -> None:
     assert "counts and message hashes match" in ok(run("migrate", "memory.db", "other.db"))
     assert as_json(run("migrate", "memory.db", "other.db", "--json"))["new"] == {}

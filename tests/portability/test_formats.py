@@ -15,7 +15,8 @@ import pytest
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput
 from aforesaid.portability.import_items import ReadOptions
-from aforesaid.portability.importing import ImportOptions, Loaded, Loader
+from aforesaid.portability.import_report import Loaded
+from aforesaid.portability.importing import ImportOptions, Loader
 from aforesaid.portability.json_stream import CHUNK, Damaged, JsonStream
 from aforesaid.store import Store, open_store, questions
 
@@ -110,7 +111,7 @@ async def test_claude(tmp_path: Path) -> None:
     report, store = await load(source)
     assert (report.format, report.problems) == ("claude", 1)
     assert report.examples[0].where == "conversation 1, message 3"
-    assert [text for *_, text in await said(store, "me", "claude:t")] == ["Hi", "Hello", "[tax.pdf]"]
+    assert [text for *_, text in await said(store, "me", "claude:t")] == ["Hi", "Hello", ""]
 
 
 TELEGRAM = {
@@ -154,7 +155,7 @@ async def test_telegram(tmp_path: Path, *, everything: bool) -> None:
         ("user", "user1", "Ann", "Look: example.org!"),
         ("user", "user2", "Bob", "ok"),
         ("user", "user2", "Bob", "ok"),
-        ("user", "user1", "Ann", "[photo]"),
+        ("user", "user1", "Ann", ""),
     ]
     times = [message.at for message in await store.read(questions.Messages(Scope.of("user2")))]
     assert times == [datetime(2026, 3, 1, 11, 0, tzinfo=UTC)] * 2
@@ -189,7 +190,7 @@ async def test_discord(tmp_path: Path) -> None:
     assert await said(store, "1", "discord:77") == [
         ("user", "1", "Annie", "hello bot"),
         ("assistant", "9", "b", "hello Annie"),
-        ("user", "1", "Annie", "[cat.png]"),
+        ("user", "1", "Annie", ""),
     ]
     assert [user.id for user in await store.read(questions.Users())] == ["1"], "the answer belongs to whom it was given"
 

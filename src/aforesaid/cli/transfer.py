@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -17,11 +18,13 @@ from aforesaid.cli.output import console, harmless, print_json, progress_bar, sa
 from aforesaid.domain.counting import counted
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.errors import InvalidInput
-from aforesaid.portability import Loaded, Migrated, migrate
+from aforesaid.portability import READERS, Loaded, Migrated, migrate
 from aforesaid.store import Progress, locate, open_store
 from aforesaid.store.locate import MEMORY
 
 _STREAM = "-"
+_USERS_SHOWN = 20
+"""Maximum users listed after an import."""
 _NOT_COUNTED = frozenset({"session", "user"})
 """Kinds of rows that a store creates with their messages, so an import does not count how many are new."""
 
@@ -60,7 +63,7 @@ def load(
         typer.Option(
             "--format",
             "-f",
-            help="The format: auto, aforesaid, chatgpt, claude, telegram, discord, whatsapp, slack, openai or mem0.",
+            help=f"The format: auto, {', '.join(READERS)}. Default: auto, which detects it.",
         ),
     ] = "auto",
     user: Annotated[
@@ -88,6 +91,7 @@ def load(
 
         aforesaid import ~/Downloads/conversations.zip --dry-run
     """
+    given = [f"--store {shlex.quote(str(store))}"] if store is not None else []
     if dry_run and (path := store_path(store)) is not None and not path.exists():
         store = MEMORY  # a dry run creates no store
     announce_new_folder(store)
@@ -97,6 +101,8 @@ def load(
         print_json(loaded)
     else:
         _show(loaded)
+        for command in _next_commands(loaded, source, given, space):
+            say(f"next: {command}")
     if not loaded.ok:
         raise typer.Exit(1)
 
@@ -217,6 +223,13 @@ def _show(loaded: Loaded) -> None:
     say(f"format: {loaded.format}")
     if kinds:
         console().print(table)
+    for user in loaded.users[:_USERS_SHOWN]:
+        name = f" ({harmless(user.name)})" if user.name is not None and user.name != user.id else ""
+        counts = [(user.messages, "message"), (user.memories, "memory")]
+        owned = ", ".join(counted(count, kind) for count, kind in counts if count)
+        say(f"memory of {harmless(user.id)}{name}: {owned}")
+    if loaded.user_count > _USERS_SHOWN:
+        say(f"and of {counted(loaded.user_count - _USERS_SHOWN, 'more user')}")
     for what, count in sorted(loaded.skipped.items()):
         say(Text(f"skipped: {count:,} {harmless(what)}", style="dim"))
     for problem in loaded.examples:
@@ -225,6 +238,17 @@ def _show(loaded: Loaded) -> None:
         say(f"and {loaded.problems - len(loaded.examples):,} more")
     if loaded.dry_run:
         say("nothing was stored: this was a dry run")
+
+
+def _next_commands(loaded: Loaded, source: str, given: list[str], space: str) -> list[str]:
+    """Return what to type next: the import itself after a dry run, else how to read what was imported."""
+    where = [*given, f"--space {shlex.quote(space)}"] if space != DEFAULT_SPACE else given
+    if not loaded.users:
+        return []
+    if loaded.dry_run:
+        return [" ".join(["aforesaid import", shlex.quote(source), *where])]
+    user = f"--user {shlex.quote(loaded.users[0].id)}"
+    return [" ".join(["aforesaid history", user, *where]), " ".join(["aforesaid upkeep", *given])]
 
 
 def _list_counts(rows: dict[str, int]) -> str:

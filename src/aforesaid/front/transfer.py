@@ -16,7 +16,7 @@ from aforesaid.store import Progress
 
 if TYPE_CHECKING:
     from aforesaid.portability.exporting import Exported
-    from aforesaid.portability.importing import Loaded
+    from aforesaid.portability.import_report import Loaded
 
 
 class MemoryTransfer(MemoryHandle):

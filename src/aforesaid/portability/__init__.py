@@ -2,7 +2,7 @@
 
 from aforesaid.portability.detect_format import READERS
 from aforesaid.portability.exporting import Exported
-from aforesaid.portability.importing import Loaded
+from aforesaid.portability.import_report import Loaded
 from aforesaid.portability.migrating import Migrated, migrate
 
 __all__ = ["READERS", "Exported", "Loaded", "Migrated", "migrate"]

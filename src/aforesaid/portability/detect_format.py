@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import io
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from aforesaid.errors import InvalidInput, quoted
-from aforesaid.portability.formats import aforesaid, chatgpt, claude, discord, mem0, openai, slack, telegram, whatsapp
+from aforesaid.portability.formats import (
+    aforesaid,
+    chatgpt,
+    claude,
+    discord,
+    facebook,
+    gemini,
+    langchain,
+    letta,
+    mem0,
+    openai,
+    signal,
+    slack,
+    telegram,
+    whatsapp,
+)
 from aforesaid.portability.import_items import Reader
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_stream import JsonStream
@@ -16,12 +31,18 @@ READERS: Final[dict[str, Reader]] = {
     "aforesaid": aforesaid.read,
     "chatgpt": chatgpt.read,
     "claude": claude.read,
+    "gemini": gemini.read,
     "telegram": telegram.read,
     "discord": discord.read,
     "whatsapp": whatsapp.read,
     "slack": slack.read,
+    "signal": signal.read,
+    "facebook": facebook.read,
+    "instagram": facebook.read,
     "openai": openai.read,
+    "langchain": langchain.read,
     "mem0": mem0.read,
+    "letta": letta.read,
 }
 """The readers of all import formats, by name."""
 
@@ -35,17 +56,37 @@ _OF_OBJECTS: Final = (
     ({"personal_information", "contacts"}, "telegram"),
     ({"mapping"}, "chatgpt"),
     ({"chat_messages"}, "claude"),
+    ({"backupTimeMs"}, "signal"),
+    ({"chatItem"}, "signal"),
+    ({"date", "sender", "body"}, "signal"),
+    ({"participants", "threadName"}, "facebook"),
+    ({"header", "title", "time"}, "gemini"),
+    ({"agent_type"}, "letta"),
+    ({"agents", "blocks"}, "letta"),
+    ({"namespace", "key", "value"}, "langchain"),
+    ({"lc", "kwargs"}, "langchain"),
+    ({"type", "data"}, "langchain"),
     ({"results"}, "mem0"),
     ({"memories"}, "mem0"),
     ({"memory"}, "mem0"),
     ({"name", "type", "messages"}, "telegram"),
+    ({"participants", "messages"}, "facebook"),
     ({"role", "content"}, "openai"),
+    ({"type", "content"}, "langchain"),
+    ({"values"}, "langchain"),
     ({"messages"}, "openai"),
+    ({"type", "call_id"}, "openai"),
 )
+_LONG_LISTS: Final = ("messages", "chats", "results", "memories", "agents", "mapping", "chat_messages", "values")
+"""Keys whose values are not read: they can be longer than the beginning of the file."""
 _IN_ARCHIVES: Final = (
     ("result.json", "telegram"),
     ("_chat.txt", "whatsapp"),
+    ("main.jsonl", "signal"),
+    ("data.json", "signal"),
+    ("chat.md", "signal"),
 )
+_ENDINGS: Final = (".json", ".jsonl", ".txt", ".md", ".af", ".html", ".db", ".sqlite", ".sqlite3")
 
 
 def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
@@ -54,25 +95,37 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
         if wanted not in READERS:
             raise InvalidInput(f"unknown format {quoted(wanted)}; use auto or one of {', '.join(READERS)}", "format")
         return wanted, READERS[wanted]
-    name = _sniffed(source)
+    if not source.names:
+        raise InvalidInput(f"{source.path} is empty: there is nothing to import")
+    name = _of_names(source) or _of_contents(source)
     if name is None:
         raise InvalidInput(f"{source.path} has an unrecognised format; name it (one of {', '.join(READERS)})", "format")
     return name, READERS[name]
 
 
-def _sniffed(source: Source) -> str | None:
-    if not source.names:
+def _of_names(source: Source) -> str | None:
+    """Detect a format from the names of the files in a folder or archive."""
+    if len(source.names) == 1 and "/" not in source.names[0]:
         return None
-    if len(source.names) > 1:
-        if any(slack.DAY.search(name) for name in source.names) and source.named("users.json", "channels.json"):
-            return "slack"
-        for ending, format_ in _IN_ARCHIVES:
-            if source.named(ending):
-                return format_
-    texts = [name for name in source.names if name.lower().endswith((".json", ".jsonl", ".txt"))]
+    if any(slack.DAY.search(name) for name in source.names) and source.called("users.json", "channels.json"):
+        return "slack"
+    if any(gemini.is_activity(name) and "/" in name for name in source.names):
+        return "gemini"
+    messages = [name for name in source.names if facebook.FILE.search(name)]
+    if messages:
+        return "instagram" if any("instagram" in name.casefold() for name in messages) else "facebook"
+    return next((format_ for name, format_ in _IN_ARCHIVES if source.called(name)), None)
+
+
+def _of_contents(source: Source) -> str | None:
+    """Detect a format from the beginnings of the first few files."""
+    texts = [name for name in source.names if name.lower().endswith(_ENDINGS)]
     talks = [name for name in texts if name.rpartition("/")[2].startswith("conversations")]
     for name in (talks or texts or source.names)[:5]:
-        found = _of_head(source.head(name))
+        head = source.head(name)
+        # The lines of signal-export look like those of WhatsApp in some countries.
+        is_signal = name.endswith(".md") and signal.looks_like(head.decode("utf-8", errors="ignore"))
+        found = "signal" if is_signal else _of_head(head)
         if found is not None:
             return found
     return None
@@ -80,25 +133,33 @@ def _sniffed(source: Source) -> str | None:
 
 def _of_head(head: bytes) -> str | None:
     """Detect a format from the beginning of a file."""
-    text = head.decode("utf-8-sig", errors="ignore").lstrip()
-    keys = _first_keys(text)
+    if head.startswith(langchain.SQLITE):
+        return "langchain"
+    text = head.decode("utf-8", errors="ignore").lstrip()
+    if text.startswith("<") and "outer-cell" in text:
+        return "gemini"
+    first = _first_object(text)
+    if first.get("aforesaid") is None and first.get("role") is not None and first.get("type") == "message":
+        return "openai"  # an item of the Responses API
     for wanted, format_ in _OF_OBJECTS:
-        if wanted <= keys:
+        if wanted <= first.keys():
             return format_
     return "whatsapp" if whatsapp.looks_like(text) else None
 
 
-def _first_keys(text: str) -> set[str]:
-    """Return the keys of the first object of a file, or of the first object in its list."""
+def _first_object(text: str) -> dict[str, Any]:
+    """Return the fields of the first object of a file, or of the first object in its list. Long values are None."""
     if text.startswith("["):
         text = text[1:].lstrip()
-    keys: set[str] = set()
+    found: dict[str, Any] = {}
     if not text.startswith("{"):
-        return keys
+        return found
     stream = JsonStream(io.BytesIO(text.encode(errors="ignore")))
     with suppress(InvalidInput):  # the data is only the beginning of the file
         for key in stream.members():
-            keys.add(key)
-            if key in ("messages", "chats", "results", "memories"):
-                break
-    return keys
+            found[key] = None
+            if key in _LONG_LISTS:
+                stream.skip()
+            elif stream.peek() == '"':
+                found[key] = stream.value()
+    return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.literals import Role
 from aforesaid.domain.transfer import Row
 
 if TYPE_CHECKING:
     from aforesaid.portability.input_files import Source
+
+NO_METADATA: Final[Mapping[str, Any]] = {}
 
 
 class ImportedMessage(NamedTuple):
@@ -22,14 +25,22 @@ class ImportedMessage(NamedTuple):
     thread: str
     role: Role
     text: str
+    """What was said. It may be empty if there are parts or tool calls."""
     at: datetime | None
     id: str
     """A stable id, so that a message is stored once however often it is imported."""
     author: str | None = None
-    """The author; None for the user whose memory it is, or the assistant."""
+    """The author; None for the user whose memory it is, or the assistant. A bot among people has an author too: its
+    messages belong to the person who wrote before it."""
     name: str | None = None
-    answers: str | None = None
-    """The user the assistant replies to, in chats with several people."""
+    owner: str | None = None
+    """The user whose memory it is, where the file names one; None: the author, or whoever the assistant replies to."""
+    parts: tuple[Part, ...] = ()
+    reply_to: str | None = None
+    kind: str | None = None
+    metadata: Mapping[str, Any] = NO_METADATA
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 class ImportedRow(NamedTuple):
@@ -53,6 +64,13 @@ class Skipped(NamedTuple):
 
 
 Item: TypeAlias = ImportedMessage | ImportedRow | Problem | Skipped
+
+NO_WORDS: Final = Skipped("messages without text or attachment")
+NOTICE: Final = Skipped("notices of the app: who joined, what was pinned, calls")
+DELETED: Final = Skipped("deleted messages")
+MISSING_MEDIA: Final = Skipped("pictures, recordings and files that are not in the export")
+REPLACED: Final = Skipped("questions and answers that were edited or regenerated")
+HIDDEN: Final = Skipped("instructions and reasoning of the model")
 
 
 @dataclass(frozen=True, slots=True)

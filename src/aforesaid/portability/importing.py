@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.known_ids import KnownIds
-from aforesaid.domain.message import draft
-from aforesaid.domain.receipt import Stored
+from aforesaid.domain.message import Message, draft
+from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.session import SESSION_SILENCE
-from aforesaid.domain.transfer import Row
+from aforesaid.domain.transfer import MemoryRow, Row
 from aforesaid.errors import AforesaidError
 from aforesaid.portability.detect_format import choose
 from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.import_report import ImportReport, Loaded
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import somebody
 from aforesaid.portability.row_importer import NAMES, RowImporter
+from aforesaid.portability.time_order import TimeOrder
 from aforesaid.store import Progress, Store
 
 BATCH: Final = 1_000
 """Entries read and stored at a time."""
-SHOWN: Final = 100
-"""Maximum number of problems listed one by one; the rest are only counted."""
+_DETAILS: Final = ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,103 +51,104 @@ class ImportOptions:
     """The spelling of ids in the store."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """The result of an import."""
-
-    format: str
-    found: dict[str, int]
-    """Number of entries in the file, by kind."""
-    new: dict[str, int]
-    """Number of entries that were not stored before, by kind."""
-    skipped: dict[str, int]
-    """Number of entries skipped on purpose, such as "joined the group" notices, by kind."""
-    problems: int
-    """Number of entries that could not be imported."""
-    examples: tuple[Problem, ...]
-    """The first of these problems, each with its position and reason."""
-    dry_run: bool
-
-    @property
-    def ok(self) -> bool:
-        """Whether every entry could be read and stored."""
-        return self.problems == 0
-
-
 class Loader:
     """Imports one file."""
 
-    def __init__(self, store: Store, taking: ImportOptions) -> None:
+    def __init__(self, store: Store, options: ImportOptions) -> None:
         self._store = store
-        self._taking = taking
-        self._intake = RowImporter(store, self._refused)
-        self._found: Counter[str] = Counter()
+        self._options = options
+        self._rows = RowImporter(store, self._refused)
+        self._report = ImportReport()
         self._last_at: dict[str, datetime] = {}
-        """The time of the last message of each thread that has one."""
-        self._new: Counter[str] = Counter()
-        self._skipped: Counter[str] = Counter()
-        self._problems = 0
-        self._examples: list[Problem] = []
+        """The time of the last message read of each thread that has one."""
+        self._last_person: dict[str, str] = {}
+        """The author of the last message stored of each thread: a bot's message belongs to this person."""
 
     async def load(self, path: Path, progress: Progress | None = None) -> Loaded:
-        """Import the whole file. `progress` counts messages; their total is estimated from the bytes read so far."""
+        """Import the whole file: read it, then store its messages in the order of their times.
+
+        `progress` counts messages: first those read, whose total is estimated from the bytes read so far, then those
+        stored.
+        """
         source = await asyncio.to_thread(Source, path)
+        messages = TimeOrder()
         try:
-            name, reader = await asyncio.to_thread(choose, source, self._taking.format)
-            reading = replace(self._taking.reading, user=self._taking.user or "me", space=self._taking.space)
-            await self._take_all(reader(source, reading), source, progress)
-            await self._intake.finish()
+            name, reader = await asyncio.to_thread(choose, source, self._options.format)
+            reading = replace(self._options.reading, user=self._options.user or "me", space=self._options.space)
+            await self._read(reader(source, reading), messages, source, name, progress)
+            await self._rows.finish()
+            await self._store_all(messages, progress)
         finally:
             source.close()
-        return Loaded(
-            name,
-            dict(self._found),
-            dict(self._new + self._intake.fresh),
-            dict(self._skipped),
-            self._problems,
-            tuple(self._examples),
-            self._taking.dry_run,
-        )
+            messages.close()
+        self._report.new.update(self._rows.fresh)
+        return self._report.loaded(name, dry_run=self._options.dry_run)
 
-    async def _take_all(self, items: Iterator[Item], source: Source, progress: Progress | None) -> None:
-        """Store batches, reading the next one while the store writes."""
-        ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
+    async def _read(
+        self, items: Iterator[Item], messages: TimeOrder, source: Source, name: str, progress: Progress | None
+    ) -> None:
+        """Read all items, the next page while rows of a dump are stored. Messages are collected in `messages`."""
+        ahead = asyncio.ensure_future(asyncio.to_thread(self._next_page, items, messages))
         try:
-            while page := await ahead:
-                ahead = asyncio.ensure_future(asyncio.to_thread(_next_page, items))
-                await self._take(page)
+            while (page := await ahead) is not None:
+                ahead = asyncio.ensure_future(asyncio.to_thread(self._next_page, items, messages))
+                await self._take(page, is_dump=name == "aforesaid")
                 if progress is not None:
-                    progress("messages", self._found["message"], self._estimated_total(source))
+                    found = messages.total + self._report.found["message"]
+                    progress("reading messages", found, _estimated_total(found, source))
         finally:
             # The file must stay open until the reading thread ends; its errors no longer matter.
             await asyncio.wait([ahead])
             if not ahead.cancelled():
                 ahead.exception()
 
-    def _estimated_total(self, source: Source) -> int:
-        """Return the number of messages in the file, extrapolated from the share of its bytes that was read."""
-        found = self._found["message"]
-        return found if not 0 < source.done < source.size else max(found, round(found * source.size / source.done))
-
-    async def _take(self, page: Sequence[Item]) -> None:
-        changes: list[AddMessage] = []
+    def _next_page(self, items: Iterator[Item], messages: TimeOrder) -> list[Item] | None:
+        """Read a page, collect its messages, and return the other items; None at the end of the file."""
+        page = list(islice(items, BATCH))
+        if not page:
+            return None
+        others: list[Item] = []
         for item in self._timed(page):
+            if isinstance(item, ImportedMessage):
+                messages.add(item)
+            else:
+                others.append(item)
+        return others
+
+    async def _take(self, page: Sequence[Item], *, is_dump: bool) -> None:
+        for item in page:
             match item:
-                case ImportedMessage():
-                    change = self._prepared(item)
-                    if change is not None:
-                        changes.append(change)
                 case ImportedRow(where, row):
-                    self._found[NAMES[type(row)]] += 1
-                    if not self._taking.dry_run:
-                        await self._intake.take([row], where)
+                    await self._take_row(where, row if is_dump else self._for_user(row))
                 case Problem():
-                    self._tell(item)
+                    self._report.problem(item)
                 case Skipped(what):
-                    self._skipped[what] += 1
-        if changes and not self._taking.dry_run:
-            receipt = await self._store.apply(changes)
-            self._new["message"] += sum(isinstance(result, Stored) for result in receipt.results)
+                    self._report.skipped[what] += 1
+                case ImportedMessage():
+                    raise TypeError("messages are collected, not stored page by page")
+
+    async def _store_all(self, messages: TimeOrder, progress: Progress | None) -> None:
+        items = iter(messages)
+        done = 0
+        while page := await asyncio.to_thread(_next_messages, items):
+            done += len(page)
+            changes = [change for item in page if (change := self._change(item)) is not None]
+            if changes and not self._options.dry_run:
+                await self._apply(changes)
+            if progress is not None:
+                progress("messages", done, messages.total)
+
+    async def _apply(self, changes: Sequence[AddMessage]) -> None:
+        receipt = await self._store.apply(changes)
+        edits: list[AddMessage] = []
+        for change, result in zip(changes, receipt.results, strict=True):
+            if isinstance(result, Stored):
+                self._report.new["message"] += 1
+            elif isinstance(result, Repeated) and result.message.text != change.draft.text:
+                edits.append(_new_version(change, result.message))
+        if edits:
+            receipt = await self._store.apply(edits)
+            self._report.new["edited message"] += sum(isinstance(result, Stored) for result in receipt.results)
 
     def _timed(self, page: Sequence[Item]) -> list[Item]:
         """Give messages without a time the time of the next one in their thread, or of the one before.
@@ -168,38 +170,78 @@ class Loader:
                 items[place] = item._replace(at=self._last_at.get(item.thread))
         return items
 
-    def _prepared(self, item: ImportedMessage) -> AddMessage | None:
-        taking = self._taking
-        spelled = taking.ids.spelled
-        owner = spelled(taking.user or item.answers or item.author or "me")
+    def _owner(self, item: ImportedMessage) -> str:
+        """Return the user whose memory a message becomes."""
+        if self._options.user is not None:
+            return self._options.user
+        if item.owner is not None:
+            return item.owner
+        if item.author is None:
+            return "me"
+        if item.role == "user":
+            self._last_person[item.thread] = item.author
+            return item.author
+        return self._last_person.get(item.thread, item.author)
+
+    def _change(self, item: ImportedMessage) -> AddMessage | None:
+        """Return the change that stores a message; None if it cannot be stored, which is reported."""
+        options = self._options
+        spelled = options.ids.spelled
+        owner = spelled(self._owner(item))
         said_by = spelled(item.author)
         try:
-            scope = somebody(owner, taking.space, spelled(item.thread))
-            author = None if said_by == owner else said_by
+            scope = somebody(owner, options.space, spelled(item.thread))
             new = draft(
                 scope,
                 item.role,
                 item.text,
                 at=item.at,
                 id=item.id,
-                author=author,
+                author=None if said_by == owner else said_by,
                 name=item.name,
-                limit=taking.message_bytes,
+                limit=options.message_bytes,
+                **_details(item),
             )
         except AforesaidError as error:
-            self._tell(Problem(item.where, str(error)))
+            self._report.problem(Problem(item.where, str(error)))
             return None
-        self._found["message"] += 1
-        return AddMessage(new, taking.silence)
+        self._report.message(owner, item.name if said_by == owner else None)
+        return AddMessage(new, options.silence)
+
+    def _for_user(self, row: Row) -> Row:
+        """Return a memory of another program for the user who was asked for, or for the one that it names."""
+        if not isinstance(row, MemoryRow):
+            return row
+        user = self._options.ids.spelled(self._options.user or row.memory.user)
+        return row._replace(memory=replace(row.memory, user=user, speaker=user))
+
+    async def _take_row(self, where: str, row: Row) -> None:
+        self._report.row(NAMES[type(row)], row)
+        if not self._options.dry_run:
+            await self._rows.take([row], where)
 
     def _refused(self, _: Row, where: str, error: AforesaidError) -> None:
-        self._tell(Problem(where, str(error)))
-
-    def _tell(self, problem: Problem) -> None:
-        self._problems += 1
-        if len(self._examples) < SHOWN:
-            self._examples.append(problem)
+        self._report.problem(Problem(where, str(error)))
 
 
-def _next_page(items: Iterator[Item]) -> list[Item]:
+def _details(item: ImportedMessage) -> dict[str, Any]:
+    """Return what a message has beside its text; nothing for most messages, which costs nothing then."""
+    given = {
+        name: getattr(item, name) for name in ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
+    }
+    return {name: value for name, value in given.items() if value}
+
+
+def _new_version(change: AddMessage, stored: Message) -> AddMessage:
+    """Return the change that stores the edited text of a message as its new version, once for each text."""
+    text = blake2b(change.draft.text.encode(errors="surrogatepass"), digest_size=6).hexdigest()
+    return change._replace(draft=change.draft._replace(id=f"{stored.id[:240]}~{text}", replaces=stored.seq))
+
+
+def _estimated_total(found: int, source: Source) -> int:
+    """Return the number of messages in the file, extrapolated from the share of its bytes that was read."""
+    return found if not 0 < source.done < source.size else max(found, round(found * source.size / source.done))
+
+
+def _next_messages(items: Iterator[ImportedMessage]) -> list[ImportedMessage]:
     return list(islice(items, BATCH))

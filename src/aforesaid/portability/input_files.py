@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
+import shutil
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +22,11 @@ LARGEST_MEMBER: Final = 64 * 1024**3
 _RATIO: Final = 250
 _FROM: Final = 64 * 1024**2
 """A file above `_FROM` bytes with a compression ratio above `_RATIO` is an archive bomb. Chats reach 3 to 20."""
+_FROM_TOTAL: Final = 1024**3
+"""The same limit for an archive as a whole, in bytes: many files can be a bomb together."""
 SNIFFED: Final = 256 * 1024
+"""Bytes read from the beginning of a file to detect its format."""
+_ZIP: Final = b"PK\x03\x04"
 
 
 class Source:
@@ -32,6 +39,8 @@ class Source:
         """Number of bytes read so far."""
         self._archive: zipfile.ZipFile | None = None
         self._head: tuple[bytes, BinaryIO] | None = None
+        self._copy: IO[bytes] | None = None
+        """What standard input held, once it was read to the end."""
         if path == STREAM:
             self.names, self.size = ["-"], 0
             return
@@ -46,44 +55,82 @@ class Source:
                 self.names = sorted(each.filename for each in self._archive.infolist() if not each.is_dir())
                 self.size = sum(each.file_size for each in self._archive.infolist())
             else:
+                _refuse_truncated_archive(path)
                 self.names, self.size = [path.name], path.stat().st_size
 
     def close(self) -> None:
-        """Close the archive."""
-        if self._archive is not None:
-            self._archive.close()
+        """Close the archive and delete the copy of standard input."""
+        for each in (self._archive, self._copy):
+            if each is not None:
+                each.close()
 
     def named(self, *endings: str) -> list[str]:
         """Return the files whose names end with this suffix, in any folder."""
         return [name for name in self.names if name.lower().endswith(endings)]
 
+    def called(self, *names: str) -> list[str]:
+        """Return the files with one of these names, in any folder."""
+        return [path for path in self.names if path.rpartition("/")[2].lower() in names]
+
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open one of the files."""
+        """Open one of the files. Text in UTF-16 is read as UTF-8, and a byte order mark is left out."""
         if self.path == STREAM:
             with reading(self.path) as stream:
-                yield cast("IO[bytes]", _Counted(self, self._rest(stream)))
+                yield cast("IO[bytes]", _as_utf8(_Counted(self, self._rest(stream))))
         elif self._archive is not None:
             yield from self._member(self._archive, name)
         else:
-            folder = self.path.expanduser()
-            with reading(folder / name if folder.is_dir() else folder) as stream:
-                yield cast("IO[bytes]", _Counted(self, stream))
+            with reading(self._on_disk(name)) as stream:
+                yield cast("IO[bytes]", _as_utf8(_Counted(self, stream)))
+
+    @contextmanager
+    def scan(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file for a pass before the one that imports it: it does not count as progress.
+
+        Standard input can be read once only. It is copied to a temporary file first.
+        """
+        if self.path == STREAM and self._copy is None:
+            copy = tempfile.TemporaryFile(prefix="aforesaid-import-")  # noqa: SIM115 - closed by `close`
+            with reading(self.path) as stream:
+                shutil.copyfileobj(self._rest(stream), copy)
+            self._copy = copy
+        before = self.done
+        with self.open(name) as stream:
+            yield stream
+        self.done = before
+
+    @contextmanager
+    def on_disk(self, name: str) -> Iterator[Path]:
+        """Give the path of a file, for a reader that cannot work on a stream."""
+        if self.path != STREAM and self._archive is None:
+            self.done += self.size
+            yield self._on_disk(name)
+            return
+        with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
+            copy = Path(folder) / "file"
+            with self.open(name) as stream, copy.open("wb") as target:
+                shutil.copyfileobj(stream, target)
+            yield copy
 
     def head(self, name: str) -> bytes:
         """Return the beginning of a file; a later `open` still reads it from the start."""
-        if self.path == STREAM:
+        if self.path == STREAM and self._copy is None:
             with reading(self.path) as stream:
                 if self._head is None:
                     self._head = stream.read(SNIFFED), stream
-                return self._head[0]
-        before = self.done
-        with self.open(name) as stream:
-            start = stream.read(SNIFFED)
-        self.done = before
-        return start
+                return _as_utf8(_Counted(self, io.BytesIO(self._head[0]))).read()
+        with self.scan(name) as stream:
+            return stream.read(SNIFFED)
+
+    def _on_disk(self, name: str) -> Path:
+        path = self.path.expanduser()
+        return path / name if path.is_dir() else path
 
     def _rest(self, stream: BinaryIO) -> BinaryIO:
+        if self._copy is not None:
+            self._copy.seek(0)
+            return cast("BinaryIO", self._copy)
         if self._head is None:
             return stream
         start, self._head = self._head[0], None
@@ -92,7 +139,7 @@ class Source:
     def _member(self, archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
         try:
             with archive.open(name) as stream:
-                yield cast("IO[bytes]", _Counted(self, cast("BinaryIO", stream)))
+                yield cast("IO[bytes]", _as_utf8(_Counted(self, cast("BinaryIO", stream))))
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
             raise InvalidInput(f"{name} in {self.path} cannot be unpacked: {error}") from None
 
@@ -121,11 +168,31 @@ class _Counted:
         self._source = source
         self._stream = stream
         self._read = 0
+        self._start = stream.read(4)
+
+    @property
+    def start(self) -> bytes:
+        """The first four bytes, which are still to be read."""
+        return self._start
+
+    def drop_mark(self, size: int) -> None:
+        """Leave out the byte order mark, which has `size` bytes."""
+        self._start = self._start[size:]
 
     def read(self, size: int = -1) -> bytes:
+        if self._start:
+            start, self._start = self._start, b""
+            rest = self._stream.read(max(size - len(start), 0) if size >= 0 else size)
+            return self._count(start + rest)
         return self._count(self._stream.read(size))
 
     def readline(self, limit: int = -1) -> bytes:
+        if self._start:
+            start, self._start = self._start, b""
+            if (end := start.find(b"\n") + 1) > 0:
+                self._start = start[end:]
+                return self._count(start[:end])
+            return self._count(start + self._stream.readline(limit - len(start) if limit >= 0 else limit))
         return self._count(self._stream.readline(limit))
 
     def _count(self, block: bytes) -> bytes:
@@ -136,6 +203,53 @@ class _Counted:
         return block
 
 
+class _Utf16(io.RawIOBase):
+    """A stream of UTF-8 over one of UTF-16."""
+
+    def __init__(self, stream: _Counted, encoding: str) -> None:
+        super().__init__()
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        while not self._ready:
+            block = self._stream.read(64 * 1024)
+            self._ready = self._decoder.decode(block, final=not block).encode("utf-8", errors="replace")
+            if not block and not self._ready:
+                return 0
+        taken = self._ready[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._ready = self._ready[len(taken) :]
+        return len(taken)
+
+
+_MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+def _as_utf8(stream: _Counted) -> _Counted | io.BufferedReader:
+    """Return a stream of UTF-8. UTF-16 is recognised by its mark, or by the zero bytes of its first two letters."""
+    start = stream.start
+    for mark, encoding in _MARKS:
+        if start.startswith(mark):
+            stream.drop_mark(len(mark))
+            return stream if encoding == "utf-8" else io.BufferedReader(_Utf16(stream, encoding))
+    zeros = [place for place, byte in enumerate(start) if byte == 0]
+    if zeros in ([1, 3], [0, 2]):
+        return io.BufferedReader(_Utf16(stream, "utf-16-le" if zeros[0] else "utf-16-be"))
+    return stream
+
+
+def _refuse_truncated_archive(path: Path) -> None:
+    """Raise InvalidInput for a file that begins as a zip archive and does not end as one."""
+    with path.open("rb") as stream:
+        if stream.read(len(_ZIP)) == _ZIP:
+            raise InvalidInput(f"{path} is a truncated archive: its end is missing. Download or copy it again")
+
+
 def _opened(path: Path) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(path)
@@ -144,6 +258,9 @@ def _opened(path: Path) -> zipfile.ZipFile:
     members = archive.infolist()
     if len(members) > MOST_MEMBERS:
         raise InvalidInput(f"{path} has {len(members):,} files in it; at most {MOST_MEMBERS:,} are allowed")
+    total = sum(member.file_size for member in members)
+    if total > _FROM_TOTAL and total / max(path.stat().st_size, 1) > _RATIO:
+        raise InvalidInput(f"{path} would unpack to {total:,} bytes: that is an archive bomb, and is not opened")
     for member in members:
         packed = max(member.compress_size, 1)
         if member.file_size > LARGEST_MEMBER or (member.file_size > _FROM and member.file_size / packed > _RATIO):

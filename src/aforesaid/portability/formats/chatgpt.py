@@ -5,80 +5,224 @@ A conversation is a tree: edited questions and regenerated answers are branches.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.literals import Role
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.portability.import_items import HIDDEN, NO_WORDS, REPLACED, ImportedMessage, Item, Problem, ReadOptions
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.reader_helpers import from_seconds, objects, opened, parts_text, told
+from aforesaid.portability.reader_helpers import (
+    attachment,
+    each,
+    filled,
+    from_seconds,
+    lines,
+    mapping_of,
+    name_of,
+    objects,
+    shown_branch,
+    until_damaged,
+    with_address,
+)
 
-_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool"}
+_ROLES: Final[dict[str, Role]] = {"user": "user", "assistant": "assistant", "tool": "tool"}
+_INSTRUCTIONS: Final = "user_editable_context"
+_REASONING: Final = ("thoughts", "reasoning_recap", "model_editable_context", "system_error")
+_WEB: Final = ("tether_browsing_display", "tether_quote", "sonic_webpage")
+"""Contents of web pages that the model read."""
+_CODE: Final = re.compile("\ue200([^\ue200\ue201]*)\ue201")
+"""A code that the app shows as a source, a name or a picture: `\\ue200cite\\ue202turn0search1\\ue201`."""
+_STRAY: Final = re.compile("[\ue200-\ue20f]")
+_OLD_SOURCE: Final = re.compile(r"\s?【[^【】]{1,80}†[^【】]{0,80}】")
+_FENCED: Final = re.compile(r"```(.*?)```", re.DOTALL)
 
 
 def read(source: Source, _: ReadOptions) -> Iterator[Item]:
     """Yield the messages of all conversations."""
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
+    reader = _Reader(source)
     for name in files or source.names[:1]:
         with source.open(name) as stream:
-            yield from told(_conversations(opened(stream)))
+            entries = objects(JsonStream(stream), "conversation")
+            yield from until_damaged(each(entries, reader.conversation))
 
 
-def _conversations(stream: JsonStream) -> Iterator[Item]:
-    for where, found in objects(stream, "conversation"):
-        if isinstance(found, Problem):
-            yield found
-            continue
-        try:
-            yield from _messages(found, where)
-        except InvalidInput as error:
-            yield Problem(where, str(error))
+class _Reader:
+    """Reads conversations, and remembers the custom instructions, which are repeated in each of them."""
+
+    def __init__(self, source: Source) -> None:
+        self._files = sorted((name.rpartition("/")[2], name) for name in source.names)
+        self._instructions: set[str] = set()
+
+    def conversation(self, found: Fields, where: str) -> Iterator[Item]:
+        """Yield the messages of one conversation."""
+        mapping = found.needed("mapping")
+        if not isinstance(mapping, dict):
+            raise InvalidInput("mapping must be an object")
+        nodes = {name: node for name, node in mapping.items() if isinstance(node, dict)}
+        shown = shown_branch({name: node.get("parent") for name, node in nodes.items()}, found.raw("current_node"))
+        thread = f"chatgpt:{found.raw('conversation_id') or found.raw('id') or found.text('title')}"
+        for name in shown:
+            if nodes[name].get("message") is None:
+                continue
+            place = f"{where}, message {name}"
+            try:
+                yield from self._message(Fields(nodes[name]["message"], "the message"), place, thread, found)
+            except InvalidInput as error:
+                yield Problem(place, str(error))
+        for _ in range(sum(1 for name in nodes.keys() - set(shown) if nodes[name].get("message"))):
+            yield REPLACED
+
+    def _message(self, found: Fields, where: str, thread: str, conversation: Fields) -> Iterator[Item]:
+        content = Fields(found.raw("content") or {}, "the content")
+        if content.raw("content_type") == _INSTRUCTIONS:
+            yield from self._custom_instructions(found, content, where, conversation)
+            return
+        metadata = mapping_of(found, "metadata")
+        role = _ROLES.get(str(mapping_of(found, "author").get("role")))
+        if (
+            role is None
+            or content.raw("content_type") in (*_REASONING, *_WEB)
+            or metadata.get("is_visually_hidden_from_conversation") is True
+        ):
+            yield HIDDEN
+            return
+        text, parts, calls = self._content(found, content, metadata)
+        if not text and not parts and not calls:
+            yield NO_WORDS
+            return
+        yield ImportedMessage(
+            where,
+            thread,
+            role,
+            text,
+            from_seconds(found.raw("create_time"), "create_time") if found.has("create_time") else None,
+            found.text("id"),
+            parts=parts,
+            kind=_kind(content, parts, text),
+            metadata=filled(title=name_of(conversation, "title")),
+            tool_calls=calls,
+        )
+
+    def _content(
+        self,
+        found: Fields,
+        content: Fields,
+        metadata: Any,  # noqa: ANN401 - whatever JSON holds
+    ) -> tuple[str, tuple[Part, ...], tuple[ToolCall, ...]]:
+        """Return the text of a message, its pictures, recordings and files, and the tool that it calls."""
+        pieces = content.items("parts") or [content.raw("text")]
+        said = lines(*(_words(piece) for piece in pieces))
+        recipient = name_of(found, "recipient")
+        if recipient not in (None, "all") and said:
+            return "", (), (ToolCall(found.text("id"), str(recipient), said),)
+        media = [self._media(piece) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
+        files = [
+            attachment(file.get("name"), file.get("mime_type") or file.get("mimeType"), size=file.get("size"))
+            for file in metadata.get("attachments") or []
+            if isinstance(file, dict) and not str(file.get("mime_type") or file.get("mimeType")).startswith("image/")
+        ]
+        if media and mapping_of(found, "author").get("role") == "tool":
+            said = ""  # instructions about the picture, for the model
+        return _without_codes(said, metadata).strip(), (*media, *files), ()
+
+    def _media(self, piece: dict[str, Any]) -> Part:
+        """Return a picture or recording. Its file has the id at the end of the pointer, where it is in the archive."""
+        pointer = str(piece["asset_pointer"])
+        number = pointer.rpartition("/")[2]
+        place = bisect_left(self._files, (number, ""))
+        name = self._files[place][1] if number and place < len(self._files) else None
+        if name is not None and not self._files[place][0].startswith(number):
+            name = None
+        usual = "audio/wav" if "audio" in str(piece.get("content_type")) else "image/png"
+        media_type = None if name is not None and "." in name else usual
+        made = piece.get("metadata")
+        made = made if isinstance(made, dict) else {}
+        prompt = made["dalle"].get("prompt") if isinstance(made.get("dalle"), dict) else None
+        return attachment(name, media_type, url=pointer, size=piece.get("size_bytes"), text=prompt)
+
+    def _custom_instructions(self, found: Fields, content: Fields, where: str, conversation: Fields) -> Iterator[Item]:
+        """Yield what the user told the model about themselves, once for each wording."""
+        given = Fields(mapping_of(found, "metadata").get("user_context_message_data") or {})
+        about_user = name_of(given, "about_user_message") or _fenced(name_of(content, "user_profile"))
+        about_model = name_of(given, "about_model_message") or _fenced(name_of(content, "user_instructions"))
+        for title, text in (("About me", about_user), ("How to respond", about_model)):
+            if text is None or text in self._instructions:
+                yield HIDDEN
+                continue
+            self._instructions.add(text)
+            at = conversation.raw("create_time")
+            yield ImportedMessage(
+                where,
+                "chatgpt:instructions",
+                "user",
+                text,
+                None if at is None else from_seconds(at, "create_time"),
+                f"instructions-{blake2b(text.encode(errors='surrogatepass'), digest_size=10).hexdigest()}",
+                kind="instructions",
+                metadata={"title": title},
+            )
 
 
-def _messages(found: Fields, where: str) -> Iterator[Item]:
-    mapping = found.needed("mapping")
-    if not isinstance(mapping, dict):
-        raise InvalidInput("mapping must be an object")
-    thread = f"chatgpt:{found.raw('conversation_id') or found.raw('id') or found.text('title')}"
-    shown = _shown(mapping, found.raw("current_node"))
-    for node in shown:
-        message = mapping[node].get("message")
-        if message is None:
-            continue
-        try:
-            yield _message(Fields(message, "the message"), f"{where}, message {node}", thread)
-        except InvalidInput as error:
-            yield Problem(f"{where}, message {node}", str(error))
-    for _ in range(sum(1 for node in mapping.values() if isinstance(node, dict) and node.get("message")) - len(shown)):
-        yield Skipped("answers and questions that were replaced by others")
+def _words(piece: object) -> str:
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, dict):
+        text = piece.get("text")
+        return text if isinstance(text, str) else ""
+    return ""
 
 
-def _shown(mapping: dict[str, Any], current: object) -> list[str]:
-    """Return the nodes from the root to the message shown last."""
-    if not isinstance(current, str) or current not in mapping:
-        parents = {node.get("parent") for node in mapping.values() if isinstance(node, dict)}
-        current = next((name for name in reversed(mapping) if name not in parents), None)
-    path: list[str] = []
-    seen: set[str] = set()
-    while isinstance(current, str) and current in mapping and current not in seen:
-        node = mapping[current]
-        if not isinstance(node, dict):
-            break
-        seen.add(current)
-        path.append(current)
-        current = node.get("parent")
-    return path[::-1]
+def _kind(content: Fields, parts: tuple[Part, ...], text: str) -> str | None:
+    if any(
+        isinstance(piece, dict) and piece.get("content_type") == "audio_transcription"
+        for piece in content.items("parts")
+    ):
+        return "voice"
+    if content.raw("content_type") == "execution_output":
+        return "output"
+    return parts[0].type if parts and not text else None
 
 
-def _message(found: Fields, where: str, thread: str) -> Item:
-    author = Fields(found.raw("author") or {}, "the author")
-    role = _ROLES.get(str(author.raw("role")))
-    content = Fields(found.raw("content") or {}, "the content")
-    text = parts_text(content.raw("parts")) or parts_text(content.raw("text"))
-    if role is None or not text.strip():
-        return Skipped("instructions, and messages without text")
-    at = from_seconds(found.raw("create_time"), "create_time") if found.has("create_time") else None
-    return ImportedMessage(where, thread, role, text, at, found.text("id"))
+def _fenced(text: str | None) -> str | None:
+    """Return what stands between the fences of a text that the app wrote around the user's own words."""
+    if text is None:
+        return None
+    inside = [part.strip() for part in _FENCED.findall(text) if part.strip()]
+    return "\n".join(inside) or text
+
+
+def _without_codes(text: str, metadata: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    """Return a text in which sources and names stand instead of the app's codes."""
+    known = {
+        str(reference.get("matched_text")): reference
+        for reference in metadata.get("content_references") or []
+        if isinstance(reference, dict) and reference.get("matched_text")
+    }
+    text = _CODE.sub(lambda match: _reference(match, known.get(match[0])), text)
+    return _OLD_SOURCE.sub("", _STRAY.sub("", text))
+
+
+def _reference(match: re.Match[str], known: dict[str, Any] | None) -> str:
+    if known is not None:
+        sources = [item for item in known.get("items") or [] if isinstance(item, dict) and item.get("url")]
+        if sources:
+            return (
+                f" ({', '.join(with_address(str(item.get('title') or ''), item['url']).strip() for item in sources)})"
+            )
+        shown = known.get("alt") or known.get("name") or known.get("title")
+        if isinstance(shown, str) and shown.strip():
+            return shown
+    kind, _, rest = match[1].partition("\ue202")
+    if kind == "entity":
+        # The code has a list: the type, the name, and more about it.
+        names = re.findall(r'"((?:[^"\\]|\\.)*)"', rest)
+        return names[1] if len(names) > 1 else ""
+    return ""

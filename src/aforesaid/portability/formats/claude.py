@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from functools import partial
+from typing import Final
 
-from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.domain.details import Part, ToolCall
+from aforesaid.portability.import_items import NO_WORDS, REPLACED, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
 from aforesaid.portability.json_stream import JsonStream
-from aforesaid.portability.reader_helpers import any_moment, name_of, objects, opened, parts_text, told
+from aforesaid.portability.reader_helpers import (
+    any_moment,
+    attachment,
+    each,
+    filled,
+    lines,
+    name_of,
+    objects,
+    objects_of,
+    placed,
+    shown_branch,
+    until_damaged,
+)
+
+_PART_CHARACTERS: Final = 10_000
+"""Maximum characters kept of the text in an attachment. All details of a message may have 64 KiB."""
+_ARGUMENTS_CHARACTERS: Final = 10_000
+"""Maximum characters kept of the arguments of a tool call, such as a document that the model wrote."""
+_NO_PARENT: Final = "00000000-0000-4000-8000-000000000000"
+_UNSEEN_BLOCKS: Final = ("This block is not supported on your current device yet.",)
+"""What stands in `text` for something that is only in `content`."""
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
@@ -17,35 +40,68 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     files = [name for name in source.named(".json") if name.rpartition("/")[2].startswith("conversations")]
     for name in files or source.names[:1]:
         with source.open(name) as stream:
-            yield from told(_conversations(opened(stream), reading))
+            entries = objects(JsonStream(stream), "conversation")
+            yield from until_damaged(each(entries, partial(_conversation, reading)))
 
 
-def _conversations(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
-    for where, found in objects(stream, "conversation"):
-        if isinstance(found, Problem):
-            yield found
-            continue
-        try:
-            thread = f"claude:{found.text('uuid')}"
-            entries = found.items("chat_messages")
-        except InvalidInput as error:
-            yield Problem(where, str(error))
-            continue
-        for number, entry in enumerate(entries, 1):
-            place = f"{where}, message {number}"
-            try:
-                yield _message(Fields(entry, "the message"), place, thread, reading)
-            except InvalidInput as error:
-                yield Problem(place, str(error))
+def _conversation(reading: ReadOptions, found: Fields, where: str) -> Iterator[Item]:
+    thread = f"claude:{found.text('uuid')}"
+    entries = found.items("chat_messages")
+    messages = [entry for entry in entries if isinstance(entry, dict)]
+    shown = _shown(messages, found.raw("current_leaf_message_uuid"))
+    for _ in range(len(messages) - len(shown)):
+        yield REPLACED
+    kept = [entry for entry in entries if not isinstance(entry, dict) or entry.get("uuid") in shown or not shown]
+    yield from each(placed(kept, where), partial(_message, thread, name_of(found, "name"), reading))
 
 
-def _message(found: Fields, where: str, thread: str, reading: ReadOptions) -> Item:
-    text = name_of(found, "text") or parts_text(found.raw("content"))
-    files = [Fields(each, "an attachment") for each in (*found.items("attachments"), *found.items("files"))]
-    names = [f"[{name}]" for each in files if (name := name_of(each, "file_name"))]
-    whole = "\n".join([text, *names] if text.strip() else names)
-    if not whole:
-        return Skipped("messages without text")
+def _shown(messages: list[dict[str, object]], current: object) -> set[str]:
+    """Return the ids of the messages on the branch shown last; of all messages where the export has no branches."""
+    ids = [str(message.get("uuid")) for message in messages]
+    if not all(isinstance(message.get("parent_message_uuid"), str) for message in messages):
+        return set(ids)
+    return set(shown_branch(dict(zip(ids, (m["parent_message_uuid"] for m in messages), strict=True)), current))
+
+
+def _message(thread: str, title: str | None, reading: ReadOptions, found: Fields, where: str) -> Item:
+    blocks = objects_of(found, "content")
+    said = lines(*(name_of(block, "text") for block in blocks if block.raw("type") == "text"))
+    text = said or name_of(found, "text") or ""
+    for unseen in _UNSEEN_BLOCKS:
+        text = text.replace(f"```\n{unseen}\n```", "").replace(unseen, "")
+    text = text.strip()
+    parts = tuple(_part(file) for file in (*objects_of(found, "attachments"), *objects_of(found, "files")))
+    calls = tuple(_call(block, number) for number, block in enumerate(blocks) if block.raw("type") == "tool_use")
+    if not text and not parts and not calls:
+        return NO_WORDS
     role = found.word("sender", ("human", "assistant"))
-    at = any_moment(found.raw("created_at"), "created_at", reading.zone)
-    return ImportedMessage(where, thread, "user" if role == "human" else "assistant", whole, at, found.text("uuid"))
+    return ImportedMessage(
+        where,
+        thread,
+        "user" if role == "human" else "assistant",
+        text,
+        any_moment(found.raw("created_at"), "created_at", reading.zone),
+        found.text("uuid"),
+        parts=parts,
+        kind=None if text or not parts else parts[0].type,
+        metadata=filled(title=title),
+        tool_calls=calls,
+    )
+
+
+def _part(file: Fields) -> Part:
+    """Return an attached file. Pasted text has no name: only its words."""
+    words = name_of(file, "extracted_content")
+    return attachment(
+        name_of(file, "file_name") or ("pasted text" if words else None),
+        file.raw("file_type") if "/" in str(file.raw("file_type")) else None,
+        size=file.raw("file_size"),
+        text=None if words is None else words[:_PART_CHARACTERS],
+    )
+
+
+def _call(block: Fields, number: int) -> ToolCall:
+    arguments = json.dumps(block.raw("input"), ensure_ascii=False)
+    if len(arguments) > _ARGUMENTS_CHARACTERS:
+        arguments = json.dumps({"beginning": arguments[:_ARGUMENTS_CHARACTERS]}, ensure_ascii=False)
+    return ToolCall(name_of(block, "id") or f"call-{number}", name_of(block, "name") or "tool", arguments)

@@ -2,78 +2,166 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterator
-from typing import IO, get_args
+from typing import Any, Final
 
+from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.literals import Role
-from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
+from aforesaid.errors import InvalidInput, quoted
+from aforesaid.portability.import_items import NO_WORDS, ImportedMessage, Item, ReadOptions
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import Fields
-from aforesaid.portability.json_lines import numbered_lines, parsed
-from aforesaid.portability.reader_helpers import Ids, any_moment, name_of, objects, opened, parts_text, told
+from aforesaid.portability.json_stream import JsonStream
+from aforesaid.portability.reader_helpers import (
+    Ids,
+    any_moment,
+    attachment,
+    each,
+    filled,
+    line_objects,
+    mapping_of,
+    name_of,
+    objects,
+    objects_of,
+    parts_text,
+    placed,
+    until_damaged,
+)
 
-_TIMES = ("at", "timestamp", "created_at", "created", "create_time", "time", "date")
-_ROLES: tuple[Role, ...] = get_args(Role)
+_TIMES: Final = ("at", "timestamp", "created_at", "created", "create_time", "time", "date")
+_ROLES: Final[dict[str, Role]] = {
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+_ITEMS: Final[dict[str, Role]] = {"function_call": "assistant", "function_call_output": "tool"}
+"""The roles of the items of the Responses API that have none."""
 
 
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Yield messages. Those without a conversation belong to the user's direct chat."""
-    ids = Ids("openai")
-    for name in source.names[:1]:
+    reader = _Reader(reading)
+    for name in source.named(".json", ".jsonl") or source.names[:1]:
         is_list = source.head(name).lstrip()[:1] == b"["
         with source.open(name) as stream:
-            found = objects(opened(stream), "entry") if is_list else _entries(stream)
-            yield from told(_all(found, ids, reading))
+            found = objects(JsonStream(stream), "entry") if is_list else line_objects(stream)
+            yield from until_damaged(each(found, reader.entry))
 
 
-def _entries(stream: IO[bytes]) -> Iterator[tuple[str, Fields | Problem]]:
-    for number, line in numbered_lines(stream):
-        if line is not None and not line.strip():
-            continue
-        where = f"line {number}"
-        try:
-            yield where, Fields(parsed(line))
-        except InvalidInput as error:
-            yield where, Problem(where, str(error))
+class _Reader:
+    def __init__(self, reading: ReadOptions) -> None:
+        self._reading = reading
+        self._ids = Ids("openai")
+        self._entries = 0
 
-
-def _all(entries: Iterator[tuple[str, Fields | Problem]], ids: Ids, reading: ReadOptions) -> Iterator[Item]:
-    for number, (where, found) in enumerate(entries, 1):
-        if isinstance(found, Problem):
-            yield found
-            continue
-        try:
-            if not found.has("messages"):
-                yield _message(found, where, _talk(found), ids, reading)
-                continue
-            inner, talk = found.items("messages"), _talk(found) or f"openai:{number}"
-        except InvalidInput as error:
-            yield Problem(where, str(error))
-            continue
-        for place, entry in enumerate(inner, 1):
-            try:
-                yield _message(Fields(entry, "the message"), f"{where}, message {place}", talk, ids, reading)
-            except InvalidInput as error:
-                yield Problem(f"{where}, message {place}", str(error))
+    def entry(self, found: Fields, where: str) -> Iterator[Item]:
+        """Yield a message, or the messages of a conversation."""
+        self._entries += 1
+        if not found.has("messages"):
+            yield message(found, where, _talk(found), self._ids, self._reading)
+            return
+        talk = _talk(found) or f"openai:{self._entries}"
+        yield from each(
+            placed(found.items("messages"), where),
+            lambda inner, place: message(inner, place, talk, self._ids, self._reading),
+        )
 
 
 def _talk(found: Fields) -> str | None:
     return name_of(found, "thread", "thread_id", "conversation_id", "conversation", "session_id")
 
 
-def _message(found: Fields, where: str, talk: str | None, ids: Ids, reading: ReadOptions) -> Item:
-    given = found.raw("role")
-    role = found.word("role", _ROLES) if given not in ("developer", "function", "human") else "system"
-    if given == "human":
-        role = "user"
-    text = parts_text(found.raw("content")) or parts_text(found.raw("text"))
-    if not text.strip():
-        return Skipped("messages without text")
+def message(found: Fields, where: str, talk: str | None, ids: Ids, reading: ReadOptions) -> Item:
+    """Return a message in OpenAI's form."""
+    given = found.raw("role") or _ITEMS.get(str(found.raw("type")))
+    if str(given) not in _ROLES:
+        raise InvalidInput(f"role is {quoted(given)}; it must be one of {', '.join(_ROLES)}")
+    role = _ROLES[str(given)]
+    content = found.raw("content") if found.has("content") else found.raw("output")
+    text = parts_text(content) or parts_text(found.raw("text")) or name_of(found, "refusal") or ""
+    parts = media_parts(content)
+    calls = tool_calls(found)
+    if not text.strip() and not parts and not calls:
+        return NO_WORDS
     at = next((any_moment(found.raw(name), name, reading.zone) for name in _TIMES if found.has(name)), None)
     user = name_of(found, "user", "user_id")
-    number = name_of(found, "id") or ids.of(at, talk, role, user, text)
-    thread = talk or f"direct:{reading.user}"
-    name = name_of(found, "name")
-    author = user if role == "user" else None
-    return ImportedMessage(where, thread, role, text, at, number, author, name, answers=user)
+    metadata = found.raw("metadata")
+    return ImportedMessage(
+        where,
+        talk or f"direct:{reading.user}",
+        role,
+        text,
+        at,
+        name_of(found, "id") or ids.of(at, talk, role, user, text, *(call.id for call in calls)),
+        user if role == "user" else None,
+        name_of(found, "name"),
+        owner=user,
+        parts=parts,
+        tool_calls=calls,
+        tool_call_id=name_of(found, "tool_call_id", "call_id") if role == "tool" else None,
+        metadata=metadata if isinstance(metadata, dict) else filled(),
+    )
+
+
+def media_parts(content: object) -> tuple[Part, ...]:
+    """Return the pictures, recordings and files among the parts of a content. Data in the address is left out."""
+    parts: list[Part] = []
+    for piece in content if isinstance(content, list) else []:
+        if not isinstance(piece, dict):
+            continue
+        match piece.get("type"):
+            case "image_url" | "input_image" | "image":
+                parts.append(_image(piece))
+            case "input_audio" | "audio":
+                sound = piece.get("input_audio")
+                kind = sound.get("format", "wav") if isinstance(sound, dict) else "wav"
+                parts.append(attachment(None, f"audio/{kind}", text=piece.get("transcript")))
+            case "file" | "input_file":
+                inner = piece.get("file")
+                file = inner if isinstance(inner, dict) else piece
+                parts.append(
+                    attachment(file.get("filename") or file.get("file_id"), url=_address(file.get("file_url"))[0])
+                )
+            case _:
+                pass
+    return tuple(parts)
+
+
+def _image(piece: dict[str, Any]) -> Part:
+    given = piece.get("image_url") or piece.get("url") or piece.get("source")
+    address, media_type = _address(given.get("url") if isinstance(given, dict) else given)
+    guessed = mimetypes.guess_type(address)[0] if address is not None else None
+    return Part("image", url=address, media_type=media_type or guessed)
+
+
+def _address(value: object) -> tuple[str | None, str | None]:
+    """Return an address, or the media type of data that stands in place of one."""
+    if not isinstance(value, str):
+        return None, None
+    if value.startswith("data:"):
+        return None, value[5:].partition(";")[0] or None
+    return value, None
+
+
+def tool_calls(found: Fields) -> tuple[ToolCall, ...]:
+    """Return the tool calls of a message."""
+    if found.raw("type") == "function_call":
+        return (_call(found, Fields(found.raw_all()), "call"),)
+    calls = [
+        _call(call, Fields(mapping_of(call, "function")), f"call-{number}")
+        for number, call in enumerate(objects_of(found, "tool_calls"), 1)
+    ]
+    if found.has("function_call") and isinstance(found.raw("function_call"), dict):
+        calls.append(_call(found, Fields(found.raw("function_call")), "call"))
+    return tuple(calls)
+
+
+def _call(call: Fields, function: Fields, usual: str) -> ToolCall:
+    number = name_of(call, "call_id", "id") or usual
+    return ToolCall(number, name_of(function, "name") or "function", name_of(function, "arguments") or "{}")

@@ -1,142 +1,222 @@
-"""WhatsApp's export format: a text file with one line per message, in the date format of the phone's locale."""
+"""WhatsApp's export format: a text file with one line per message, in the language and date format of the phone."""
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from itertools import pairwise
-from typing import IO, Final, Literal, TypeAlias
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Final
 
+from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput
-from aforesaid.portability.import_items import ImportedMessage, Item, Problem, ReadOptions, Skipped
-from aforesaid.portability.input_files import Source
-from aforesaid.portability.json_lines import numbered_lines
-from aforesaid.portability.reader_helpers import Ids, in_zone
-
-Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
-
-_INVISIBLE: Final = "\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069\ufeff"
-_SPACES: Final = str.maketrans({"\u202f": " ", "\u00a0": " ", "\u2009": " ", "،": ","})
-_NOON_WORDS: Final = r"[ap]\.?\s?m\.?|上午|下午|午前|午後|오전|오후|ص|م"
-_AFTER: Final = re.compile(r"p|下午|午後|오후|م", re.IGNORECASE)
-LINE: Final = re.compile(
-    r"^\[?(?P<a>\d{1,4})[./\-年.]\s?(?P<b>\d{1,2})[./\-月.]\s?(?P<c>\d{1,4})日?\.?,?\s+(?:(?:at|um|à las|à|la)\s+)?"
-    rf"(?P<early>{_NOON_WORDS})?\s?(?P<hour>\d{{1,2}})[:.](?P<minute>\d{{2}})(?:[:.](?P<second>\d{{2}}))?"
-    rf"\s?(?P<late>{_NOON_WORDS})?(?:\]\s|\s-\s|\s–\s|:\s)(?P<rest>.*)$",
-    re.IGNORECASE | re.DOTALL,
+from aforesaid.portability.formats import whatsapp_phrases as phrases
+from aforesaid.portability.formats.whatsapp_lines import MARKS, ChatScan, chat_lines, looks_like, moment, parsed_line
+from aforesaid.portability.import_items import (
+    DELETED,
+    MISSING_MEDIA,
+    NO_WORDS,
+    NOTICE,
+    ImportedMessage,
+    Item,
+    Problem,
+    ReadOptions,
+    Skipped,
 )
-_LAST_MONTH: Final = 12
-_CENTURY: Final = 2_000
-_SHORT_YEAR: Final = 100
+from aforesaid.portability.input_files import Source
+from aforesaid.portability.reader_helpers import Ids, attachment, filled
+
+__all__ = ["looks_like", "read"]
+
+_MARK: Final = f"[{MARKS}]"
+_ATTACHED_IN_BRACKETS: Final = re.compile(rf"{_MARK}*<[^<>:\n]{{2,30}}:[\s{MARKS}]*(?P<file>[^<>\n]+\.\w{{1,5}})>")
+"""The form of iPhones: `<attached: 00000012-PHOTO-2026-03-01-10-00-00.jpg>`, after a caption."""
+_IPHONE_FILE: Final = re.compile(r"\d{8}-[A-Z]+-")
+_MARKED_IN_BRACKETS: Final = re.compile(rf"\s*{_MARK}<[^<>\n]{{3,60}}>\s*$")
+_MARKED_FILE: Final = re.compile(rf"^{_MARK}+(?P<file>[^\n]+?\.\w{{1,5}}) \([^()\n]{{3,40}}\)")
+_OPTION: Final = re.compile(rf"^{_MARK}\S[^:\n]{{1,30}}: ", re.MULTILINE)
+_KINDS: Final = (
+    ("PTT", "voice"),
+    ("AUDIO", "voice"),
+    ("AUD", "audio"),
+    ("STK", "sticker"),
+    ("STICKER", "sticker"),
+    ("IMG", "photo"),
+    ("PHOTO", "photo"),
+    ("VID", "video"),
+    ("GIF", "animation"),
+)
+_FEWEST_OPTIONS: Final = 2
+_PAIR: Final = 2
+_NAMELESS: Final = ("", "-", "chat", "file", "uploaded", "whatsapp", "export")
+"""Names of files that say nothing about the chat."""
 
 
 @dataclass(slots=True)
-class _Message:
+class _Line:
     where: str
     at: datetime
     rest: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What somebody sent."""
+
+    text: str
+    parts: tuple[Part, ...] = ()
+    kind: str | None = None
+    edited: bool = False
+
+
 def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
     """Yield the messages of every chat."""
     for name in source.named(".txt") or source.names[:1]:
-        chat = name.rpartition("/")[2].removesuffix(".txt").removeprefix("WhatsApp Chat with ").strip("_ ") or "chat"
-        order = _order(_sample(io.BytesIO(source.head(name))))
+        title = _title(source, name)
+        scan = ChatScan(title)
+        with source.scan(name) as stream:
+            scan.read(stream)
+        thread = title or (", ".join(scan.people) if len(scan.people) == _PAIR else "chat")
         with source.open(name) as stream:
-            yield from _items(_lines(stream), order, f"whatsapp:{chat}"[:255], reading)
+            yield from _items(chat_lines(stream), scan, f"whatsapp:{thread}"[:255], reading)
 
 
-def looks_like(head: str) -> bool:
-    """Return whether a text begins like a WhatsApp chat."""
-    lines = [_clean(line) for line in head.splitlines()[:20] if line.strip()]
-    return any(LINE.match(line) for line in lines[:5])
+def _title(source: Source, name: str) -> str:
+    """Return the name of the chat, which the file or the archive has; an empty string if the name says nothing."""
+    stems = [_stem(PurePosixPath(name).name), _stem(source.path.name)]
+    for stem in stems:
+        found = phrases.CHAT_FILE.match(stem)
+        if found is not None:
+            return (found["name"] or found["first"]).strip()
+    return next((stem for stem in stems if stem.casefold() not in _NAMELESS), "")
 
 
-def _items(lines: Iterator[tuple[int, str]], order: Order, thread: str, reading: ReadOptions) -> Iterator[Item]:
-    ids, current = Ids("whatsapp"), None
+def _stem(name: str) -> str:
+    """Return the name of a file without its ending, and without the number that browsers add to a second copy."""
+    bare = name.removesuffix(".txt").removesuffix(".zip").replace("_", " ")
+    return re.sub(r"\s*\(\d+\)$", "", bare).strip()
+
+
+def _items(lines: Iterator[tuple[int, str]], scan: ChatScan, thread: str, reading: ReadOptions) -> Iterator[Item]:
+    ids, order, current = Ids("whatsapp"), scan.order, None
     for number, line in lines:
-        match = LINE.match(_clean(line))
-        if match is None:
+        found = parsed_line(line)
+        if found is None:
             if current is not None:
                 current.rest += f"\n{line}"
             elif line.strip():
                 yield Problem(f"line {number}", "it belongs to no message")
             continue
         if current is not None:
-            yield _item(current, thread, ids)
+            yield _item(current, scan, thread, ids)
         current = None
         try:
-            current = _Message(f"line {number}", _moment(match, order, reading.zone), match["rest"])
+            current = _Line(f"line {number}", moment(found[0], order, reading.zone), found[1])
         except (ValueError, InvalidInput) as error:
             yield Problem(f"line {number}", f"its time cannot be read: {error}")
     if current is not None:
-        yield _item(current, thread, ids)
+        yield _item(current, scan, thread, ids)
 
 
-def _item(message: _Message, thread: str, ids: Ids) -> Item:
-    name, colon, text = message.rest.partition(": ")
-    if not colon and message.rest.endswith(":"):
-        name, colon = message.rest[:-1], ":"
-    name, text = name.strip(), text.strip("\n").strip(_INVISIBLE)
-    if not colon or "\n" in name:
-        return Skipped("notes of the app: who joined, that it is encrypted, calls")
-    if not text.strip():
-        return Skipped("messages without text")
-    return ImportedMessage(message.where, thread, "user", text, message.at, ids.of(message.at, name, text), name, name)
+def _item(line: _Line, scan: ChatScan, thread: str, ids: Ids) -> Item:
+    found = scan.split(line.rest)
+    if found is None:
+        return NOTICE
+    name, text = found
+    content = _content(text)
+    if isinstance(content, Skipped):
+        return content
+    number = ids.of(line.at, name, content.text or (content.parts[0].name if content.parts else None))
+    return ImportedMessage(
+        line.where,
+        thread,
+        "user",
+        content.text,
+        line.at,
+        number,
+        name,
+        name,
+        parts=content.parts,
+        kind=content.kind,
+        metadata=filled(edited=content.edited or None),
+    )
 
 
-def _lines(stream: IO[bytes]) -> Iterator[tuple[int, str]]:
-    for number, line in numbered_lines(stream):
-        yield number, "" if line is None else line.decode(errors="surrogateescape").rstrip("\r\n")
+def _content(text: str) -> _Content | Skipped:
+    """Return what a person sent, or why it is left out."""
+    whole, edited = _without_edit_mark(text.strip())
+    first, _, rest = whole.partition("\n")
+    bare = _plain(whole).casefold()
+    if not bare:
+        return NO_WORDS
+    if phrases.DELETED.fullmatch(bare):
+        return DELETED
+    if phrases.CALL.fullmatch(bare):
+        return NOTICE
+    if phrases.OMITTED.fullmatch(_plain(first).casefold()):
+        return _omitted(_plain(rest), edited=edited)
+    attached = _attached(whole, edited=edited)
+    if attached is not None:
+        return attached
+    document = phrases.OMITTED_FILE.fullmatch(_plain(whole))
+    if document is not None:
+        return _Content("", (attachment(document["file"]),), "file")
+    if whole[0] in MARKS:
+        return _marked(whole)
+    caption, mark, tail = whole.rpartition("\u200e")
+    if mark and phrases.OMITTED.fullmatch(_plain(tail).casefold()):
+        return _Content(_plain(caption), edited=edited)
+    kind = "location" if re.match(r"\S+: https://maps\.google\.com/\?q=", whole) else None
+    return _Content(_plain(whole), kind=kind, edited=edited)
 
 
-def _clean(line: str) -> str:
-    return line.lstrip(_INVISIBLE).translate(_SPACES)
+def _without_edit_mark(text: str) -> tuple[str, bool]:
+    shorter = phrases.EDITED.sub("", text)
+    if shorter == text and not _ATTACHED_IN_BRACKETS.search(text):
+        last = _MARKED_IN_BRACKETS.search(text)
+        if last is not None and last.start() > 0:
+            shorter = text[: last.start()]
+    return shorter, shorter != text
 
 
-def _sample(stream: IO[bytes]) -> Iterator[re.Match[str]]:
-    for _, line in _lines(stream):
-        match = LINE.match(_clean(line))
-        if match is not None:
-            yield match
+def _omitted(rest: str, *, edited: bool) -> _Content | Skipped:
+    """Return what follows a picture or file that is not in the export: its caption, or the name of a document."""
+    if not rest:
+        return MISSING_MEDIA
+    if "\n" not in rest and re.fullmatch(r"[^\n]+\.\w{2,5}", rest) and attachment(rest).media_type is not None:
+        return _Content("", (attachment(rest),), "file")
+    return _Content(rest, edited=edited)
 
 
-def _order(sample: Iterator[re.Match[str]]) -> Order:
-    """Detect the order of day, month and year: by numbers that cannot be a month, else by increasing dates."""
-    days: list[tuple[int, int, int]] = []
-    noon = slashes = False
-    for match in sample:
-        first, second = int(match["a"]), int(match["b"])
-        if first > _LAST_MONTH * 3:
-            return "ymd"
-        if first > _LAST_MONTH:
-            return "dmy"
-        if second > _LAST_MONTH:
-            return "mdy"
-        noon = noon or bool(match["late"] or match["early"])
-        slashes = slashes or "/" in match[0][:6]
-        days.append((int(match["c"]), first, second))
-    days_first = sum((a[0], a[2], a[1]) > (b[0], b[2], b[1]) for a, b in pairwise(days))
-    months_first = sum(a > b for a, b in pairwise(days))
-    if days_first != months_first:
-        return "mdy" if months_first < days_first else "dmy"
-    return "mdy" if noon and slashes else "dmy"
+def _attached(text: str, *, edited: bool) -> _Content | None:
+    """Return a message with a file that is in the export, and its caption."""
+    found = phrases.ATTACHED.match(text) or _MARKED_FILE.match(text)
+    if found is None:
+        found = _ATTACHED_IN_BRACKETS.search(text)
+        if found is None or not (_IPHONE_FILE.match(found["file"]) or found[0][0] in MARKS):
+            return None
+    file = found["file"].strip(MARKS + " ")
+    caption = _plain(f"{text[: found.start()]}\n{text[found.end() :]}")
+    # iPhones write the number of pages of a document before its file.
+    if re.fullmatch(rf"{re.escape(file)} • .*|[^\n]+\.\w{{1,5}} • [^\n]*", caption):
+        caption = ""
+    words = re.split(r"[-.]", file.upper())[:2]
+    kind = next((kind for word, kind in _KINDS if word in words), "contact" if file.endswith(".vcf") else "file")
+    return _Content(caption, (attachment(file),), kind, edited)
 
 
-def _moment(match: re.Match[str], order: Order, zone: tzinfo | None) -> datetime:
-    parts = [int(match["a"]), int(match["b"]), int(match["c"])]
-    day, month, year = {
-        "dmy": parts,
-        "mdy": [parts[1], parts[0], parts[2]],
-        "ymd": parts[::-1],
-    }[order]
-    year += _CENTURY if year < _SHORT_YEAR else 0
-    hour = int(match["hour"])
-    half = match["early"] or match["late"]
-    if half is not None:
-        hour = hour % 12 + (12 if _AFTER.search(half) else 0)
-    at = datetime(year, month, day, hour, int(match["minute"]), int(match["second"] or 0))  # noqa: DTZ001 - a wall clock
-    return in_zone(at, zone, "the time")
+def _marked(text: str) -> _Content | Skipped:
+    """Return a poll or a place, which begin with a mark as notices do."""
+    if len(_OPTION.findall(text)) >= _FEWEST_OPTIONS and "\n" in text:
+        return _Content(_plain(text), kind="poll")
+    plain = _plain(text)
+    if "https://maps.google.com/" in plain or "https://foursquare.com/" in plain:
+        return _Content(plain, kind="location")
+    return NOTICE
+
+
+def _plain(text: str) -> str:
+    """Return a text without the marks around its lines, and without those around names that are mentioned."""
+    without = text.replace("\u2068", "").replace("\u2069", "")
+    return "\n".join(line.strip(MARKS + "\u202a\u202c\ufeff") for line in without.split("\n")).strip()

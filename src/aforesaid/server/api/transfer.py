@@ -33,6 +33,15 @@ class ProblemShape(BaseModel):
     why: str
 
 
+class ImportedUserShape(BaseModel):
+    """A user whose memory an import added to."""
+
+    id: str
+    name: str | None = Field(description="The display name in the file.")
+    messages: int
+    memories: int
+
+
 class LoadedShape(BaseModel):
     """The result of an import."""
 
@@ -43,6 +52,8 @@ class LoadedShape(BaseModel):
     problems: int
     examples: list[ProblemShape]
     dry_run: bool
+    users: list[ImportedUserShape] = Field(description="Whose memory it became, most messages first: at most 100.")
+    user_count: int
 
 
 class PurgedShape(Shape):
@@ -121,6 +132,11 @@ async def load(
         problems=done.problems,
         examples=examples,
         dry_run=done.dry_run,
+        users=[
+            ImportedUserShape(id=user.id, name=user.name, messages=user.messages, memories=user.memories)
+            for user in done.users
+        ],
+        user_count=done.user_count,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
@@ -23,6 +24,8 @@ from aforesaid.server.uploads import load_upload
 router = APIRouter()
 
 _FORMATS: Final = ("auto", *READERS)
+_NAME_CHARACTERS: Final = 60
+"""Maximum characters of the name of an uploaded file: at most 240 bytes, which every file system holds."""
 _PIECE: Final = 256 * 1024
 
 
@@ -63,8 +66,7 @@ async def take_in(
     if format not in _FORMATS:
         raise InvalidInput(f"unknown format {quoted(format)}; use one of {', '.join(_FORMATS)}", "format")
     with tempfile.TemporaryDirectory(prefix="aforesaid-import-") as folder:
-        # The name can say what it is; where it lies is decided here.
-        path = Path(folder) / f"file{''.join(Path(file.filename or '').suffixes[-2:])[:20]}"
+        path = Path(folder) / _file_name(file.filename or "")
         await asyncio.to_thread(_keep, file, path)
         loaded = await load_upload(
             view.memory,
@@ -102,6 +104,12 @@ async def _page(view: View, loaded: Loaded | None) -> Response:
         loaded=loaded,
         most=state_of(view.request).options.serving.body_bytes,
     )
+
+
+def _file_name(given: str) -> str:
+    """Return a name for an uploaded file. Some formats name the chat in it; the folder is never the sender's choice."""
+    name = re.sub(r"[^\w .,()+&'~-]", "_", given.replace("\\", "/").rpartition("/")[2])
+    return name.lstrip(". ")[-_NAME_CHARACTERS:] or "file"
 
 
 def _keep(file: UploadFile, path: Path) -> None:

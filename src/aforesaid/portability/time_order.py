@@ -1,0 +1,95 @@
+"""Sort the messages of a file by time in bounded memory.
+
+Files are in any order: ChatGPT writes the newest conversation first, Facebook the newest message, an archive one
+channel after the other. Sorted runs that do not fit in memory go to an unnamed temporary file and are merged.
+"""
+
+from __future__ import annotations
+
+import heapq
+import pickle
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import IO, Final, NamedTuple
+
+from aforesaid.portability.import_items import ImportedMessage
+
+RUN_MESSAGES: Final = 50_000
+"""Maximum messages of a run, which is sorted in memory: about 50 MB of chat messages."""
+RUN_CHARACTERS: Final = 32_000_000
+"""Maximum characters of text in a run, for files of very long messages."""
+BLOCK: Final = 100
+"""Messages read back at a time from each run while they are merged."""
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+
+
+class _Placed(NamedTuple):
+    """A message with its sort key. No two have the same position, so messages themselves are never compared."""
+
+    at: datetime
+    position: int
+    message: ImportedMessage
+
+
+class TimeOrder:
+    """Collects messages and returns them by time; of the same time, in the order of the file.
+
+    Messages without a time come last.
+    """
+
+    def __init__(self, run_messages: int = RUN_MESSAGES) -> None:
+        """Sort up to `run_messages` messages in memory."""
+        self.total = 0
+        """Number of messages collected."""
+        self._run_messages = run_messages
+        self._run: list[_Placed] = []
+        self._characters = 0
+        self._file: IO[bytes] | None = None
+        self._runs: list[list[int]] = []
+        """The positions of the blocks of each run in the file."""
+
+    def add(self, message: ImportedMessage) -> None:
+        """Collect a message."""
+        self.total += 1
+        self._run.append(_Placed(_LAST if message.at is None else message.at, self.total, message))
+        self._characters += len(message.text)
+        if len(self._run) >= self._run_messages or self._characters >= RUN_CHARACTERS:
+            self._write_run()
+
+    def __iter__(self) -> Iterator[ImportedMessage]:
+        """Yield the collected messages in order, once."""
+        self._run.sort()
+        for placed in heapq.merge(*map(self._read_run, self._runs), self._run):
+            yield placed.message
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _write_run(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="aforesaid-import-")  # noqa: SIM115 - closed by `close`
+        self._run.sort()
+        entries = iter(self._run)
+        blocks: list[int] = []
+        while block := list(islice(entries, BLOCK)):
+            blocks.append(self._file.tell())
+            pickle.dump(block, self._file, pickle.HIGHEST_PROTOCOL)
+        self._runs.append(blocks)
+        self._run = []
+        self._characters = 0
+
+    def _read_run(self, blocks: list[int]) -> Iterator[_Placed]:
+        for position in blocks:
+            yield from self._read_block(position)
+
+    def _read_block(self, position: int) -> list[_Placed]:
+        if self._file is None:
+            raise RuntimeError("a block was written without a file")
+        self._file.seek(position)
+        block: list[_Placed] = pickle.load(self._file)  # noqa: S301 - written above, to a file without a name
+        return block
