@@ -8,7 +8,7 @@ LLM := .venv-llm
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm test-client client-types check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -55,10 +55,7 @@ stubs: $(READY)  ## regenerate the types of the sync API (src/aforesaid/_sync_ty
 tables: $(READY)  ## regenerate docs/reference/model-failures.md
 	$(BIN)/python tools/failure_table.py
 
-client-types: $(READY)  ## regenerate clients/typescript/types/api.d.ts after the REST API changed
-	$(BIN)/python tools/typescript_types.py
-
-rest: $(READY)  ## regenerate docs/reference/rest.md
+rest: $(READY)  ## regenerate docs/reference/rest.md and the types of the TypeScript client
 	$(BIN)/python tools/rest_reference.py
 
 store-errors: $(READY)  ## regenerate docs/reference/store-errors.md

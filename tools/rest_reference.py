@@ -1,7 +1,8 @@
-"""Write docs/reference/rest.md from the OpenAPI description of the server: `make rest`."""
+"""Write docs/reference/rest.md and the types of the TypeScript client from the OpenAPI description: `make rest`."""
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -129,5 +130,7 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(reference(), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    types = runpy.run_path(str(Path(__file__).with_name("typescript_types.py")))
+    for target, text in ((PAGE, reference()), (types["TARGET"], types["client_types"]())):
+        target.write_text(text, encoding="utf-8")
+        print(f"wrote {target}")

@@ -1,10 +1,9 @@
-"""Write clients/typescript/types/api.d.ts from the OpenAPI description of the server: `make client-types`."""
+"""Write clients/typescript/types/api.d.ts from the OpenAPI description of the server: `make rest`."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeAlias, cast
@@ -15,7 +14,7 @@ from aforesaid.server import create_app
 TARGET: Final = Path(__file__).parent.parent / "clients" / "typescript" / "types" / "api.d.ts"
 Schema: TypeAlias = dict[str, Any]
 
-_HEAD: Final = """// Written by `make client-types` from the server's OpenAPI description.
+_HEAD: Final = """// Written by `make rest` from the server's OpenAPI description.
 // A test fails when it is not up to date.
 """
 _REFERENCE: Final = "#/components/schemas/"
@@ -166,8 +165,3 @@ def _comment(text: str | None, indent: str) -> str:
         return ""
     flat = " ".join(text.split()).replace("*/", "* /")
     return f"{indent}/** {flat} */\n"
-
-
-if __name__ == "__main__":
-    TARGET.write_text(client_types(), encoding="utf-8")
-    sys.stdout.write(f"wrote {TARGET.name}\n")

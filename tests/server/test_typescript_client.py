@@ -29,7 +29,7 @@ def node() -> str:
 
 def test_the_types_of_the_client_are_up_to_date() -> None:
     made = runpy.run_path(str(ROOT / "tools" / "typescript_types.py"))["client_types"]()
-    assert (CLIENT / "types" / "api.d.ts").read_text(encoding="utf-8") == made, "run: make client-types"
+    assert (CLIENT / "types" / "api.d.ts").read_text(encoding="utf-8") == made, "run: make rest"
 
 
 def test_the_client_has_no_dependencies() -> None:

@@ -1,4 +1,4 @@
-// Written by `make client-types` from the server's OpenAPI description.
+// Written by `make rest` from the server's OpenAPI description.
 // A test fails when it is not up to date.
 
 /** An active alert. */
