@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from aforesaid.store.checksums import setting
+
 _LISTED: Final = "[[= ANY($2::bigint[]) ~ IN (SELECT value FROM json_each(:gone))]]"
 _NAMED: Final = "[[space = $1 AND name = ANY($2::text[]) ~ id IN (SELECT value FROM json_each(:gone))]]"
 _IN_LOG: Final = f"FROM log WHERE [[space = $1 AND ]]seq {_LISTED}"
@@ -63,15 +65,16 @@ THREADS: Final = (
 """Deletes threads that nothing is in."""
 SUMMARIES: Final = (
     f"DELETE FROM summary_source WHERE [[space = $1 AND ]](summary {_LISTED} OR source {_LISTED})",
-    f"UPDATE summary SET replaces = NULL WHERE [[space = $1 AND ]]replaces {_LISTED}",
+    f"UPDATE summary SET {setting('summary', replaces='NULL')} WHERE [[space = $1 AND ]]replaces {_LISTED}",
     f"DELETE FROM summary WHERE [[space = $1 AND ]]id {_LISTED}",
 )
 MEMORIES: Final = (
     f"DELETE FROM memory_source WHERE [[space = $1 AND ]]memory {_LISTED}",
     f"DELETE FROM memory_version WHERE [[space = $1 AND ]]memory {_LISTED}",
-    f"UPDATE memory SET superseded_by = NULL WHERE [[space = $1 AND ]]superseded_by {_LISTED}",
+    f"UPDATE memory SET {setting('memory', superseded_by='NULL')} WHERE [[space = $1 AND ]]superseded_by {_LISTED}",
     f"DELETE FROM memory WHERE [[space = $1 AND ]]id {_LISTED}",
 )
+_FIRST_OWNER: Final = "(SELECT owner FROM log l WHERE [[l.space = $1 AND ]]l.seq = first_seq)"
 USER: Final = (
     *(
         f"DELETE FROM {table} WHERE [[space = $1 AND owner = $2 ~ space = :space AND user = :name]]"
@@ -81,13 +84,13 @@ USER: Final = (
         f"DELETE FROM {table} WHERE [[space = $1 AND owner = $2 ~ owner = :who]]"
         for table in ("facts", "setting", "forgotten")
     ),
-    """
-    UPDATE session SET opened_by = (SELECT owner FROM log l WHERE [[l.space = $1 AND ]]l.seq = first_seq)
+    f"""
+    UPDATE session SET {setting("session", opened_by=_FIRST_OWNER)}
      WHERE [[space = $1 AND opened_by = $2 ~ opened_by = :who]]
     """,
-    """
-    UPDATE person SET owner = false, messages = 0, archived = 0, turns = 0, open_turns = 0, words = 0, last_seq = 0,
-           last_at = NULL, last_chunk = 0, extracted = 0, revision = revision + 1
+    f"""
+    UPDATE person SET messages = 0, archived = 0, turns = 0, open_turns = 0, words = 0, last_seq = 0, last_at = NULL,
+           revision = revision + 1, {setting("person", owner="false", last_chunk="0", extracted="0")}
      WHERE [[space = $1 AND name = $2 ~ id = :who]]
     """,
     """

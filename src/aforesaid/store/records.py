@@ -162,8 +162,15 @@ def entry(row: Row) -> Entry:
     return Entry(Subject(*row[:5]), *row[5:])
 
 
+ENTRY: Final = (
+    "policy", "space", "user", "thread", "day", "messages", "characters", "waiting", "last_seq", "due_at", "done_at",
+    "done_seq", "failures", "error",
+)  # fmt: skip
+"""The columns of an entry of the agenda in SQLite; the first five are its key."""
+
+
 def entry_values(entry: Entry) -> Row:
-    """Return the columns of an entry of the agenda."""
+    """Return the values of ENTRY."""
     counts = (entry.messages, entry.characters, entry.waiting, entry.last_seq)
     return (*entry.subject, *counts, entry.due_at, entry.done_at, entry.done_seq, entry.failures, entry.error)
 

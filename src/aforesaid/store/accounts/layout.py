@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, Self
@@ -14,9 +13,8 @@ from aforesaid.store.ephemeral.state import State
 from aforesaid.store.journalled import document
 from aforesaid.store.journalled.disk import Disk, make_folders, replace_file
 from aforesaid.store.journalled.layout import Damaged, DamagedFile, Header, Put, Salvaged, Snapshot
+from aforesaid.store.journalled.lines import Record
 from aforesaid.store.journalled.tables import BY_NAME, TABLES
-
-_log: Final = logging.getLogger("aforesaid.store")
 
 _STEM: Final = "aforesaid"
 """What the names of index, lock and journals begin with in a new folder."""
@@ -66,10 +64,9 @@ class AccountFolders:
         for account in accounts:
             for file in FILES:
                 path = account / file.name
-                if file.window:
-                    self._look_at_window(path)
-                elif path.exists():
-                    self._load_file(path, file, put, damaged)
+                # A window repeats what the whole history has: it is read only to look for damage.
+                if path.exists() and not (file.window and damaged is None):
+                    self._load_file(path, file, _nowhere if file.window else put, damaged)
         return header
 
     def owner_of(self, path: Path, state: State) -> Name | None:
@@ -141,22 +138,14 @@ class AccountFolders:
     def _has_first_journal(self) -> bool:
         return any(self._folder.glob(f"{self.beside.name}.journal-*1"))
 
-    def _look_at_window(self, path: Path) -> None:
-        if not path.exists():
-            return
-        try:
-            document.read(path, self.kind, lambda *_: None)
-        except StoreDamaged as error:
-            _log.warning("%s It is made anew from the whole history with the next change of the account", error)
-
     def _load_file(self, path: Path, file: File, put: Put, damaged: Damaged | None) -> None:
         try:
             document.read(path, self.kind, put)
         except StoreDamaged as error:
             if damaged is None or file.log:
                 raise
-            lost = () if file.derived else document.salvage(path, put)[1]
-            damaged(DamagedFile(path, file.tables, str(error), lost))
+            lost = () if file.derived or file.window else document.salvage(path, put)[1]
+            damaged(DamagedFile(path, () if file.window else file.tables, str(error), lost))
 
     def _write_file(self, disk: Disk, path: Path, file: File, account: Account, header: Header) -> None:
         made = document.pieces(self.kind, header, account.sections(file), about=account.about(file))
@@ -174,6 +163,11 @@ class AccountFolders:
                 if not any(account.iterdir()):
                     account.rmdir()
                 disk.sync_folder(self._folder)
+
+
+def _nowhere(name: str, record: Record) -> None:
+    """Leave a record out."""
+    del name, record
 
 
 def _rows_by_owner(state: State) -> dict[Name | None, dict[str, list[Any]]]:

@@ -15,7 +15,7 @@ from aforesaid.store.journalled import loading
 from aforesaid.store.journalled.disk import make_folders, translated
 from aforesaid.store.journalled.files import Files
 from aforesaid.store.journalled.journal import journals_of, read_journal
-from aforesaid.store.journalled.layout import Header, Snapshot
+from aforesaid.store.journalled.layout import DamagedFile, Header, Snapshot
 from aforesaid.store.journalled.tables import TABLES
 
 
@@ -61,10 +61,12 @@ def intact(entry: Entry) -> bool:
 
 
 def _read_files(files: Files, read: State) -> Iterator[str]:
+    damaged: list[DamagedFile] = []
     try:
-        files.layout.load(lambda name, record: loading.put(read, name, record))
+        files.layout.load(lambda name, record: loading.put(read, name, record), damaged.append)
     except StoreError as error:
         yield str(error)
+    yield from (file.error for file in damaged)
 
 
 def _read_journals(files: Files, read: State) -> Iterator[str]:

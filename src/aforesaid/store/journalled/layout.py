@@ -26,7 +26,7 @@ class DamagedFile:
 
     path: Path
     tables: tuple[str, ...]
-    """The tables whose records are in it."""
+    """The tables whose records are in it alone. Empty for a file that repeats records of another."""
     error: str
     lost: tuple[str, ...] = ()
     """What could not be read of it, one line each. Empty where all of it is rebuilt from the messages."""

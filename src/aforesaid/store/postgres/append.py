@@ -13,6 +13,7 @@ from aforesaid.domain.session import automatic_name, opening_message
 from aforesaid.domain.transfer import Restore, Restored, draft_of
 from aforesaid.errors import NotFound
 from aforesaid.store import records
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import rows
 from aforesaid.store.postgres.queries import Row, Statement, insert_rows, over_rows, statements
@@ -76,11 +77,12 @@ _AUTHORS: Final = insert_rows(
 )
 _OWNERS: Final = insert_rows(
     "person",
-    """
+    f"""
     ON CONFLICT (space, name) DO UPDATE SET owner = true, messages = person.messages + excluded.messages,
            turns = person.turns + excluded.turns, open_turns = person.open_turns + excluded.open_turns,
            words = person.words + excluded.words, last_seq = excluded.last_seq,
-           last_at = greatest(person.last_at, excluded.last_at)
+           last_at = greatest(person.last_at, excluded.last_at),
+           checksum = CASE WHEN person.owner THEN person.checksum ELSE {CHECKSUMS.changed("person", owner="true")} END
     """,
     name="text",
     owner="boolean",

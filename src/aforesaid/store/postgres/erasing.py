@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from aforesaid.store import erase_statements
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.postgres.retention import KEYS, OLD, moment_of, of_space
 from aforesaid.store.postgres.unit import Unit
@@ -23,10 +24,11 @@ UPDATE person SET last_seq = coalesce((SELECT max(seq) FROM log WHERE space = $1
 _ERASE_VECTORS: Final = (
     "DELETE FROM note_meaning WHERE space = $1 AND note IN (SELECT {note} FROM unnest($2::bigint[]) id)"
 )
-_PART_VERSIONS: Final = """
-UPDATE memory_version SET was = jsonb_set(was::jsonb, '{superseded_by}', 'null')::json
- WHERE space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])
-"""
+_PART_VERSIONS: Final = CHECKSUMS.update(
+    "memory_version",
+    "space = $1 AND (was ->> 'superseded_by')::bigint = ANY($2::bigint[])",
+    was="jsonb_set(was::jsonb, '{superseded_by}', 'null')::json",
+)
 _ERASE_SUMMARIES: Final = (_ERASE_VECTORS.format(note="2 * id"), *erase_statements.SUMMARIES)
 _ERASE_MEMORIES: Final = (_ERASE_VECTORS.format(note="2 * id + 1"), _PART_VERSIONS, *erase_statements.MEMORIES)
 _ERASE_DERIVED: Final = "DELETE FROM derived WHERE space = $1 AND owner = ANY($2::text[])"

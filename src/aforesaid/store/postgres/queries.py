@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aforesaid.errors import StoreDamaged
+from aforesaid.store.checksums import CHECKSUM
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.deadline import cut_after
 from aforesaid.store.postgres.packages import sql
 
@@ -53,8 +56,10 @@ class RowStatement(NamedTuple):
     """For rows of any spaces: $1 is the array of their spaces, and each further column is an array too."""
     one: str
     """For rows of one space, which is $1."""
-    types: tuple[str, ...] = ()
-    """For an insert: the types of the values. `one` then has {values} in it, one list for each row."""
+    table: str = ""
+    """For an insert: where the rows go. `one` then has {values} in it, one list for each row."""
+    types: Mapping[str, str] = MappingProxyType({})
+    """For an insert: the columns and their types."""
 
 
 def over_rows(template: str, **types: str) -> RowStatement:
@@ -70,12 +75,20 @@ def over_rows(template: str, **types: str) -> RowStatement:
 
 
 def insert_rows(table: str, then: str = "", **types: str) -> RowStatement:
-    """Return a statement that inserts rows of columns of these types. `then` says what to do with those that are there."""
-    into = f"INSERT INTO {table} (space, {', '.join(types)})"
+    """Return a statement that inserts rows of columns of these types. `then` says what to do with those that are there.
+
+    Rows of a table that has checksums get theirs.
+    """
+    names = ("space", *types)
     arrays = ", ".join(f"${place}::{kind}[]" for place, kind in enumerate(types.values(), 2))
-    several = f"{into} SELECT * FROM unnest($1::text[], {arrays}) {then}"
+    source = f"FROM unnest($1::text[], {arrays}) AS new ({', '.join(names)})"
+    if table not in CHECKSUMS.columns:
+        into = f"INSERT INTO {table} ({', '.join(names)})"
+        return RowStatement(f"{into} SELECT * {source} {then}", f"{into} VALUES {{values}} {then}", table, types)
+    several = CHECKSUMS.insert_selected(table, {name: f"new.{name}" for name in names}, f"{source} {then}")
     # Citus plans an INSERT with values in half the time of one that selects.
-    return RowStatement(several, f"{into} VALUES {{values}} {then}", tuple(types.values()))
+    one = f"INSERT INTO {table} ({', '.join(names)}, {CHECKSUM}) VALUES {{values}} {then}"
+    return RowStatement(several, one, table, types)
 
 
 def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distributed: bool) -> list[Statement]:  # noqa: ANN401
@@ -97,12 +110,16 @@ def statements(statement: RowStatement, rows: Sequence[Row], *others: Any, distr
 
 def _insert(statement: RowStatement, space: str, rows: Sequence[Row]) -> Statement:
     width = len(statement.types)
-    lists = (
-        ", ".join(f"${row * width + place}::{kind}" for place, kind in enumerate(statement.types, 2))
-        for row in range(len(rows))
-    )
-    values = ", ".join(f"($1, {each})" for each in lists)
+    values = ", ".join(_values(statement, 2 + number * width) for number in range(len(rows)))
     return statement.one.format(values=values), (space, *(value for row in rows for value in row))
+
+
+def _values(statement: RowStatement, first: int) -> str:
+    """Return the values of one row, bound from a place on."""
+    places = {name: f"${place}::{kind}" for place, (name, kind) in enumerate(statement.types.items(), first)}
+    places = {"space": "$1::text", **places}
+    checksum = [CHECKSUMS.of(statement.table, places)] if statement.table in CHECKSUMS.columns else []
+    return f"({', '.join([*places.values(), *checksum])})"
 
 
 class Queries:

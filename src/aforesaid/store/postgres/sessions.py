@@ -10,6 +10,7 @@ from aforesaid.domain.message import Draft
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.queries import Row, insert_rows, over_rows
 from aforesaid.store.postgres.unit import Unit
 
@@ -62,7 +63,7 @@ _GROW: Final = over_rows(
     last_seq="bigint",
     messages="bigint",
 )
-_BY_HAND: Final = "UPDATE session SET automatic = false WHERE space = $1 AND id = $2 AND automatic"
+_BY_HAND: Final = CHECKSUMS.update("session", "space = $1 AND id = $2 AND automatic", automatic="false")
 _MOVE: Final = """
 UPDATE log SET session = $2 FROM session s
  WHERE s.space = $1 AND s.id = $3 AND log.space = $1 AND log.session = $3 AND log.thread = s.thread

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.scope import Scope
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.postgres.queries import Queries, Row, RowStatement, Statement, insert_rows, over_rows, statements
 
 _HOLD: Final = """
@@ -35,10 +37,13 @@ _COUNT: Final = over_rows(
     audit="bigint",
     purges="bigint",
 )
-_OWNS: Final = """
-INSERT INTO person (space, name, owner, created_at, revision) VALUES ($1, $2, true, $3, $4)
-ON CONFLICT (space, name) DO UPDATE SET owner = true WHERE NOT person.owner
-"""
+_OWNS: Final = CHECKSUMS.insert(
+    "person",
+    ("space", "name", "owner", "created_at", "revision"),
+    f"""
+    ON CONFLICT (space, name) DO UPDATE SET {CHECKSUMS.setting("person", owner="true")} WHERE NOT person.owner
+    """,
+)
 _AUDIT: Final = insert_rows(
     "audit",
     id="bigint",
@@ -48,6 +53,11 @@ _AUDIT: Final = insert_rows(
     action="text",
     subject="text",
 )
+
+
+@cache
+def _insert(table: str, names: tuple[str, ...], replacing: tuple[str, ...]) -> str:
+    return CHECKSUMS.insert(table, names, CHECKSUMS.replacing(table, *replacing) if replacing else "")
 
 
 @dataclass(slots=True)
@@ -113,6 +123,10 @@ class Unit:
         """Let something be done before the next question is asked, or at the end."""
         self.queries.later(query, *values)
 
+    def insert(self, table: str, row: Mapping[str, Any], *, replacing: tuple[str, ...] = ()) -> None:
+        """Insert a row with its checksum. `replacing` is the key of a row that it may take the place of."""
+        self.queries.later(_insert(table, tuple(row), replacing), *row.values())
+
     def later_rows(self, statement: RowStatement, rows: Sequence[Row], *others: Any) -> None:  # noqa: ANN401
         """Let something be done with rows that begin with their space."""
         for query, values in statements(statement, rows, *others, distributed=self.queries.distributed):
@@ -147,4 +161,4 @@ class Unit:
 
     def own(self, scope: Scope, at: int) -> None:
         """Write down that something belongs to a user."""
-        self.later(_OWNS, scope.space, scope.user, at, self.numbers[scope.space].first_revision)
+        self.later(_OWNS, scope.space, scope.user, True, at, self.numbers[scope.space].first_revision)

@@ -9,6 +9,7 @@ from typing import Final
 from aforesaid.domain.message import message_hash
 from aforesaid.domain.report import Check
 from aforesaid.store import check_queries
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.contract import Progress
 from aforesaid.store.dialects import for_postgres
 from aforesaid.store.findings import told
@@ -76,9 +77,12 @@ _COUNTS: Final = (
     ),
 )
 
+_CHECKSUMS: Final = tuple((table, CHECKSUMS.wrong(table)) for table in CHECKSUMS.columns)
+
 _CHECKS: Final = (
     ("database", _DATABASE, "{what} {name}"),
     ("references", (*check_queries.REFERENCES, *_REFERENCES), "{what} {name}"),
+    ("checksums", _CHECKSUMS, "{what} {name} is not what was stored"),
     ("counts", (*check_queries.COUNTS, *_COUNTS), "{what} {name} are wrong"),
     ("archives", check_queries.ARCHIVES, "{what} {name}"),
     ("memories", check_queries.MEMORIES, "{what} {name}"),

@@ -11,6 +11,7 @@ from aforesaid.domain.clock import now
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
+from aforesaid.store.checksums import POSTGRES as CHECKSUMS
 from aforesaid.store.hashed import hashed
 from aforesaid.store.postgres import erasing
 from aforesaid.store.postgres.note_search import embed_again
@@ -21,108 +22,94 @@ from aforesaid.store.postgres.vectors import content_hash
 from aforesaid.store.rules import writes
 from aforesaid.text.terms import terms
 
-_MERGE_USER: Final = """
-UPDATE person SET created_at = least(created_at, $3), last_chunk = greatest(last_chunk, $4),
-       extracted = greatest(extracted, $5) WHERE space = $1 AND name = $2
-"""
-_SET_EXTRACTED: Final = "UPDATE person SET extracted = $3 WHERE space = $1 AND name = $2"
-_SET_LAST_CHUNK: Final = "UPDATE person SET last_chunk = $3 WHERE space = $1 AND name = $2"
+_USER: Final = "space = $1 AND name = $2"
+_NUMBERED: Final = "space = $1 AND id = $2"
+_MERGE_USER: Final = CHECKSUMS.update(
+    "person",
+    _USER,
+    created_at="least(created_at, $3::bigint)",
+    last_chunk="greatest(last_chunk, $4::bigint)",
+    extracted="greatest(extracted, $5::bigint)",
+)
+_SET_EXTRACTED: Final = CHECKSUMS.update("person", _USER, extracted="$3")
+_SET_LAST_CHUNK: Final = CHECKSUMS.update("person", _USER, last_chunk="$3")
 _ARCHIVE: Final = "UPDATE log SET active = false, chunk = $2 WHERE space = $1 AND seq = ANY($3::bigint[])"
 _RELEASE: Final = "UPDATE log SET active = true, chunk = NULL WHERE space = $1 AND owner = $2 AND chunk = $3"
 _ARCHIVED: Final = """
 UPDATE person SET archived = archived + $3, open_turns = open_turns - $4 WHERE space = $1 AND name = $2
 """
-_AUTHOR: Final = "INSERT INTO person (space, name, created_at, revision) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
-_SESSION: Final = """
-UPDATE session SET automatic = $4, timeout = $5, opened_by = $6
- WHERE space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2
-"""
+_AUTHOR: Final = CHECKSUMS.insert("person", ("space", "name", "created_at", "revision"), "ON CONFLICT DO NOTHING")
+_SESSION: Final = CHECKSUMS.update(
+    "session",
+    "space = $1 AND name = $3 AND md5(thread) = md5($2) AND thread = $2",
+    automatic="$4",
+    timeout="$5",
+    opened_by="$6",
+)
 _TEXT: Final = "SELECT text FROM log WHERE space = $1 AND seq = $2"
 _VECTOR: Final = """
 INSERT INTO meaning (space, seq, embedder, owner, content, value)
 SELECT space, seq, $3, owner, $4, $5 FROM log WHERE space = $1 AND seq = $2
 ON CONFLICT DO NOTHING RETURNING 1
 """
-_THREAD: Final = "INSERT INTO thread (space, name, revision) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+_THREAD: Final = CHECKSUMS.insert("thread", ("space", "name", "revision"), "ON CONFLICT DO NOTHING")
 # Read from a table of the space, so that Citus sends the whole statement to the shard of the space.
-_SUMMARY_SOURCES: Final = """
-INSERT INTO summary_source (space, summary, source)
-SELECT space, $2::bigint, source FROM space CROSS JOIN unnest($3::bigint[]) AS source WHERE space = $1
-"""
-_SUMMARY_STATE: Final = """
-UPDATE summary SET active = $3, replaced = $4, rolled_back = $5 WHERE space = $1 AND id = $2
-"""
-_SET_MEMORY: Final = f"""
-UPDATE memory SET revision = $3, terms = $4, {", ".join(f"{name} = ${5 + place}" for place, name in enumerate(records.MEMORY))}
- WHERE space = $1 AND id = $2
-"""
-_MEMORY_SOURCES: Final = """
-INSERT INTO memory_source (space, memory, seq)
-SELECT space, $2::bigint, seq FROM space CROSS JOIN unnest($3::bigint[]) AS seq WHERE space = $1
-"""
-_VERSION: Final = """
-INSERT INTO memory_version (space, memory, revision, at, actor, action, was) VALUES ($1, $2, $3, $4, $5, $6, $7::json)
-"""
-_MORE_SOURCES: Final = """
-INSERT INTO memory_source (space, memory, seq)
-SELECT l.space, $2::bigint, l.seq FROM log l
- WHERE l.space = $1 AND l.owner = $3 AND l.seq = ANY($4::bigint[]) ORDER BY l.seq
- LIMIT greatest(0, $5 - (SELECT count(*) FROM memory_source WHERE space = $1 AND memory = $2))
-ON CONFLICT DO NOTHING
-"""
-_SUCCESSOR: Final = "UPDATE memory SET superseded_by = $3 WHERE space = $1 AND id = $2"
-_SUCCESSOR_THEN: Final = """
-UPDATE memory_version SET was = jsonb_set(was::jsonb, '{superseded_by}', to_jsonb($4::bigint))::json
- WHERE space = $1 AND memory = $2 AND revision = $3
-"""
-_FACTS: Final = "INSERT INTO facts (space, owner, version, text, cause, created_at) VALUES ($1, $2, $3, $4, $5, $6)"
-_RENUMBER: Final = "UPDATE facts SET version = version + 1 WHERE space = $1 AND owner = $2 AND version = $3"
-_TOMBSTONE: Final = """
-INSERT INTO forgotten (space, id, owner, words, up_to, at)
-SELECT space, $3, name, $4, coalesce($5::bigint, last_seq), $6 FROM person WHERE space = $1 AND name = $2
-"""
-_DERIVED: Final = """
-INSERT INTO derived (space, owner, kind, key, value, at) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (space, owner, kind) DO UPDATE SET key = excluded.key, value = excluded.value, at = excluded.at
-"""
-_SETTING: Final = """
-INSERT INTO setting (space, owner, key, value, updated_at) VALUES ($1, $2, $3, $4::json, $5)
-ON CONFLICT (space, owner, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
-"""
+_SUMMARY_SOURCES: Final = CHECKSUMS.insert_selected(
+    "summary_source",
+    {"space": "space.space", "summary": "$2", "source": "source"},
+    "FROM space CROSS JOIN unnest($3::bigint[]) AS source WHERE space = $1",
+)
+_SUMMARY_STATE: Final = CHECKSUMS.update("summary", _NUMBERED, active="$3", replaced="$4", rolled_back="$5")
+_SET_MEMORY: Final = CHECKSUMS.update(
+    "memory", _NUMBERED, **{name: f"${place}" for place, name in enumerate(("terms", "revision", *records.MEMORY), 3)}
+)
+_MEMORY_SOURCES: Final = CHECKSUMS.insert_selected(
+    "memory_source",
+    {"space": "space.space", "memory": "$2", "seq": "seq"},
+    "FROM space CROSS JOIN unnest($3::bigint[]) AS seq WHERE space = $1",
+)
+_MORE_SOURCES: Final = CHECKSUMS.insert_selected(
+    "memory_source",
+    {"space": "l.space", "memory": "$2", "seq": "l.seq"},
+    """
+    FROM log l WHERE l.space = $1 AND l.owner = $3 AND l.seq = ANY($4::bigint[]) ORDER BY l.seq
+    LIMIT greatest(0, $5 - (SELECT count(*) FROM memory_source WHERE space = $1 AND memory = $2))
+    ON CONFLICT DO NOTHING
+    """,
+)
+_SUCCESSOR: Final = CHECKSUMS.update("memory", _NUMBERED, superseded_by="$3")
+_SUCCESSOR_THEN: Final = CHECKSUMS.update(
+    "memory_version",
+    "space = $1 AND memory = $2 AND revision = $3",
+    was="jsonb_set(was::jsonb, '{superseded_by}', to_jsonb($4::bigint))::json",
+)
+_RENUMBER: Final = CHECKSUMS.update("facts", "space = $1 AND owner = $2 AND version = $3", version="version + 1")
+_TOMBSTONE: Final = CHECKSUMS.insert_selected(
+    "forgotten",
+    {
+        "space": "space",
+        "id": "$3",
+        "owner": "name",
+        "words": "$4",
+        "up_to": "coalesce($5::bigint, last_seq)",
+        "at": "$6",
+    },
+    "FROM person WHERE space = $1 AND name = $2",
+)
 _REMOVE_SETTING: Final = "DELETE FROM setting WHERE space = $1 AND owner = $2 AND key = $3"
-_PROGRESS: Final = """
-INSERT INTO walk (space, policy, up_to) VALUES ($1, $2, $3)
-ON CONFLICT (space, policy) DO UPDATE SET up_to = excluded.up_to
-"""
 _ENTRIES: Final = insert_rows(
     "agenda",
-    """
-    ON CONFLICT (space, policy, owner, thread, day) DO UPDATE SET messages = excluded.messages,
-           characters = excluded.characters, waiting = excluded.waiting, last_seq = excluded.last_seq,
-           due_at = excluded.due_at, done_at = excluded.done_at, done_seq = excluded.done_seq,
-           failures = excluded.failures, error = excluded.error
-    """,
-    policy="text",
-    owner="text",
-    thread="text",
-    day="text",
-    messages="bigint",
-    characters="bigint",
-    waiting="bigint",
-    last_seq="bigint",
-    due_at="bigint",
-    done_at="bigint",
-    done_seq="bigint",
-    failures="bigint",
-    error="text",
+    CHECKSUMS.replacing("agenda", "space", "policy", "owner", "thread", "day", derived=True),
+    **{name: column.type for name, column in CHECKSUMS.columns["agenda"].items() if name != "space"},
 )
-_MARK: Final = """
-INSERT INTO mark (space, name, value) VALUES ('', $1, $2) ON CONFLICT (space, name) DO UPDATE SET value = excluded.value
-"""
-_TOKENS: Final = """
-INSERT INTO spending (space, day, owner, tokens) VALUES ($1, $2, $3, $4)
-ON CONFLICT (space, day, owner) DO UPDATE SET tokens = spending.tokens + excluded.tokens
-"""
+_TOKENS: Final = CHECKSUMS.insert(
+    "spending",
+    ("space", "day", "owner", "tokens"),
+    f"""
+    ON CONFLICT (space, day, owner)
+    DO UPDATE SET {CHECKSUMS.setting("spending", tokens="spending.tokens + excluded.tokens")}
+    """,
+)
 
 
 def _keep_user(unit: Unit, write: writes.KeepUser) -> None:
@@ -184,7 +171,7 @@ def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
         "terms": hashed(terms(summary.text)),
         **records.summary_values(summary),
     }
-    _insert(unit, "summary", row)
+    unit.insert("summary", row)
     if summary.sources:
         unit.later(_SUMMARY_SOURCES, summary.space, numbers.summary, list(summary.sources))
     return numbers.summary
@@ -208,7 +195,7 @@ def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
         "terms": hashed(terms(memory.text)),
         **_memory_columns(memory),
     }
-    _insert(unit, "memory", row)
+    unit.insert("memory", row)
     if memory.sources:
         unit.later(_MEMORY_SOURCES, memory.space, numbers.memory, list(memory.sources))
     return numbers.memory
@@ -216,7 +203,7 @@ def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
 
 def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
     memory = write.memory
-    values = (memory.revision, hashed(terms(memory.text)), *_memory_columns(memory).values())
+    values = (hashed(terms(memory.text)), memory.revision, *_memory_columns(memory).values())
     unit.later(_SET_MEMORY, memory.space, memory.id, *values)
     if memory.text != write.before:
         embed_again(unit, Scope.of(memory.user, memory.space), memory.id)
@@ -224,9 +211,16 @@ def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
 
 def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
     version, was = write.version, write.version.before
-    values = (records.number_of(version.at), version.actor, version.action)
-    columns_then = json.dumps(_memory_columns(was), ensure_ascii=False)
-    unit.later(_VERSION, was.space, was.id, was.revision, *values, columns_then)
+    row = {
+        "space": was.space,
+        "memory": was.id,
+        "revision": was.revision,
+        "at": records.number_of(version.at),
+        "actor": version.actor,
+        "action": version.action,
+        "was": json.dumps(_memory_columns(was), ensure_ascii=False),
+    }
+    unit.insert("memory_version", row)
 
 
 def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
@@ -243,8 +237,15 @@ def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
 
 def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
     facts = write.facts
-    created = records.number_of(facts.updated_at)
-    unit.later(_FACTS, facts.space, facts.user, facts.version, facts.text, facts.cause, created)
+    row = {
+        "space": facts.space,
+        "owner": facts.user,
+        "version": facts.version,
+        "text": facts.text,
+        "cause": facts.cause,
+        "created_at": records.number_of(facts.updated_at),
+    }
+    unit.insert("facts", row)
 
 
 def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
@@ -259,14 +260,27 @@ def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
 
 def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
     derived = write.derived
-    values = (write.kind, derived.key, derived.value, records.number_of(derived.at))
-    unit.later(_DERIVED, *_name(write.scope), *values)
+    row = {
+        "space": write.scope.space,
+        "owner": write.scope.user,
+        "kind": write.kind,
+        "key": derived.key,
+        "value": derived.value,
+        "at": records.number_of(derived.at),
+    }
+    unit.insert("derived", row, replacing=("space", "owner", "kind"))
 
 
 def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
     setting = write.setting
-    value = json.dumps(setting.value, ensure_ascii=False)
-    unit.later(_SETTING, *_name(write.scope), setting.key, value, records.number_of(setting.updated_at))
+    row = {
+        "space": write.scope.space,
+        "owner": write.scope.user,
+        "key": setting.key,
+        "value": json.dumps(setting.value, ensure_ascii=False),
+        "updated_at": records.number_of(setting.updated_at),
+    }
+    unit.insert("setting", row, replacing=("space", "owner", "key"))
 
 
 def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
@@ -274,7 +288,8 @@ def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
 
 
 def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
-    unit.later(_PROGRESS, write.space, write.policy, write.up_to)
+    row = {"space": write.space, "policy": write.policy, "up_to": write.up_to}
+    unit.insert("walk", row, replacing=("space", "policy"))
 
 
 def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
@@ -290,16 +305,11 @@ def _set_mark(unit: Unit, write: writes.SetMark) -> None:
     if write.value is None:
         unit.later("DELETE FROM mark WHERE space = '' AND name = $1", write.name)
     else:
-        unit.later(_MARK, write.name, write.value)
+        unit.insert("mark", {"space": "", "name": write.name, "value": write.value}, replacing=("space", "name"))
 
 
 def _name(scope: Scope) -> tuple[str, str]:
     return scope.space, scope.user
-
-
-def _insert(unit: Unit, table: str, row: Mapping[str, Any]) -> None:
-    places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
-    unit.later(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", *row.values())
 
 
 def _memory_columns(memory: MemoryRecord) -> dict[str, Any]:

@@ -161,6 +161,7 @@ class SqliteStore:
                 findings.run("database", lambda: verify.check_database(connection)),
                 findings.run("references", lambda: verify.check_references(connection)),
                 findings.run("hashes", hashes),
+                findings.run("checksums", lambda: verify.check_checksums(connection)),
                 findings.run("counts", lambda: verify.check_counts(connection)),
                 findings.run("archives", lambda: verify.check_archives(connection)),
                 findings.run("memories", lambda: verify.check_known(connection)),

@@ -23,6 +23,7 @@ from aforesaid.errors import (
     StoreRefused,
     StoreUnavailable,
 )
+from aforesaid.store.checksums import row_checksum
 from aforesaid.store.error_rules import FILE_RULES, Rule, of, rule_for
 from aforesaid.store.sqlite.encryption import opened, unreadable
 from aforesaid.store.sqlite.migrate import schema_version
@@ -155,6 +156,7 @@ def connect(path: Path, options: Options, *, create: bool) -> apsw.Connection:
         connection.pragma("fullfsync", 1)
         connection.pragma("checkpoint_fullfsync", 1)
         connection.create_scalar_function("index_terms", cast("Any", index_terms), 4, deterministic=True)
+        connection.create_scalar_function("row_checksum", cast("Any", row_checksum), deterministic=True)
     except BaseException:
         connection.close()
         raise

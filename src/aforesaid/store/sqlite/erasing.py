@@ -10,6 +10,7 @@ from typing import Any, Final
 import apsw
 
 from aforesaid.store import erase_statements
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.rules import writes
 from aforesaid.store.sqlite import rows
@@ -34,7 +35,7 @@ DELETE FROM note_vector WHERE (embedder, owner, note) IN (
     SELECT e.id, owner, {note} FROM embedder e, {table} x WHERE x.id IN {gone});
 """
 _PART_VERSIONS: Final = f"""
-UPDATE memory_version SET was = json_set(was, '$.superseded_by', NULL)
+UPDATE memory_version SET {CHECKSUMS.setting("memory_version", was="json_set(was, '$.superseded_by', NULL)")}
  WHERE memory IN (SELECT id FROM memory WHERE owner IN (SELECT owner FROM memory WHERE id IN {_GONE}))
    AND json_extract(was, '$.superseded_by') IN {_GONE};
 """

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import apsw
 
 from aforesaid.domain.scope import Scope
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 
 _PERSON = "SELECT id FROM person WHERE space = ? AND name = ?"
-_NEW_PERSON = "INSERT INTO person (space, name, created_at) VALUES (?, ?, ?)"
-_OWNS = "UPDATE person SET owner = 1 WHERE id = ? AND owner = 0"
+_NEW_PERSON = CHECKSUMS.insert("person", ("space", "name", "created_at"))
+_OWNS = CHECKSUMS.update("person", "id = $1 AND owner = 0", owner="1")
 _THREAD = "SELECT id FROM thread WHERE space = ? AND name = ?"
-_NEW_THREAD = "INSERT INTO thread (space, name) VALUES (?, ?)"
+_NEW_THREAD = CHECKSUMS.insert("thread", ("space", "name"))
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ import apsw
 from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreBusy
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.rules.purging import purge
 from aforesaid.store.sqlite.connection import patience
 from aforesaid.store.sqlite.erasing import overwriting
@@ -21,6 +22,7 @@ from aforesaid.store.sqlite.transaction import Transaction
 
 _WIPE: Final = "wipe"
 """The mark that is set with an erasure and removed once the file has been wiped."""
+_TO_WIPE: Final = CHECKSUMS.insert("mark", ("name", "value"), "ON CONFLICT DO NOTHING")
 
 
 def erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
@@ -29,7 +31,7 @@ def erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
     try:
         with overwriting(connection):
             done = Transaction(connection, Names(connection)).run(purge(scope, actor))
-            connection.execute("INSERT OR IGNORE INTO mark (name, value) VALUES (?, 'due')", (_WIPE,))
+            connection.execute(_TO_WIPE, (_WIPE, "due"))
             connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

@@ -17,13 +17,15 @@ from aforesaid.domain.literals import Role
 from aforesaid.domain.message import Message, message_hash, message_id
 from aforesaid.domain.transfer import MemoryRow, Row, SummaryRow
 from aforesaid.errors import AforesaidError, StoreDamaged
+from aforesaid.store.checksums import CHECKSUM
 from aforesaid.store.salvage import Salvage, missing, ranges
 from aforesaid.store.sqlite import dumping
 from aforesaid.store.sqlite.connection import Options, connect
 from aforesaid.store.sqlite.pages import RawRow, Value, raw_rows
+from aforesaid.store.sqlite.verify import check_checksums
 
-_LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6), 11, 3, 2
-"""How many values the rows of these have."""
+_LOG, _PERSON, _THREAD, _SESSION, _NAME_INDEX, _SEQUENCE = 16, 13, (5, 6, 7), (11, 12), 3, 2
+"""How many values the rows of these have: columns were added to them."""
 
 _Names = dict[int, set[tuple[str, str]]]
 
@@ -83,7 +85,7 @@ class _Found:
             self.people.setdefault(number, set()).add(cast("tuple[str, str]", values[1:3]))
         elif len(values) in _THREAD and values[0] is None and _texts(values[1:3]):
             self.threads.setdefault(number, set()).add(cast("tuple[str, str]", values[1:3]))
-        elif len(values) == _SESSION and values[0] is None and isinstance(values[2], str):
+        elif len(values) in _SESSION and values[0] is None and isinstance(values[2], str):
             self.sessions[number] = values[2]
         elif len(values) == _NAME_INDEX and _texts(values[:2]) and isinstance(values[2], int):
             # The indexes of people and threads repeat their names.
@@ -162,9 +164,17 @@ def _others(path: Path) -> tuple[list[Row], list[str]]:
         with closing(connect(path, Options(), create=False)) as connection:
             for what, part in dumping.PARTS.items():
                 _read(connection, what, part, rows, lost)
+            lost += _changed(connection)
     except (apsw.Error, AforesaidError, UnicodeDecodeError) as error:
         lost.append(f"all that is not a message: the database cannot be opened ({error})")
     return rows, lost
+
+
+def _changed(connection: apsw.Connection) -> list[str]:
+    """Name the rows that are given out although they are not what was stored. Files of earlier versions cannot tell."""
+    if connection.execute("SELECT 1 FROM pragma_table_info('memory') WHERE name = ?", (CHECKSUM,)).get is None:
+        return []
+    return [f"{finding}; it is recovered as it is now: check it" for finding in check_checksums(connection)]
 
 
 def _read(

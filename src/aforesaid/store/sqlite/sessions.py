@@ -8,6 +8,7 @@ from typing import Final
 from aforesaid.domain.message import Draft
 from aforesaid.domain.session import SessionBounds, automatic_name, opening_message, place
 from aforesaid.errors import InvalidInput, quoted
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.sqlite import rows
 from aforesaid.store.sqlite.names import LatestSession
 from aforesaid.store.sqlite.unit import Unit
@@ -25,10 +26,23 @@ _NAMED_WITH_TIMES: Final = "SELECT id, started_at, last_at FROM session WHERE th
 _OF_MESSAGE: Final = """
 SELECT s.id, s.name FROM log JOIN session s ON s.id = log.session WHERE log.seq = ? AND log.thread = ?
 """
-NEW_SESSION: Final = """
-INSERT INTO session (thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
-VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, 1, ?7)
-"""
+NEW_SESSION: Final = CHECKSUMS.insert_selected(
+    "session",
+    {
+        "thread": "$1",
+        "name": "$2",
+        "automatic": "$3",
+        "opened_by": "$4",
+        "started_at": "$5",
+        "last_at": "$5",
+        "first_seq": "$6",
+        "last_seq": "$6",
+        "messages": "1",
+        "timeout": "$7",
+    },
+    "",
+)
+_BY_HAND: Final = CHECKSUMS.update("session", "id = $1 AND automatic = 1", automatic="0")
 GROW: Final = """
 UPDATE session SET started_at = min(started_at, ?2), last_at = max(last_at, ?3), last_seq = ?4, messages = messages + ?5
  WHERE id = ?1
@@ -158,7 +172,7 @@ class Sessions:
             return self._unit.connection.last_insert_rowid(), name
         key, current = found
         # Whoever continues a session by name decides how long it lasts; the silences no longer do.
-        execute("UPDATE session SET automatic = 0 WHERE id = ? AND automatic = 1", (key,))
+        execute(_BY_HAND, (key,))
         self._grow(key, draft.at, draft.at, seq, 1)
         return key, current
 

@@ -9,6 +9,7 @@ import apsw
 
 from aforesaid.domain.message import message_hash
 from aforesaid.store import check_queries
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.contract import Progress
 from aforesaid.store.dialects import for_sqlite
 from aforesaid.store.records import Row
@@ -72,6 +73,16 @@ def _intact(row: Row) -> bool:
         return False
     names = space, user, thread, given_id, role, author, name
     return bool(message_hash(*names, text, row[9], row[10], details) == row[11])
+
+
+def check_checksums(connection: apsw.Connection) -> Iterator[str]:
+    """Recompute the checksum of every row that has one."""
+    for table in CHECKSUMS.columns:
+        try:
+            for (name,) in connection.execute(CHECKSUMS.wrong(table)):
+                yield f"{table} {name} is not what was stored"
+        except UnicodeDecodeError:
+            yield f"a row of {table} is not what was stored: it has text that is not valid UTF-8"
 
 
 def check_counts(connection: apsw.Connection) -> Iterator[str]:

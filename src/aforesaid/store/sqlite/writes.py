@@ -12,62 +12,69 @@ from aforesaid.domain.memory import MemoryRecord
 from aforesaid.domain.note import NoteKey
 from aforesaid.domain.scope import Scope
 from aforesaid.store import records
+from aforesaid.store.checksums import SQLITE as CHECKSUMS
 from aforesaid.store.rules import writes
 from aforesaid.store.sqlite import erasing, note_search
 from aforesaid.store.sqlite.names import find_thread
-from aforesaid.store.sqlite.unit import Unit
+from aforesaid.store.sqlite.unit import NEXT_NUMBER, Unit
 from aforesaid.store.sqlite.vectors import content_hash
 
 _LISTED: Final = "IN (SELECT value FROM json_each(?))"
-_MERGE_USER: Final = """
-UPDATE person SET created_at = min(created_at, ?2), last_chunk = max(last_chunk, ?3), extracted = max(extracted, ?4)
- WHERE id = ?1
-"""
+_MERGE_USER: Final = CHECKSUMS.update(
+    "person",
+    "id = $1",
+    created_at="min(created_at, $2)",
+    last_chunk="max(last_chunk, $3)",
+    extracted="max(extracted, $4)",
+)
+_SET_EXTRACTED: Final = CHECKSUMS.update("person", "id = $1", extracted="$2")
+_SET_LAST_CHUNK: Final = CHECKSUMS.update("person", "id = $1", last_chunk="$2")
 _ARCHIVED: Final = "UPDATE person SET archived = archived + ?2, open_turns = open_turns - ?3 WHERE id = ?1"
-_SESSION: Final = "UPDATE session SET automatic = ?, timeout = ?, opened_by = ? WHERE thread = ? AND name = ?"
+_SESSION: Final = CHECKSUMS.update("session", "thread = $1 AND name = $2", automatic="$3", timeout="$4", opened_by="$5")
 _NEW_EMBEDDER: Final = "INSERT INTO embedder (name, dimensions) VALUES (?, ?) ON CONFLICT DO NOTHING"
 _VECTOR: Final = """
 INSERT INTO vector (embedder, owner, seq, content, value)
 SELECT (SELECT id FROM embedder WHERE name = ?1), owner, seq, ?3, ?4 FROM log WHERE seq = ?2
 ON CONFLICT DO NOTHING
 """
-_SUMMARY_STATE: Final = "UPDATE summary SET active = ?, replaced = ?, rolled_back = ? WHERE id = ?"
-_SET_MEMORY: Final = (
-    f"UPDATE memory SET revision = ?, {', '.join(f'{name} = ?' for name in records.MEMORY)} WHERE id = ?"
+_SUMMARY_SOURCE: Final = CHECKSUMS.insert("summary_source", ("summary", "source"))
+_SUMMARY_STATE: Final = CHECKSUMS.update("summary", "id = $1", active="$2", replaced="$3", rolled_back="$4")
+_SET_MEMORY: Final = CHECKSUMS.update(
+    "memory", "id = $1", **{name: f"${place}" for place, name in enumerate(("revision", *records.MEMORY), 2)}
 )
-_VERSION: Final = """
-INSERT INTO memory_version (memory, revision, at, actor, action, was) VALUES (?, ?, ?, ?, ?, ?)
-"""
-_SOURCES: Final = """
-INSERT OR IGNORE INTO memory_source (memory, seq)
-SELECT ?1, l.seq FROM log l WHERE l.owner = ?2 AND l.seq IN (SELECT value FROM json_each(?3)) ORDER BY l.seq LIMIT
-       max(0, ?4 - (SELECT count(*) FROM memory_source WHERE memory = ?1))
-"""
-_SUCCESSOR_THEN: Final = """
-UPDATE memory_version SET was = json_set(was, '$.superseded_by', ?) WHERE memory = ? AND revision = ?
-"""
-_FACTS: Final = "INSERT INTO facts (owner, version, text, cause, created_at) VALUES (?, ?, ?, ?, ?)"
-_TOMBSTONE: Final = """
-INSERT INTO forgotten (owner, words, up_to, at) SELECT id, ?2, coalesce(?3, last_seq), ?4 FROM person WHERE id = ?1
-"""
-_DERIVED: Final = """
-INSERT INTO derived (owner, kind, key, value, at) VALUES (?1, ?2, ?3, ?4, ?5)
-ON CONFLICT DO UPDATE SET key = ?3, value = ?4, at = ?5
-"""
-_SETTING: Final = """
-INSERT INTO setting (owner, key, value, updated_at) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT DO UPDATE SET value = ?3, updated_at = ?4
-"""
-_PROGRESS: Final = "INSERT INTO walk (policy, up_to) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET up_to = ?2"
-_ENTRY: Final = """
-INSERT OR REPLACE INTO agenda (policy, space, user, thread, day, messages, characters, waiting, last_seq, due_at,
-                               done_at, done_seq, failures, error) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_TOKENS: Final = """
-INSERT INTO spending (day, space, user, tokens) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT DO UPDATE SET tokens = tokens + ?4
-"""
-_MARK: Final = "INSERT INTO mark (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2"
+_MEMORY_SOURCE: Final = CHECKSUMS.insert("memory_source", ("memory", "seq"))
+_MORE_SOURCES: Final = CHECKSUMS.insert_selected(
+    "memory_source",
+    {"memory": "$1", "seq": "l.seq"},
+    """
+    FROM log l WHERE l.owner = $2 AND l.seq IN (SELECT value FROM json_each($3)) ORDER BY l.seq
+    LIMIT max(0, $4 - (SELECT count(*) FROM memory_source WHERE memory = $1)) ON CONFLICT DO NOTHING
+    """,
+)
+_SUCCESSOR: Final = CHECKSUMS.update("memory", "id = $1", superseded_by="$2")
+_SUCCESSOR_THEN: Final = CHECKSUMS.update(
+    "memory_version", "memory = $1 AND revision = $2", was="json_set(was, '$.superseded_by', $3)"
+)
+_RENUMBER: Final = CHECKSUMS.update("facts", "owner = $1 AND version = $2", version="version + 1")
+_TOMBSTONE: Final = CHECKSUMS.insert_selected(
+    "forgotten",
+    {
+        "id": "new.id",
+        "owner": "person.id",
+        "words": "$2",
+        "up_to": "coalesce($3, last_seq)",
+        "at": "$4",
+    },
+    f"FROM person, {NEXT_NUMBER.format('forgotten')} AS new WHERE person.id = $1",
+)
+_TOKENS: Final = CHECKSUMS.insert(
+    "spending",
+    ("day", "space", "user", "tokens"),
+    f"ON CONFLICT DO UPDATE SET {CHECKSUMS.setting('spending', tokens='spending.tokens + excluded.tokens')}",
+)
+_ENTRY: Final = CHECKSUMS.insert(
+    "agenda", records.ENTRY, CHECKSUMS.replacing("agenda", *records.ENTRY[:5], derived=True)
+)
 
 
 def _owner(unit: Unit, scope: Scope) -> int:
@@ -88,11 +95,11 @@ def _record_audit(unit: Unit, write: writes.RecordAudit) -> None:
 
 
 def _set_extracted(unit: Unit, write: writes.SetExtracted) -> None:
-    unit.connection.execute("UPDATE person SET extracted = ? WHERE id = ?", (write.up_to, _owner(unit, write.scope)))
+    unit.connection.execute(_SET_EXTRACTED, (_owner(unit, write.scope), write.up_to))
 
 
 def _set_last_chunk(unit: Unit, write: writes.SetLastChunk) -> None:
-    unit.connection.execute("UPDATE person SET last_chunk = ? WHERE id = ?", (write.chunk, _owner(unit, write.scope)))
+    unit.connection.execute(_SET_LAST_CHUNK, (_owner(unit, write.scope), write.chunk))
 
 
 def _archive_messages(unit: Unit, write: writes.ArchiveMessages) -> None:
@@ -114,7 +121,7 @@ def _describe_session(unit: Unit, write: writes.DescribeSession) -> None:
     if thread is not None:
         opened_by = unit.names.author(session.space, session.user, microseconds(session.started_at, "the time"))
         timeout = round(session.timeout.total_seconds() * 1_000_000)
-        unit.connection.execute(_SESSION, (write.row.automatic, timeout, opened_by, thread, session.id))
+        unit.connection.execute(_SESSION, (thread, session.id, write.row.automatic, timeout, opened_by))
         unit.names.sessions.pop(thread, None)
 
 
@@ -131,15 +138,15 @@ def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
     owner = unit.names.owner(summary.space, summary.user, now())
     values = records.summary_values(summary)
     row = {
-        "id": _number(unit, "summary", write.least),
+        "id": unit.number("summary", write.least),
         "owner": owner,
         "thread": unit.names.thread(summary.space, summary.thread),
         **values,
         "chunks": json.dumps(values["chunks"], separators=(",", ":")),
     }
-    number = _insert(unit, "summary", row)
+    number = unit.insert("summary", row)
     sources = [(number, source) for source in summary.sources]
-    unit.connection.executemany("INSERT INTO summary_source (summary, source) VALUES (?, ?)", sources)
+    unit.connection.executemany(_SUMMARY_SOURCE, sources)
     note_search.index(unit, owner, NoteKey("summary", number), summary.text)
     return number
 
@@ -147,29 +154,29 @@ def _add_summary(unit: Unit, write: writes.AddSummary) -> int:
 def _set_summary_state(unit: Unit, write: writes.SetSummaryState) -> None:
     summary = write.summary
     state = (summary.active, summary.replaced, summary.rolled_back)
-    unit.connection.execute(_SUMMARY_STATE, (*state, summary.id))
+    unit.connection.execute(_SUMMARY_STATE, (summary.id, *state))
 
 
 def _add_memory(unit: Unit, write: writes.AddMemoryRow) -> int:
     memory = write.memory
     owner = unit.names.owner(memory.space, memory.user, now())
     row = {
-        "id": _number(unit, "memory", write.least),
+        "id": unit.number("memory", write.least),
         "owner": owner,
         "created_at": records.number_of(memory.created_at),
         "revision": memory.revision,
         **_memory_columns(unit, memory),
     }
-    number = _insert(unit, "memory", row)
+    number = unit.insert("memory", row)
     sources = [(number, seq) for seq in memory.sources]
-    unit.connection.executemany("INSERT INTO memory_source (memory, seq) VALUES (?, ?)", sources)
+    unit.connection.executemany(_MEMORY_SOURCE, sources)
     note_search.index(unit, owner, NoteKey("memory", number), memory.text)
     return number
 
 
 def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
     memory = write.memory
-    unit.connection.execute(_SET_MEMORY, (memory.revision, *_memory_columns(unit, memory).values(), memory.id))
+    unit.connection.execute(_SET_MEMORY, (memory.id, memory.revision, *_memory_columns(unit, memory).values()))
     if memory.text != write.before:
         owner = unit.names.owner(memory.space, memory.user, now())
         note_search.index_again(unit, owner, NoteKey("memory", memory.id), write.before, memory.text)
@@ -177,34 +184,40 @@ def _put_memory(unit: Unit, write: writes.PutMemoryRow) -> None:
 
 def _add_memory_version(unit: Unit, write: writes.AddMemoryVersion) -> None:
     version, was = write.version, write.version.before
-    values = (records.number_of(version.at), version.actor, version.action)
-    columns = json.dumps(_memory_columns(unit, was), ensure_ascii=False)
-    unit.connection.execute(_VERSION, (was.id, was.revision, *values, columns))
+    row = {
+        "memory": was.id,
+        "revision": was.revision,
+        "at": records.number_of(version.at),
+        "actor": version.actor,
+        "action": version.action,
+        "was": json.dumps(_memory_columns(unit, was), ensure_ascii=False),
+    }
+    unit.insert("memory_version", row)
 
 
 def _add_memory_sources(unit: Unit, write: writes.AddMemorySources) -> None:
     wanted = json.dumps(list(write.seqs))
-    unit.connection.execute(_SOURCES, (write.memory, _owner(unit, write.scope), wanted, write.most))
+    unit.connection.execute(_MORE_SOURCES, (write.memory, _owner(unit, write.scope), wanted, write.most))
 
 
 def _set_successor(unit: Unit, write: writes.SetSuccessor) -> None:
     if write.revision is None:
-        unit.connection.execute("UPDATE memory SET superseded_by = ? WHERE id = ?", (write.by, write.memory))
+        unit.connection.execute(_SUCCESSOR, (write.memory, write.by))
     else:
-        unit.connection.execute(_SUCCESSOR_THEN, (write.by, write.memory, write.revision))
+        unit.connection.execute(_SUCCESSOR_THEN, (write.memory, write.revision, write.by))
 
 
 def _add_facts(unit: Unit, write: writes.AddFacts) -> None:
     facts = write.facts
     created = records.number_of(facts.updated_at)
     owner = unit.names.owner(facts.space, facts.user, created)
-    unit.connection.execute(_FACTS, (owner, facts.version, facts.text, facts.cause, created))
+    row = {"owner": owner, "version": facts.version, "text": facts.text, "cause": facts.cause, "created_at": created}
+    unit.insert("facts", row)
 
 
 def _renumber_facts(unit: Unit, write: writes.RenumberFacts) -> None:
     owner = unit.names.owner(write.facts.space, write.facts.user, now())
-    query = "UPDATE facts SET version = version + 1 WHERE owner = ? AND version = ?"
-    unit.connection.execute(query, (owner, write.facts.version))
+    unit.connection.execute(_RENUMBER, (owner, write.facts.version))
 
 
 def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
@@ -213,14 +226,25 @@ def _add_tombstone(unit: Unit, write: writes.AddTombstone) -> None:
 
 def _put_derived(unit: Unit, write: writes.PutDerivedText) -> None:
     derived = write.derived
-    values = (write.kind, derived.key, derived.value, records.number_of(derived.at))
-    unit.connection.execute(_DERIVED, (_owner(unit, write.scope), *values))
+    row = {
+        "owner": _owner(unit, write.scope),
+        "kind": write.kind,
+        "key": derived.key,
+        "value": derived.value,
+        "at": records.number_of(derived.at),
+    }
+    unit.insert("derived", row, replacing=("owner", "kind"))
 
 
 def _store_setting(unit: Unit, write: writes.StoreSetting) -> None:
     setting = write.setting
-    values = (setting.key, json.dumps(setting.value, ensure_ascii=False), records.number_of(setting.updated_at))
-    unit.connection.execute(_SETTING, (_owner(unit, write.scope), *values))
+    row = {
+        "owner": _owner(unit, write.scope),
+        "key": setting.key,
+        "value": json.dumps(setting.value, ensure_ascii=False),
+        "updated_at": records.number_of(setting.updated_at),
+    }
+    unit.insert("setting", row, replacing=("owner", "key"))
 
 
 def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
@@ -229,7 +253,7 @@ def _remove_setting(unit: Unit, write: writes.RemoveSetting) -> None:
 
 
 def _set_progress(unit: Unit, write: writes.SetProgress) -> None:
-    unit.connection.execute(_PROGRESS, (write.policy, write.up_to))
+    unit.insert("walk", {"policy": write.policy, "up_to": write.up_to}, replacing=("policy",))
 
 
 def _put_entries(unit: Unit, write: writes.PutEntries) -> None:
@@ -245,21 +269,7 @@ def _set_mark(unit: Unit, write: writes.SetMark) -> None:
     if write.value is None:
         unit.connection.execute("DELETE FROM mark WHERE name = ?", (write.name,))
     else:
-        unit.connection.execute(_MARK, (write.name, write.value))
-
-
-def _number(unit: Unit, table: str, least: int) -> int | None:
-    """Return the number of a new row that must have at least a number; None where SQLite may choose."""
-    if not least:
-        return None
-    last: int | None = unit.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).get
-    return max(least, 1 + (last or 0))
-
-
-def _insert(unit: Unit, table: str, row: Mapping[str, Any]) -> int:
-    places = ", ".join("?" * len(row))
-    unit.connection.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({places})", tuple(row.values()))
-    return unit.connection.last_insert_rowid()
+        unit.insert("mark", {"name": write.name, "value": write.value}, replacing=("name",))
 
 
 def _memory_columns(unit: Unit, memory: MemoryRecord) -> dict[str, Any]:
