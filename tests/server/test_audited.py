@@ -27,10 +27,14 @@ ACTOR: Final = "key:1 auditor"
 EXEMPT: Final = {
     "/api/health": "states and counts alone",
     "/api/stats": "counts alone",
+    "/api/messages/count": "counts alone",
 }
 """Routes that leave no row, and why. `/healthz`, `/readyz` and `/metrics` tell nothing about anybody either."""
 KEY: Final = {"name": "new", "role": "app"}
-STORES: Final = {("POST", "/api/messages"): "the log itself shows what was stored"}
+STORES: Final = {
+    ("POST", "/api/messages"): "the log itself shows what was stored",
+    ("POST", "/api/messages/batch"): "the log itself shows what was stored",
+}
 
 
 def public(kind: type) -> dict[str, Callable[..., Any]]:
@@ -61,6 +65,7 @@ def of_user(ann: UserMemory, numbers: dict[str, int]) -> dict[str, Callable[[], 
         "search": lambda: ann.search("zanzibar"),
         "message": lambda: ann.message("#1"),
         "sessions": ann.sessions,
+        "threads": ann.threads,
         "remember": lambda: ann.remember("likes chess"),
         "forget": lambda: ann.forget("zanzibar"),
         "portrait": ann.portrait,

@@ -30,6 +30,10 @@ TOOLS = {
     "remember",
     "forget",
     "portrait",
+    "get_messages",
+    "count_messages",
+    "list_threads",
+    "add_messages",
 }
 
 
@@ -131,6 +135,7 @@ async def test_an_agent_that_may_only_read_changes_nothing(tmp_path: Path) -> No
 @pytest.mark.defect("P11")
 async def test_an_agent_that_may_only_read_is_not_offered_what_it_cannot_do(tmp_path: Path, server: Live) -> None:
     reading = {"get_context", "search_memories", "get_memories", "portrait"}
+    reading |= {"get_messages", "count_messages", "list_threads"}
     async with over_stdio(tmp_path / "memory.db", "--user", "ann", "--read-only") as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == reading
     async with over_http(server, server.key("reader", space="http", user="ann")) as client:
@@ -225,3 +230,31 @@ def test_without_a_key_or_from_a_foreign_page_nobody_gets_in(server: Live) -> No
     assert httpx2.post(address, json=hello, headers=foreign).status_code == 403
     assert httpx2.post(address, json=hello, headers=accept | key | {"Host": "evil.example"}).status_code == 421
     assert httpx2.post(address, json=hello, headers=accept | key).status_code == 200
+
+
+async def test_an_agent_stores_reads_counts_and_finds_messages(server: Live) -> None:
+    async with over_http(server, server.key(space="messages", user="ann")) as client:
+        batch = [
+            {"role": "user", "text": "The boat is blue.", "id": "m1", "metadata": {"topic": "boats"}},
+            {"role": "assistant", "text": "Which boat?", "at": "2026-03-01T09:30:00Z"},
+            {"role": "user", "text": "The boat is blue.", "id": "m1"},
+        ]
+        stored = await call(client, "add_messages", messages=batch, thread="harbour")
+        assert (stored["stored"], stored["duplicates"]) == (2, 1)
+        assert await call(client, "count_messages") == {"count": 2}
+        assert await call(client, "count_messages", until="2026-03-02T00:00:00Z") == {"count": 1}
+        messages = (await call(client, "get_messages", metadata={"topic": "boats"}))["messages"]
+        assert [(each["id"], each["text"], each["metadata"]) for each in messages] == [
+            ("m1", "The boat is blue.", {"topic": "boats"})
+        ]
+        assert [each["role"] for each in (await call(client, "get_messages", thread="harbour"))["messages"]] == [
+            "assistant",
+            "user",
+        ]
+        (thread,) = (await call(client, "list_threads"))["threads"]
+        assert (thread["id"], thread["messages"], thread["last_text"]) == ("harbour", 2, "The boat is blue.")
+        hits = (await call(client, "search_memories", query="boat", role="assistant", min_score=0))["hits"]
+        assert [hit["text"] for hit in hits] == ["Which boat?"]
+        bad = [{"role": "user", "text": "one"}, {"role": "user", "text": ""}]
+        assert "message 1 of the batch" in await refusal(client, "add_messages", messages=bad)
+        assert await call(client, "count_messages") == {"count": 2}

@@ -12,13 +12,19 @@ import aforesaid
 from aforesaid.cli.options import (
     ME,
     AsJson,
+    ByAuthor,
+    OfRole,
     Session,
+    Since,
     Space,
     Store,
     Thread,
+    Until,
     User,
     Within,
+    WithMetadata,
     announce_new_folder,
+    json_object,
     moment,
     must_exist,
     note_pending_work,
@@ -55,6 +61,23 @@ def add(
     name: Annotated[
         str | None, typer.Option("--name", help="The author's display name. Default: none. Example: --name Ann")
     ] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option(
+            "--metadata",
+            metavar="JSON",
+            help="""What else to store with it. Default: nothing. Example: --metadata '{"topic": "home"}'""",
+        ),
+    ] = None,
+    reply_to: Annotated[
+        str | None, typer.Option("--reply-to", help="The id of the message that it replies to. Default: none.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="The platform's kind of message. Default: none. Example: --kind voice")
+    ] = None,
+    language: Annotated[
+        str | None, typer.Option("--language", help="Its language. Default: none. Example: --language en")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Store a message.
@@ -67,7 +90,18 @@ def add(
     said = _read_standard_input() if text == _STDIN else text
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
-        receipt = handle.add(cast("Role", role), said, at=moment(at), id=message_id, author=author, name=name)
+        receipt = handle.add(
+            cast("Role", role),
+            said,
+            at=moment(at),
+            id=message_id,
+            author=author,
+            name=name,
+            metadata=json_object(metadata, "--metadata"),
+            reply_to=reply_to,
+            kind=kind,
+            language=language,
+        )
     message = receipt.message
     if receipt.notices and not receipt.durable:
         # The message is only in the memory of this process, which ends now.
@@ -98,6 +132,11 @@ def history(
     thread: Thread = None,
     session: Session = None,
     within: Within = "user",
+    role: OfRole = None,
+    author: ByAuthor = None,
+    since: Since = None,
+    until: Until = None,
+    metadata: WithMetadata = None,
     as_json: AsJson = False,
 ) -> None:
     """Print messages, oldest first.
@@ -109,7 +148,17 @@ def history(
     must_exist(store)
     with aforesaid.open(store) as memory:
         handle = memory.user(user, space=space, thread=thread, session=session)
-        messages = handle.history(limit, before=before, archived=archived, within=cast("WithinWord", within))
+        messages = handle.history(
+            limit,
+            before=before,
+            archived=archived,
+            within=cast("WithinWord", within),
+            role=cast("Role | None", role),
+            author=author,
+            since=moment(since),
+            until=moment(until),
+            metadata=json_object(metadata, "--metadata"),
+        )
     if as_json:
         print_json(messages)
     elif not messages:
@@ -148,6 +197,11 @@ def search(
         float | None,
         typer.Option("--min-score", help="Lowest score to print, 0 to 1. Default: 0.25. Use 0 to print all hits."),
     ] = None,
+    role: OfRole = None,
+    author: ByAuthor = None,
+    since: Since = None,
+    until: Until = None,
+    metadata: WithMetadata = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each hit was found.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -172,6 +226,11 @@ def search(
             kinds=cast("list[HitKind]", kinds) or DEFAULT_KINDS,
             around=around,
             min_score=min_score,
+            role=cast("Role | None", role),
+            author=author,
+            since=moment(since),
+            until=moment(until),
+            metadata=json_object(metadata, "--metadata"),
         )
     if as_json:
         print_json(hits)

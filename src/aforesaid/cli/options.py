@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,6 +56,29 @@ Profile = Annotated[
         "Example: --profile archive",
     ),
 ]
+OfRole = Annotated[
+    str | None,
+    typer.Option("--role", help="Only messages of this role: user, assistant, system or tool. Default: all."),
+]
+ByAuthor = Annotated[
+    str | None, typer.Option("--author", help="Only messages that this id wrote. Default: all. Example: --author bob")
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Only messages said at this time or later. Default: all. Example: 2026-03-01"),
+]
+Until = Annotated[
+    str | None, typer.Option("--until", help="Only messages said before this time. Default: all. Example: 2026-04-01")
+]
+WithMetadata = Annotated[
+    str | None,
+    typer.Option(
+        "--metadata",
+        metavar="JSON",
+        help="Only messages whose metadata has these keys with equal values. Default: all. "
+        """Example: --metadata '{"topic": "home"}'""",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text, for scripts.")]
 
 ME = "me"
@@ -86,6 +110,19 @@ def store_path(store: str | None) -> Path | None:
     """Return the file or folder of a store; None when it has none (PostgreSQL, :memory:)."""
     path = locate(load_settings().store if store is None else store).path
     return None if path is None else path.expanduser()
+
+
+def json_object(text: str | None, option: str) -> dict[str, Any] | None:
+    """Read a JSON object that an option holds."""
+    if text is None:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"""{option} must be a JSON object, such as '{{"topic": "home"}}'""")
+    return found
 
 
 def moment(text: str | None) -> datetime | None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from aforesaid.context import Context
+from aforesaid.domain.details import PartType
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import Category, HitKind, MemoryState, Role, SessionState, Trust
 from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.receipt import BatchReceipt
 from aforesaid.domain.session import Session
 from aforesaid.memory import Memory
 
@@ -136,6 +138,26 @@ class UserPage(BaseModel):
     next: str | None = Field(description="The cursor of the next page; null on the last one.")
 
 
+class ContentPartShape(Shape):
+    """A part of a message."""
+
+    type: PartType
+    text: str | None = Field(description="The text; or the caption or transcript.")
+    url: str | None
+    media_type: str | None
+    name: str | None
+    hash: str | None = Field(description="The SHA-256 of its bytes.")
+    size: int | None
+
+
+class ToolCallShape(Shape):
+    """A tool that the model asked for."""
+
+    id: str
+    name: str
+    arguments: str = Field(description="As the model wrote them.")
+
+
 class MessageShape(Shape):
     """One message of the log."""
 
@@ -154,6 +176,14 @@ class MessageShape(Shape):
     active: bool = Field(description="False once a summary covers it.")
     replaces: int | None = Field(description="The sequence number of the version before this one.")
     replaced: bool = Field(description="Whether there is a newer version.")
+    taken_back: bool = Field(description="Whether it is what is left of a message that was taken back.")
+    parts: list[ContentPartShape] = Field(description="Texts, images, sounds and files; empty for a plain text.")
+    tool_calls: list[ToolCallShape]
+    tool_call_id: str | None = Field(description="The call that this is the result of.")
+    metadata: dict[str, Any]
+    reply_to: str | None = Field(description="The id of the message that it replies to.")
+    kind: str | None = Field(description="The platform's kind of message.")
+    language: str | None
 
 
 class MessagePage(BaseModel):
@@ -170,6 +200,43 @@ class ReceiptShape(BaseModel):
     durable: bool = Field(description="Whether it survives a power cut.")
     duplicate: bool = Field(description="Whether it had been stored before.")
     notices: list[str] = Field(description="Notices for the user.")
+
+
+class MessageCount(BaseModel):
+    """A number of messages."""
+
+    count: int
+
+
+class BatchShape(BaseModel):
+    """The acknowledgement of a batch of messages."""
+
+    ids: list[str] = Field(description="The ids of the messages, in their order.")
+    durable: bool = Field(description="Whether they survive a power cut.")
+    stored: int = Field(description="Number of messages that are new.")
+    duplicates: int = Field(description="Number of messages that had been stored before.")
+    notices: list[str] = Field(description="Notices for the user.")
+
+    @classmethod
+    def of(cls, receipt: BatchReceipt) -> Self:
+        """Show the receipt of a batch, with ids instead of messages."""
+        return cls(
+            ids=[message.id for message in receipt.messages],
+            durable=receipt.durable,
+            stored=receipt.stored,
+            duplicates=receipt.duplicates,
+            notices=list(receipt.notices),
+        )
+
+
+class ThreadShape(Shape):
+    """A conversation of a user."""
+
+    id: str
+    messages: int = Field(description="Number of the user's messages in it.")
+    first_at: datetime
+    last_at: datetime
+    last_text: str = Field(description="The beginning of the newest message.")
 
 
 class SessionShape(Shape):

@@ -17,6 +17,7 @@ from aforesaid.server.api import (
     settings,
     stats,
     summaries,
+    threads,
     transfer,
     users,
 )
@@ -30,6 +31,7 @@ for _resource in (
     context,
     search,
     summaries,
+    threads,
     sessions,
     facts,
     stats,

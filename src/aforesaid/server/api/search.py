@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from aforesaid.domain.literals import HitKind, Within
 from aforesaid.front.messages import MOST_AROUND
 from aforesaid.recall import DEFAULT_KINDS, Arms
+from aforesaid.server.api.message_params import MessageFilter
 from aforesaid.server.api.params import Limit, Moment, Person
 from aforesaid.server.shapes import HitShape
 
@@ -25,6 +26,7 @@ class SearchResults(BaseModel):
 @router.get("/search", summary="Search")
 async def search(
     person: Person,
+    where: MessageFilter,
     q: Annotated[str, Query(max_length=10_000, description="Words or a question.", examples=["Where does Ann live?"])],
     limit: Limit = 10,
     within: Annotated[Within, Query(description="The user's own messages, the whole thread, or one session.")] = "user",
@@ -39,7 +41,10 @@ async def search(
     ] = None,
     at: Annotated[Moment | None, Query(description="The time of the question. Default: now.")] = None,
 ) -> SearchResults:
-    """Search by words and meaning. Each hit says why it was found."""
+    """Search by words and meaning. Each hit says why it was found.
+
+    With a role, an author, a time or metadata, only messages and sessions are searched.
+    """
     hits = await person.search(
         q,
         limit,
@@ -50,5 +55,6 @@ async def search(
         around=around,
         similarity=similarity,
         min_score=min_score,
+        **where.arguments(),
     )
     return SearchResults(hits=[HitShape.of(hit) for hit in hits])

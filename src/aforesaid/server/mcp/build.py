@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from aforesaid import __version__
 from aforesaid.memory import Memory
+from aforesaid.server.mcp.message_tools import MessageTools
 from aforesaid.server.mcp.resources import Resources
 from aforesaid.server.mcp.tools import Tools
 from aforesaid.server.mcp.who import CredentialOf
@@ -92,11 +93,16 @@ def build(memory: Memory, credential_of: CredentialOf) -> MCPServer[None]:
             middleware=[_HideWriteTools(credential_of)],
         )
     tools, resources = Tools(memory, credential_of), Resources(memory, credential_of)
+    messages = MessageTools(memory, credential_of)
     for tool, title, hints in (
         (tools.get_context, "Get context", _READS),
         (tools.search_memories, "Search", _READS),
         (tools.get_memories, "List memories", _READS),
         (tools.portrait, "Portrait", _READS),
+        (messages.get_messages, "Read messages", _READS),
+        (messages.count_messages, "Count messages", _READS),
+        (messages.list_threads, "List threads", _READS),
+        (messages.add_messages, "Store messages", _WRITES),
         (tools.remember, "Remember", _WRITES),
         (tools.add_memory, "Add a memory", _WRITES),
         (tools.update_memory, "Correct a memory", _WRITES),

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Final, Literal, ParamSpec, Self, TypeVar
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
-from aforesaid.domain.literals import Category, MemoryState
+from aforesaid.domain.literals import Category, MemoryState, Role
 from aforesaid.domain.memory import MemoryRecord
 from aforesaid.errors import AforesaidError, NotFound
 from aforesaid.memory import UserMemory
@@ -151,6 +151,13 @@ class Tools(AgentAccess):
             float | None,
             Field(ge=0, le=1, description="Minimum score of a hit. Default: 0.25; 0 returns all."),
         ] = None,
+        role: Annotated[Role | None, Field(description="Only messages of this role.")] = None,
+        author: Annotated[str | None, Field(description="Only messages that this id wrote.")] = None,
+        since: Annotated[AwareDatetime | None, Field(description="Only messages said at this time or later.")] = None,
+        until: Annotated[AwareDatetime | None, Field(description="Only messages said before this time.")] = None,
+        metadata: Annotated[
+            dict[str, Any] | None, Field(description="Only messages whose metadata has these keys with equal values.")
+        ] = None,
         user: User = None,
     ) -> SearchResult:
         """Search everything that was ever said or remembered, by words and by meaning.
@@ -158,7 +165,17 @@ class Tools(AgentAccess):
         Use it when get_context was not enough, or when you look for something in particular.
         """
         person = self._person(ctx, user)
-        hits = await person.search(query, limit, kinds=("message", "summary", "memory"), min_score=min_score)
+        hits = await person.search(
+            query,
+            limit,
+            kinds=("message", "summary", "memory"),
+            min_score=min_score,
+            role=role,
+            author=author,
+            since=since,
+            until=until,
+            metadata=metadata,
+        )
         return SearchResult(
             hits=[
                 SearchHit(kind=hit.kind, id=hit.id, text=hit.text, at=hit.at.isoformat(), score=round(hit.score, 3))

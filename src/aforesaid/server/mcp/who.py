@@ -29,9 +29,11 @@ class AgentAccess:
             raise ToolError(f"this needs a key with the role {role}; this one has the role {who.role}")
         return who
 
-    def _person(self, ctx: Context[Any, Any], user: str | None, role: Role = "reader") -> UserMemory:
+    def _person(
+        self, ctx: Context[Any, Any], user: str | None, role: Role = "reader", *, thread: str | None = None
+    ) -> UserMemory:
         who = self._who(ctx, role)
         named = who.user_of(user)
         if named is None:
             raise InvalidInput("say whose memory it is: name the user")
-        return who.person(self._memory, named)
+        return who.person(self._memory, named, thread=thread)

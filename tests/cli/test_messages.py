@@ -1,0 +1,100 @@
+"""Commands for messages, batches, filters and threads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from aforesaid.cli import app
+from cli.typed import Run, as_json, ok
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "memory.db"))
+    monkeypatch.setenv("AFORESAID_USER", "ann")
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TZ", "UTC")
+
+    def run(*words: str, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(app, words, input=stdin)
+
+    return run
+
+
+def lines(*messages: object) -> str:
+    return "".join(json.dumps(message) + "\n" for message in messages)
+
+
+BATCH = lines(
+    {"role": "user", "text": "a blue boat", "at": "2026-03-01T09:00", "id": "m1", "metadata": {"n": 1}},
+    {"role": "assistant", "text": "which boat", "at": "2026-03-02T09:00", "id": "m2"},
+    {"role": "user", "text": "the boat of bob", "at": "2026-03-03T09:00", "id": "m3", "author": "bob"},
+)
+
+
+def test_a_file_of_messages_is_stored_at_once_and_twice_is_as_good_as_once(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "batch.jsonl").write_text(BATCH)
+    assert "stored 3 messages" in ok(run("add-many", str(tmp_path / "batch.jsonl")))
+    assert "stored 0 messages; 3 were stored before" in ok(run("add-many", "-", stdin=BATCH))
+    assert ok(run("count")).strip() == "3"
+    done = as_json(run("add-many", "-", "--json", "--thread", "other", stdin=BATCH))
+    assert done == {"ids": ["m1", "m2", "m3"], "durable": True, "stored": 3, "duplicates": 0}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("{", "line 1 of standard input is not a JSON object"),
+        (lines({"role": "user", "text": "x"}) + "[]", "line 2 of standard input is not a JSON object"),
+        (lines({"role": "user", "text": "x", "at": "soon"}), "line 1 of standard input: 'soon' is not a time"),
+        (lines({"role": "user", "text": "x"}, {"role": "user"}), "message 1 of the batch"),
+        (b"\xff\xfe", "line 1 of standard input is not a JSON object"),
+    ],
+    ids=["broken", "no object", "time", "no text", "not UTF-8"],
+)
+def test_a_batch_with_something_wrong_stores_nothing(run: Run, given: str | bytes, told: str) -> None:
+    refused = run("add-many", "-", stdin=given)
+    assert (refused.exit_code, told in refused.stderr) == (2, True), refused.stderr
+    assert ok(run("count")).strip() == "0"
+    assert run("add-many", "missing.jsonl").exit_code == 2
+
+
+def test_history_search_and_count_take_the_same_filters(run: Run) -> None:
+    ok(run("add-many", "-", stdin=BATCH))
+    filters = {
+        "a blue boat": ("--metadata", '{"n": 1}'),
+        "which boat": ("--role", "assistant"),
+        "the boat of bob": ("--author", "bob"),
+    }
+    for text, where in filters.items():
+        assert [each["text"] for each in as_json(run("history", "--json", *where))] == [text]
+        found = as_json(run("search", "boat", "--json", "--arms", "keyword", *where))
+        assert [each["text"] for each in found] == [text]
+        assert as_json(run("count", "--json", *where)) == {"count": 1}
+    assert ok(run("count", "--since", "2026-03-02", "--until", "2026-03-03")).strip() == "1"
+    wrong = run("count", "--metadata", "n=1")
+    assert (wrong.exit_code, "--metadata must be a JSON object" in wrong.stderr) == (2, True)
+
+
+def test_threads_are_listed_newest_first(run: Run) -> None:
+    assert "there are no messages for bob" in ok(run("add", "hi", "--user", "ann")) + ok(
+        run("threads", "--user", "bob")
+    )
+    ok(run("add-many", "-", "--thread", "boats", stdin=BATCH))
+    first, second = ok(run("threads")).splitlines()
+    assert "direct:ann  1 message: hi" in first
+    assert "boats  3 messages: the boat of bob" in second
+    assert [each["id"] for each in as_json(run("threads", "--json", "--before", "direct:ann"))] == ["boats"]
+
+
+def test_a_message_can_be_stored_with_metadata_and_what_it_replies_to(run: Run) -> None:
+    ok(
+        run(
+            "add", "hello", "--metadata", '{"topic": "home"}', "--reply-to", "m1", "--kind", "voice", "--language", "en"
+        )
+    )
+    assert ok(run("count", "--metadata", '{"topic": "home"}')).strip() == "1"

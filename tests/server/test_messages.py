@@ -1,0 +1,101 @@
+"""Messages, batches, filters and threads over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from server.serving import Running
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_message_keeps_all_that_was_sent_with_it(server: Running) -> None:
+    details: dict[str, Any] = {
+        "parts": [{"type": "image", "url": "https://example.org/cat.png", "text": "a cat on a roof"}],
+        "tool_calls": [{"id": "c1", "name": "look", "arguments": "{}"}],
+        "metadata": {"topic": {"name": "cats"}, "n": 1},
+        "reply_to": "m0",
+        "kind": "photo",
+        "language": "en",
+    }
+    async with server.client(server.key()) as client:
+        stored = await client.post("/api/messages", json={"user": "ann", "role": "assistant", "id": "m1"} | details)
+        assert stored.status_code == 201, stored.text
+        (shown,) = (await client.get("/api/messages", params={"user": "ann"})).json()["messages"]
+        assert shown == stored.json()["message"]
+        assert shown["text"] == "a cat on a roof"
+        part = {name: value for name, value in shown["parts"][0].items() if value is not None}
+        assert {**shown, "parts": [part]}.items() >= details.items()
+        assert (shown["tool_call_id"], shown["taken_back"]) == (None, False)
+        empty = await client.post("/api/messages", json={"user": "ann", "role": "user"})
+        assert (empty.status_code, empty.json()["detail"]) == (422, "the text is empty")
+
+
+async def test_a_batch_is_stored_as_a_whole(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        batch = [{"role": "user", "text": f"line {number}"} for number in range(500)]
+        body = {"user": "ann", "thread": "t", "messages": batch}
+        keyed = {"Idempotency-Key": "k"}
+        first = await client.post("/api/messages/batch", json=body, headers=keyed)
+        assert first.status_code == 201, first.text
+        assert (first.json()["stored"], first.json()["duplicates"]) == (500, 0)
+        assert len(first.json()["ids"]) == 500
+        again = await client.post("/api/messages/batch", json=body, headers=keyed)
+        assert (again.json()["stored"], again.json()["duplicates"]) == (0, 500)
+        batch[321] = {"role": "user", "text": ""}
+        refused = await client.post("/api/messages/batch", json=body)
+        assert refused.status_code == 422
+        assert "message 321 of the batch" in refused.json()["detail"]
+        nothing = await client.post("/api/messages/batch", json={"user": "ann", "messages": []})
+        assert (nothing.status_code, nothing.json()["stored"]) == (201, 0)
+        assert (await client.get("/api/messages/count", params={"user": "ann"})).json() == {"count": 500}
+
+
+async def test_reads_counts_and_searches_take_the_same_filters(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        batch = [
+            {"role": "user", "text": "a blue boat", "at": "2026-03-01T09:00:00Z", "metadata": {"n": 1}},
+            {"role": "assistant", "text": "which boat", "at": "2026-03-02T09:00:00Z"},
+            {"role": "user", "text": "bob's boat", "at": "2026-03-03T09:00:00Z", "author": "bob"},
+        ]
+        await client.post("/api/messages/batch", json={"user": "ann", "messages": batch})
+        filters: list[tuple[dict[str, str], str]] = [
+            ({"metadata": '{"n": 1}'}, "a blue boat"),
+            ({"role": "assistant"}, "which boat"),
+            ({"author": "bob"}, "bob's boat"),
+            ({"since": "2026-03-02T00:00:00Z", "until": "2026-03-03T00:00:00Z"}, "which boat"),
+        ]
+        for where, text in filters:
+            asked = {"user": "ann", **where}
+            listed = (await client.get("/api/messages", params=asked)).json()["messages"]
+            found = (await client.get("/api/search", params={**asked, "q": "boat", "min_score": 0})).json()["hits"]
+            assert ([each["text"] for each in listed], [each["text"] for each in found]) == ([text], [text])
+            assert (await client.get("/api/messages/count", params=asked)).json() == {"count": 1}
+        for wrong in ("[1]", "{", '{"n": [1]}', '"x"'):
+            refused = await client.get("/api/messages", params={"user": "ann", "metadata": wrong})
+            assert refused.status_code == 422, wrong
+            assert "metadata" in refused.json()["detail"]
+
+
+async def test_threads_are_listed_newest_first_and_paged(server: Running) -> None:
+    async with server.client(server.key()) as client:
+        for day, thread in enumerate(("one", "two", "three"), 1):
+            said = {"user": "ann", "thread": thread, "role": "user", "text": "hi", "at": f"2026-03-0{day}T09:00:00Z"}
+            await client.post("/api/messages", json=said)
+        first = (await client.get("/api/threads", params={"user": "ann", "limit": 2})).json()["threads"]
+        assert [each["id"] for each in first] == ["three", "two"]
+        assert first[0] == {
+            "id": "three",
+            "messages": 1,
+            "first_at": "2026-03-03T09:00:00Z",
+            "last_at": "2026-03-03T09:00:00Z",
+            "last_text": "hi",
+        }
+        rest = (await client.get("/api/threads", params={"user": "ann", "before": "two"})).json()["threads"]
+        assert [each["id"] for each in rest] == ["one"]
+        unknown = await client.get("/api/threads", params={"user": "ann", "before": "four"})
+        assert unknown.status_code == 404
+    async with server.client(server.key(user="bob")) as client:
+        assert (await client.get("/api/threads")).json() == {"threads": []}
