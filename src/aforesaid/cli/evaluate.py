@@ -10,12 +10,13 @@ from typing import Annotated, Any, Final
 import anyio
 import typer
 from rich import box
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from aforesaid.cli.evaluation_tables import NOTHING, number, percent, print_table, show_facts, show_memories, table_of
 from aforesaid.cli.options import AsJson
-from aforesaid.cli.output import console, harmless, print_json, progress_bar, say
+from aforesaid.cli.output import harmless, print_json, progress_bar, say
 from aforesaid.domain.counting import counted
 from aforesaid.errors import InvalidInput
 from aforesaid.evaluation import (
@@ -29,11 +30,16 @@ from aforesaid.evaluation import (
     sample,
 )
 from aforesaid.evaluation.contexts import BUDGETS, ContextReport, measure_contexts
-from aforesaid.evaluation.memories import MemoryReport, load_cases, measure_memories
+from aforesaid.evaluation.memories import (
+    FactTranscript,
+    load_cases,
+    load_fact_transcripts,
+    measure_facts,
+    measure_memories,
+)
 from aforesaid.evaluation.summaries import Figures, SummaryReport, load_chats, measure_summaries
 from aforesaid.profiles import BUILT_IN
 
-_NOTHING: Final = "–"
 _RECALL: Final = "recall"
 
 
@@ -135,7 +141,8 @@ def evaluate_memories(
     path: Annotated[
         Path,
         typer.Argument(
-            help="A data set, as published: a file or folder of LoCoMo, MemDaily, or texts with typed memories."
+            help="A data set, as published: a file or folder of LoCoMo, MemDaily, texts with typed memories, or "
+            "transcripts with facts."
         ),
     ],
     sample: Annotated[
@@ -143,46 +150,49 @@ def evaluate_memories(
         typer.Option("--sample", "-n", min=0, help="Memories to print next to their source messages. Example: -n 20"),
     ] = 0,
     recall: Annotated[bool, typer.Option(help="Also measure recall on the memories alone.")] = True,
+    only: Annotated[
+        Path | None,
+        typer.Option(
+            help="Measure only the transcripts whose ids a file lists. Example: bench/conversations/test-part.txt"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the memories that rules extract without a model, on data sets with labelled facts.
+    """Measure the memories that are extracted without a model, on data sets with labelled facts.
 
     Loads each data set into a temporary store. Example:
 
         aforesaid eval memories locomo10.json --sample 20
     """
+    transcripts = _transcripts(path, only)
+    facts = []
+    if transcripts:
+        with progress_bar("transcripts", hidden=False) as progress:
+            facts.append(anyio.run(partial(measure_facts, path, transcripts, progress, samples=sample)))
     reports = []
-    for cases in load_cases(path):
+    for cases in [] if transcripts else load_cases(path):
         with progress_bar(cases.format, hidden=False) as progress:
             measuring = partial(measure_memories, cases, progress, samples=sample, recall=recall)
-            report = anyio.run(measuring)
-        reports.append(report)
+            reports.append(anyio.run(measuring))
     if as_json:
-        print_json({"data_sets": reports})
+        print_json({"data_sets": [*facts, *reports]})
         return
-    figures = ("turns", "labels", "found", "in\nwords", "right\nkind", "precise\nat least", "learned", "R@10")
-    table = _table("memories", *figures)
-    for report in reports:
-        shares = (report.found, report.covered, report.typed, report.precise)
-        table.add_row(
-            harmless(report.format),
-            f"{report.turns:,}",
-            f"{report.labels:,}",
-            *map(_percent, shares),
-            f"{report.memories:,}",
-            _percent(report.recalled),
-        )
-    _print(table)
-    for report in reports:
-        _show_samples(report)
+    for report in facts:
+        show_facts(report)
+    if reports:
+        show_memories(reports)
 
 
-def _show_samples(report: MemoryReport) -> None:
-    if report.samples:
-        say(Text.assemble("\n", (report.format, "bold")))
-    for each in report.samples:
-        say(f"  [{each.category.upper()}] {harmless(each.memory)}")
-        say(Text(f"      {harmless(' '.join(each.said.split()))[:300]}", style="dim"))
+def _transcripts(path: Path, only: Path | None) -> list[FactTranscript]:
+    """Return the transcripts with facts in a file or folder, all or those that a file lists."""
+    found = load_fact_transcripts(path)
+    if only is None:
+        return found
+    wanted = set(only.read_text(encoding="utf-8").split()) if only.is_file() else set()
+    chosen = [each for each in found if each.id in wanted]
+    if not chosen:
+        raise InvalidInput(f"{path} has no transcript whose id is in {only}; list one id in a line")
+    return chosen
 
 
 @commands.command("contexts")
@@ -273,15 +283,15 @@ def _show_summaries(report: SummaryReport) -> None:
     say(f"length of a summary: {report.room:.0f} words on average, the same for every method")
     for count in report.left_out:
         say(f"left out: {count.what} ({count.number:,})")
-    table = _table("summaries", "R-1", "R-2", "R-L", "facts", "small\ntalk", "words")
+    table = table_of("summaries", "R-1", "R-2", "R-L", "facts", "small\ntalk", "words")
     for figures in report.methods:
         table.add_row(figures.method, *_summary_cells(figures))
-    _print(table)
+    print_table(table)
 
 
 def _summary_cells(figures: Figures) -> list[str]:
     shares = (figures.rouge_1, figures.rouge_2, figures.rouge_l, figures.facts_covered, figures.small_talk)
-    return [*map(_percent, shares), _number(figures.words, 0)]
+    return [*map(percent, shares), number(figures.words, 0)]
 
 
 def _denominator(report: DatasetReport) -> str:
@@ -293,7 +303,7 @@ def _denominator(report: DatasetReport) -> str:
 
 
 def _show_turns(report: DatasetReport) -> None:
-    table = _table(
+    table = table_of(
         "turns", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "sess.\nR@5", "any\n@5", "all\n@5", "MRR", "NDCG\n@10"
     )
     table.add_column("p50\nms", justify="right")
@@ -304,62 +314,41 @@ def _show_turns(report: DatasetReport) -> None:
         table.add_row(
             ranking.ranking,
             *recall,
-            _percent(None if sessions is None else sessions.recall_at_5),
+            percent(None if sessions is None else sessions.recall_at_5),
             *rest,
-            _number(ranking.p50_ms, 1),
-            _number(ranking.p95_ms, 1),
+            number(ranking.p50_ms, 1),
+            number(ranking.p95_ms, 1),
         )
-    _print(table)
+    print_table(table)
 
 
 def _show_sessions(report: DatasetReport) -> None:
-    table = _table("sessions", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "any\n@5", "all\n@5", "MRR", "NDCG\n@10")
+    table = table_of("sessions", *(f"R@{k}" for k in (1, 3, 5, 10, 20)), "any\n@5", "all\n@5", "MRR", "NDCG\n@10")
     for ranking in report.rankings:
         recall, rest = _cells(ranking.overall.by_session)
         table.add_row(ranking.ranking, *recall, *rest)
-    _print(table)
+    print_table(table)
 
 
 def _show_categories(report: DatasetReport) -> None:
     names = [ranking.ranking for ranking in report.rankings]
-    table = _table("turn R@10 by category", "questions", *names)
+    table = table_of("turn R@10 by category", "questions", *names)
     for categories in zip(*(ranking.categories for ranking in report.rankings), strict=True):
         first = categories[0]
         table.add_row(
             harmless(first.category) + (" (apart)" if first.apart else ""),
             f"{first.figures.questions_by_turn:,}",
-            *(_percent(None if (turns := each.figures.by_turn) is None else turns.recall_at_10) for each in categories),
+            *(percent(None if (turns := each.figures.by_turn) is None else turns.recall_at_10) for each in categories),
         )
-    _print(table)
-
-
-def _table(title: str, *columns: str) -> Table:
-    # Narrow enough for 80 columns.
-    table = Table(Column(title), box=box.SIMPLE_HEAD, show_edge=False, padding=0)
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
-
-
-def _print(table: Table) -> None:
-    say("")
-    console().print(table)
+    print_table(table)
 
 
 def _cells(score: Score | None) -> tuple[list[str], list[str]]:
     """Return recall, and the rest."""
     if score is None:
-        return [_NOTHING] * 5, [_NOTHING] * 4
+        return [NOTHING] * 5, [NOTHING] * 4
     recall = (score.recall_at_1, score.recall_at_3, score.recall_at_5, score.recall_at_10, score.recall_at_20)
     return (
-        [_percent(share) for share in recall],
-        [_percent(score.any_at_5), _percent(score.all_at_5), _number(score.mrr, 3), _number(score.ndcg_at_10, 3)],
+        [percent(share) for share in recall],
+        [percent(score.any_at_5), percent(score.all_at_5), number(score.mrr, 3), number(score.ndcg_at_10, 3)],
     )
-
-
-def _percent(share: float | None) -> str:
-    return _NOTHING if share is None else f"{100 * share:.1f}"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return _NOTHING if value is None else f"{value:.{digits}f}"

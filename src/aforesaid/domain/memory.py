@@ -24,6 +24,8 @@ BY_HAND: Final = "hand"
 """The extractor of memories written by hand."""
 INSTRUCTION: Final = "instruction"
 """The tag of a standing request, such as "always answer in metric units". Contexts tell the model to follow it."""
+TAGGED_KINDS: Final = frozenset({INSTRUCTION, "event", "relationship"})
+"""Kinds of memories that no category names. Such a memory has its kind as a tag."""
 FORGOTTEN: Final = "forgotten"
 """The reason of memories deactivated on request."""
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from aforesaid.domain.memory import Tombstone
 from aforesaid.domain.message import Message
-from aforesaid.facts.candidate import RULES, Candidate
+from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.grounding import FAR, NEAR, SUPPORTED, is_about_somebody_else, own_words, shared_words
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import statement, support
@@ -52,7 +52,7 @@ def admit(
     if _junk(candidate):
         return Admission(dropped="junk")
     admission = Admission()
-    if candidate.extractor != RULES:
+    if not candidate.has_original_words:
         admission = _check_sources(candidate, batch, names, near.get(candidate.text))
         if admission.dropped is not None:
             return admission

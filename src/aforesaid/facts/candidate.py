@@ -12,6 +12,7 @@ from aforesaid.domain.memory import Event, MemoryRecord
 from aforesaid.domain.message import Message
 from aforesaid.facts.people import Person, by_id, subject_of
 from aforesaid.models.offline import ExtractedMemory, Spoken, extract, recognise_request
+from aforesaid.models.salience import Kind
 from aforesaid.text.times.find import When, find_times
 from aforesaid.text.times.request import read_requested_time
 
@@ -45,6 +46,13 @@ class Candidate(NamedTuple):
     """The original words; empty if unknown."""
     request: bool = False
     """Whether it is a standing request of the owner to the assistant."""
+    kind: Kind | None = None
+    """Its kind, where that says more than the category."""
+
+    @property
+    def has_original_words(self) -> bool:
+        """Whether its text consists of what was said, because no model wrote it."""
+        return self.quote != ""
 
     @property
     def last(self) -> int:
@@ -60,17 +68,17 @@ class Candidate(NamedTuple):
 def by_rules(messages: Sequence[Message], people: Mapping[str, Person], owner: Person, zone: tzinfo) -> list[Candidate]:
     """Return the candidates that rules find in messages."""
     turns = [
-        Spoken(by_id(people, message.author).name, _statement_in(message), message.at.astimezone(zone), message.role)
+        Spoken(by_id(people, message.author).name, statement_in(message), message.at.astimezone(zone), message.role)
         for message in messages
     ]
-    among_people = _among_people(messages, owner)
+    between_people = among_people(messages, owner)
     # One turn at a time, so that a statement in two messages is found twice, and counted.
     return [
         _from_rules(each, messages[number], people, owner)
         for number, turn in enumerate(turns)
         for each in extract([turn])
         # Requests by others, and requests of the owner to other people, are not meant for the assistant.
-        if not each.request or (messages[number].author == owner.id and not among_people)
+        if not each.request or (messages[number].author == owner.id and not between_people)
     ]
 
 
@@ -81,14 +89,14 @@ def requests_in(
     return [candidate for candidate in by_rules(messages, people, owner, zone) if candidate.request]
 
 
-def _among_people(messages: Sequence[Message], owner: Person) -> bool:
+def among_people(messages: Sequence[Message], owner: Person) -> bool:
     """Return whether these messages are a conversation between people, without an assistant."""
     roles = {message.role for message in messages}
     others = any(message.role == "user" and message.author != owner.id for message in messages)
     return others and "assistant" not in roles
 
 
-def _statement_in(message: Message) -> str:
+def statement_in(message: Message) -> str:
     """Return the statement in a message: "I have a daughter" of "Bot, remember that …", nothing of "forget …"."""
     if message.role != "user":
         return message.text

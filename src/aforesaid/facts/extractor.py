@@ -20,6 +20,7 @@ from aforesaid.facts.candidate import Candidate, by_rules, from_model, requests_
 from aforesaid.facts.grounding import meanings
 from aforesaid.facts.people import Person, people_in
 from aforesaid.facts.reconcile import ReconcileInput, reconcile
+from aforesaid.facts.salient import Judge, by_salience
 from aforesaid.facts.statement import statement
 from aforesaid.facts.surroundings import just_before, surroundings
 from aforesaid.facts.zones import zone_of
@@ -40,6 +41,8 @@ _MOST_CHARACTERS: Final = 24_000
 """Maximum characters of a batch for a model."""
 _MESSAGES_PER_EXCHANGE: Final = 2
 """Number of messages that count as one exchange where the assistant does not reply, as in a channel."""
+_BEFORE: Final = 50
+"""Messages of the user read before a batch: for their display name, and for what the first message answers."""
 _SHOWN: Final = 40
 """Maximum number of known memories shown to a model."""
 
@@ -79,21 +82,28 @@ class _Job(NamedTuple):
     zone: tzinfo
     around: Sequence[Message]
     """The batch and messages around it. A model reads those too, but no memory is extracted from them."""
-
-    def by_rules(self, batch: Sequence[Message]) -> list[Candidate]:
-        """Return the candidates that rules find."""
-        return by_rules(batch, self.people, self.owner, self.zone)
+    before: Sequence[Message]
+    """The user's last messages before the batch."""
 
 
 class Extractor:
-    """Extracts memories from users' messages, with a model or by rules."""
+    """Extracts memories from users' messages: with a model, or with the salience model, or by rules."""
 
-    def __init__(self, store: Store, profile: Profile, chat: Chat | None, embedder: Embedder | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        profile: Profile,
+        chat: Chat | None,
+        embedder: Embedder | None = None,
+        encoder: Embedder | None = None,
+    ) -> None:
+        """Read the vectors of `encoder`, the built-in one, for the salience model. Without it, rules are used."""
         self._store = store
         self._profile = profile
         self._chat = chat
         self._embedder = embedder
         self._same_meaning = None if embedder is None else SameMeaning(embedder)
+        self._judge = None if encoder is None else Judge(store, encoder)
         self._garbles = False
         """Whether the model's last answers were all unusable."""
 
@@ -119,14 +129,14 @@ class Extractor:
         """
         tally = _Tally(messages=len(batch))
         context = await surroundings(self._store, scope, batch) if self.asks_a_model else []
-        owner = people_in(batch, scope.user)[scope.user]
-        owner = await self._named(scope, owner, batch)
-        people = {**people_in([*context, *batch], scope.user), scope.user: owner}
+        before = await self._store.read(questions.Messages(scope, limit=_BEFORE, before=batch[0].seq))
+        people = people_in([*before, *context, *batch], scope.user)
+        owner = people[scope.user]
         zone = await zone_of(self._store, self._profile, scope)
         known = await self._store.read(questions.Memories(scope, active=None))
         # Replaced versions of messages count as read, but nothing is extracted from them.
         newest = [message for message in batch if not message.replaced]
-        job = _Job(scope, known, people, owner, zone, [*context, *newest])
+        job = _Job(scope, known, people, owner, zone, [*context, *newest], before)
         found = await self._find(job, newest) if newest else _FoundCandidates([], 0)
         candidates, tally.dropped["unsupported"] = found.candidates, found.without_source
         near = await self._near(scope, candidates)
@@ -153,23 +163,29 @@ class Extractor:
         dropped = {reason: number for reason, number in tally.dropped.items() if number}
         return ExtractionResult(tally.messages, tally.added, tally.quarantined, dropped)
 
-    async def _named(self, scope: Scope, owner: Person, batch: Sequence[Message]) -> Person:
-        """Return the owner with their last display name, also if the batch has no message of theirs."""
-        if any(message.author == scope.user and message.name for message in batch):
-            return owner
-        earlier = await self._store.read(questions.Messages(scope, limit=50, before=batch[0].seq))
-        return people_in(earlier, scope.user)[scope.user]
-
     async def _find(self, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
         if self._chat is None or not self._chat.has("extract"):
-            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
+            return await self._without_model(job, batch)
         try:
             return await self._ask(self._chat, job, batch)
         except NoModel:
-            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
+            return await self._without_model(job, batch)
         except ModelGarbled as error:
             _log.warning("messages of %s are extracted in parts, or by rules alone: %s", job.scope.user, error)
             return await self._by_halves(self._chat, job, batch)
+
+    async def _without_model(self, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
+        """Find candidates with the salience model; by rules, where there is no encoder or it fails."""
+        people, owner, zone = job.people, job.owner, job.zone
+        if self._judge is not None:
+            try:
+                judgements = await self._judge.judge(job.scope, batch)
+            except ModelError as error:
+                _log.warning("messages of %s are extracted by rules: %s", job.scope.user, error)
+            else:
+                found = await asyncio.to_thread(by_salience, batch, job.before, judgements, people, owner, zone)
+                return _FoundCandidates(found, 0)
+        return _FoundCandidates(await asyncio.to_thread(by_rules, batch, people, owner, zone), 0)
 
     async def _by_halves(self, chat: Chat, job: _Job, batch: Sequence[Message]) -> _FoundCandidates:
         """Ask about each half of a batch that the model answered unusably, so that one message does not block others.
@@ -178,13 +194,13 @@ class Extractor:
         the model gives a usable answer again, it is asked once per batch.
         """
         if len(batch) == 1 or self._garbles:
-            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
+            return await self._without_model(job, batch)
         middle = len(batch) // 2
         halves = (batch[:middle], batch[middle:])
         answers = [await self._ask_or_none(chat, job, half) for half in halves]
         if not any(answers):
             self._garbles = True
-            return _FoundCandidates(await asyncio.to_thread(job.by_rules, batch), 0)
+            return await self._without_model(job, batch)
         found: list[_FoundCandidates] = []
         for half, answer in zip(halves, answers, strict=True):
             found.append(answer or await self._by_halves(chat, job, half))

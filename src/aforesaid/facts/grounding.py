@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from aforesaid.errors import ModelError
-from aforesaid.facts.candidate import RULES, Candidate
+from aforesaid.facts.candidate import Candidate
 from aforesaid.facts.people import Person
 from aforesaid.facts.statement import support
 from aforesaid.models.embed import Embedder
@@ -64,7 +64,7 @@ async def meanings(
     found: dict[str, float] = {}
     for candidate in candidates:
         said = own_words(candidate)
-        if embedder is None or candidate.extractor == RULES or shared_words(candidate.text, said, names) >= SUPPORTED:
+        if embedder is None or candidate.has_original_words or shared_words(candidate.text, said, names) >= SUPPORTED:
             continue
         # Names say nothing about the event, but weigh much in a short sentence.
         nameless = _without(candidate.text, names)

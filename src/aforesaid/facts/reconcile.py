@@ -9,7 +9,7 @@ from datetime import datetime, tzinfo
 from itertools import groupby
 from typing import Final
 
-from aforesaid.domain.memory import BY_HAND, FORGOTTEN, INSTRUCTION, MemoryDraft, MemoryRecord, Tombstone
+from aforesaid.domain.memory import BY_HAND, FORGOTTEN, INSTRUCTION, TAGGED_KINDS, MemoryDraft, MemoryRecord, Tombstone
 from aforesaid.domain.memory_change import SOURCES_KEPT, AddMemory, CountMemory, MemoryChange, Superseded
 from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope
@@ -120,7 +120,7 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         category=candidate.category,
         text=candidate.text,
         importance=candidate.importance,
-        tags=(INSTRUCTION,) if candidate.request else (),
+        tags=_tags(candidate),
         sources=tuple(message.seq for message in candidate.sources),
         state="active" if quarantine is None else "quarantined",
         speaker=candidate.speaker.id,
@@ -133,6 +133,13 @@ def _draft(candidate: Candidate, given: ReconcileInput, quarantine: str | None) 
         trust="said" if own else "reported",
         reason=quarantine or "",
     )
+
+
+def _tags(candidate: Candidate) -> tuple[str, ...]:
+    """Return the tag of a kind that has no category of its own."""
+    if candidate.request:
+        return (INSTRUCTION,)
+    return (candidate.kind,) if candidate.kind in TAGGED_KINDS else ()
 
 
 def _planned_before(draft: MemoryDraft, given: ReconcileInput, plan: Plan) -> bool:

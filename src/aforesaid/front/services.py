@@ -140,7 +140,14 @@ class Services:
         """Return an extractor of memories."""
         from aforesaid.facts import Extractor  # noqa: PLC0415
 
-        return Extractor(self.store, self.profile, self.chat, self._embedder)
+        return Extractor(self.store, self.profile, self.chat, self._embedder, self._encoder)
+
+    @cached_property
+    def _encoder(self) -> Embedder | None:
+        """The built-in encoder, also beside another embedder: it reads what is worth remembering."""
+        from aforesaid.models.embed import built_in_encoder  # noqa: PLC0415
+
+        return built_in_encoder(self._embedder)
 
     async def portrait(
         self, scope: Scope, memories: Awaitable[list[MemoryRecord]], summaries: Awaitable[list[Summary]]
@@ -178,7 +185,11 @@ class Services:
 
     async def close(self) -> None:
         """End all background loops, then close everything, the store last; also when parts of it fail."""
-        models = () if self.chat is None else (self.chat.close,)
+        models = [] if self.chat is None else [self.chat.close]
+        # Not made here, if nothing was extracted.
+        encoder: Embedder | None = self.__dict__.get("_encoder")
+        if encoder is not None and encoder is not self._embedder:
+            models.append(encoder.close)
         await close_all(self.loops.close, self.upkeep.close, *models, self.store.close)
 
     async def _components(self) -> list[Component]:

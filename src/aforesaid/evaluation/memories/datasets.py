@@ -42,7 +42,8 @@ def load_cases(path: Path) -> list[CaseSet]:
             found.setdefault((name, home), []).append(case)
     if not found:
         raise InvalidInput(
-            f"no conversations with labelled memories in {path}: nothing there is LoCoMo, MemDaily or typed texts"
+            f"no conversations with labelled memories in {path}: nothing there is LoCoMo, MemDaily, typed texts or "
+            "transcripts with facts"
         )
     return [CaseSet(name, home, tuple(cases)) for (name, home), cases in found.items()]
 

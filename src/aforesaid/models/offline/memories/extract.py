@@ -103,12 +103,17 @@ def extract(turns: Sequence[Spoken]) -> list[ExtractedMemory]:
     """
     found: dict[tuple[str, str], ExtractedMemory] = {}
     for number, turn in enumerate(turns):
-        if turn.role != "user" or _JOKING.search(fold(turn.text)):
+        if turn.role != "user" or is_joke(turn.text):
             continue
         for sentence in split_sentences(turn.text):
             for memory in _of_sentence(sentence, turn, number):
                 found.setdefault((memory.speaker, memory.text), memory)
     return list(found.values())
+
+
+def is_joke(text: str) -> bool:
+    """Return whether a text says that it is a joke."""
+    return _JOKING.search(fold(text)) is not None
 
 
 def _of_sentence(sentence: str, turn: Spoken, number: int) -> Iterator[ExtractedMemory]:
@@ -212,12 +217,13 @@ def _found(rule: Rule, clause: str, language: str, when: When | None, turn: Spok
     if turned and turned[-1].isalnum():
         text += "."
     if when is not None and str(when.start.year) not in clause:
-        text = f"{text.rstrip('.')} ({_written(when)})."
+        text = f"{text.rstrip('.')} ({written_time(when)})."
     importance = min(rule.importance + (when is not None and when.timed), MOST_IMPORTANCE)
     return ExtractedMemory(number, turn.speaker, rule.category, text, importance, key, when, clause)
 
 
-def _written(when: When) -> str:
+def written_time(when: When) -> str:
+    """Return a time in figures, as exact as it was named."""
     if when.timed:
         return when.start.strftime("%Y-%m-%d %H:%M")
     length = when.end - when.start

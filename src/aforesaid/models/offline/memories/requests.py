@@ -34,8 +34,13 @@ def standing_request(sentence: str) -> bool:
     languages = LATIN_LANGUAGES if guessed in LATIN_LANGUAGES else (guessed,)
     if not any(_asks(sentence, language) for language in languages):
         return False
+    return not reads_like_an_attack(sentence)
+
+
+def reads_like_an_attack(sentence: str) -> bool:
+    """Return whether a sentence asks to ignore rules, to recommend or reveal something, or contains a link."""
     attack = _patterns()["attack"]
-    return attack.search(fold(sentence)) is None and attack.search(sentence) is None
+    return attack.search(fold(sentence)) is not None or attack.search(sentence) is not None
 
 
 def may_hold_requests(message: str) -> bool:

@@ -1,0 +1,160 @@
+"""Judges messages: whether one is worth remembering, what kind of memory it is, and how important.
+
+A linear model over the vector that the built-in encoder gives a message, and over a few properties of its text. The
+weights come with the package; tools/salience trains them, and docs/explanation/what-is-worth-remembering.md describes
+them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from io import BytesIO
+from math import log1p
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+
+from aforesaid.errors import ModelError
+from aforesaid.text.folding import fold
+from aforesaid.text.languages import guess_language
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.sentences import is_question, length_in_words, split_sentences
+from aforesaid.text.vocabulary import vocabulary
+from aforesaid.text.words import words_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+Kind = Literal["fact", "preference", "event", "schedule", "task", "reminder", "relationship", "instruction"]
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+ENCODER: Final = "use-multilingual-3"
+"""The name of the embedder whose vectors the weights fit."""
+CHARACTERS: Final = 800
+"""Maximum characters of a message that are judged: as many as are embedded."""
+HEADS: Final = 2 + len(KINDS)
+"""Outputs of the model: worth remembering (log-odds), importance, and the log-odds of each kind."""
+_WEIGHTS: Final = "cd63a2864183d60503c441e295d7bfc3d89baeb0c49f218a6f03e563fd734fc3"
+"""The SHA-256 of the weights."""
+_OWN_SCALE: Final = ("arabic", "chinese", "hindi", "japanese", "korean", "russian")
+"""Languages in scripts without capitals or with other lengths of words. Each has an offset of its own."""
+_SHORT_WORDS: Final = 4
+_MOST_WORDS: Final = 60
+_MOST_NUMBERS: Final = 5
+_NUMBER: Final = re.compile(r"\d+")
+_EMOJI: Final = re.compile("[\U0001f000-\U0001ffff]")
+_LEAST_IMPORTANCE: Final = 1
+_MOST_IMPORTANCE: Final = 10
+
+
+class Judgement(NamedTuple):
+    """What the model says about a message."""
+
+    margin: float
+    """Log-odds that it is worth remembering, above the threshold. From 0 on it is."""
+    importance: int
+    """1 to 10."""
+    kinds: tuple[float, ...]
+    """The log-odds of each kind, in the order of `KINDS`."""
+
+    @property
+    def worth_remembering(self) -> bool:
+        """Whether the message is worth remembering."""
+        return self.margin >= 0
+
+    @property
+    def kind(self) -> Kind:
+        """The most likely kind."""
+        return max(zip(self.kinds, KINDS, strict=True))[1]
+
+    def is_likely(self, kind: Kind) -> bool:
+        """Return whether a kind has a probability above one half."""
+        return self.kinds[KINDS.index(kind)] > 0
+
+
+class SalienceModel(NamedTuple):
+    """The trained weights."""
+
+    vector: Floats
+    """From the vector of a message to the outputs."""
+    features: Floats
+    """From the properties of its text to the outputs."""
+    offset: Floats
+    threshold: float
+    """Log-odds from which a message is worth remembering."""
+
+    def judge(self, texts: Sequence[str], vectors: Floats) -> list[Judgement]:
+        """Judge messages by their texts and the vectors of the encoder `ENCODER`, one row for each."""
+        import numpy as np  # noqa: PLC0415 - loaded with the first vector
+
+        if not texts:
+            return []
+        read = np.array([text_features(text) for text in texts], dtype=np.float32)
+        outputs = vectors @ self.vector + read @ self.features + self.offset
+        return [
+            Judgement(
+                float(row[0]) - self.threshold,
+                min(max(round(float(row[1])), _LEAST_IMPORTANCE), _MOST_IMPORTANCE),
+                tuple(map(float, row[2:])),
+            )
+            for row in outputs
+        ]
+
+
+@cache
+def load_salience() -> SalienceModel:
+    """Load the weights. Raises ModelError if they are not the expected ones."""
+    data = (files("aforesaid.models") / "salience.npz").read_bytes()
+    if (found := sha256(data).hexdigest()) != _WEIGHTS:
+        raise ModelError(f"the weights of the salience model are not the ones expected (SHA-256 {found[:16]}…)")
+    return read_salience(data)
+
+
+def read_salience(data: bytes) -> SalienceModel:
+    """Return the model that a file of weights holds."""
+    import numpy as np  # noqa: PLC0415
+
+    with np.load(BytesIO(data), allow_pickle=False) as stored:
+        values = {name: stored[name].astype(np.float32) for name in stored.files}
+    return SalienceModel(values["vector"], values["features"], values["offset"], float(values["threshold"]))
+
+
+def text_features(text: str) -> list[float]:
+    """Return the properties of a text that the model reads beside its vector."""
+    text = text[:CHARACTERS]
+    language = guess_language(text)
+    lists = vocabulary(language)
+    words = words_of(text)
+    unspaced = language in UNSPACED_LANGUAGES
+    folded = fold(text) if unspaced else ""
+
+    def has(wanted: frozenset[str]) -> bool:
+        return any(piece in folded for piece in wanted) if unspaced else not wanted.isdisjoint(words)
+
+    length = length_in_words(text)
+    sentences = split_sentences(text) or [text]
+    questions = sum(map(is_question, sentences)) / len(sentences)
+    numbers = len(_NUMBER.findall(text))
+    return [
+        log1p(length),
+        length < _SHORT_WORDS,
+        min(length, _MOST_WORDS) / 20,
+        questions,
+        questions == 1,
+        numbers > 0,
+        min(numbers, _MOST_NUMBERS) / 3,
+        "!" in text or "！" in text,
+        has(lists.first_person),
+        has(lists.second_person),
+        has(lists.times),
+        sum(word[0].isupper() for word in text.split()[1:]) / 5,
+        len(sentences) / 4,
+        bool(words) and not unspaced and words[0] in lists.small_talk,
+        _EMOJI.search(text) is not None,
+        *(language == each for each in _OWN_SCALE),
+    ]

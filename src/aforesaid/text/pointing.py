@@ -1,0 +1,34 @@
+"""Words that point to something said before: "it", "there", "she". A sentence that begins with one needs it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aforesaid.text.folding import fold
+from aforesaid.text.scripts import UNSPACED_LANGUAGES
+from aforesaid.text.words import words_of
+
+_POINTING: Final = {
+    "english": "it its it's that that's those these this there they they're them he he's she she's him her same both",
+    "german": "es das die der dort da sie er ihn ihm ihr dies dieser diese denen",
+    "spanish": "eso esa ese esto alli ahi ellos ellas el ella lo la los las",
+    "french": "ca cela c'est c la y il elle ils elles eux",
+    "italian": "quello quella questo questa li la lo ci lui lei loro",
+    "portuguese": "isso isto aquilo la ali ele ela eles elas",
+    "dutch": "het dat dit daar die hij zij ze hem haar",
+    "russian": "это этот эта там он она они его ее их",
+    "arabic": "هو هي هم هذا هذه ذلك هناك",
+    "hindi": "वह वो यह ये वहां उसने उन्होंने",
+    "chinese": "他 她 它 那 这",
+    "japanese": "それ これ あれ そこ あそこ 彼 彼女 その",
+    "korean": "그 그거 그것 거기 걔 그녀",
+}
+_WORDS: Final = {language: frozenset(map(fold, words.split())) for language, words in _POINTING.items()}
+
+
+def points_elsewhere(sentence: str, language: str) -> bool:
+    """Return whether a sentence begins with a word that points to something said before."""
+    wanted = _WORDS.get(language, frozenset())
+    if language in UNSPACED_LANGUAGES:
+        return fold(sentence).startswith(tuple(wanted))
+    return bool(words := words_of(sentence)) and words[0] in wanted

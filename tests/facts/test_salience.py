@@ -1,0 +1,117 @@
+"""What is worth remembering, judged by the vectors of the built-in encoder, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from aforesaid.errors import ModelError
+from aforesaid.evaluation.memories import load_fact_transcripts, measure_facts
+from aforesaid.models import salience
+from aforesaid.models.embed import DeterministicEmbedder, LocalEmbedder, Vectors, built_in_encoder
+from facts.talking import connect, paused, say, texts
+
+TRANSCRIPTS = Path(__file__).parents[2] / "bench" / "conversations"
+WORTH = [
+    "My brother Levin got divorced in spring and moved back in with our parents in Aachen.",
+    "Since the operation Dad can only walk with a stick, and he has physiotherapy twice a week.",
+    "Seit Januar leitet Gesa die Abteilung in Bremen, vorher war sie nur Stellvertreterin.",
+    "Mi hija es alérgica a los cacahuetes, siempre llevamos el inyector en la mochila.",
+    "来月から大阪の支店に転勤することになりました。",
+    "Мы продали квартиру в Туле и купили дом под Калугой.",
+]
+CHATTER = [
+    "haha that is so true",
+    "Good morning! How are you today?",
+    "Danke dir, bis später!",
+    "jajaja qué risa",
+    "おはよう！",
+    "Спасибо большое, ты лучший",
+    "ok sounds good, thanks a lot",
+]
+
+
+@pytest.fixture
+async def encoder() -> LocalEmbedder:
+    return LocalEmbedder(ranker=False)
+
+
+@pytest.mark.defect("F4")
+@pytest.mark.req("D3")
+async def test_statements_are_remembered_in_any_language_and_chatter_is_not(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann")
+        await say(user, *WORTH, *CHATTER)
+        await memory.upkeep()
+        known = await user.memories()
+        sources = {seq for each in known for seq in each.sources}
+        said = {message.seq: message.text for message in await user.history()}
+    remembered = [said[seq] for seq in sorted(sources)]
+    assert [text for text in CHATTER if text in remembered] == []
+    assert len([text for text in WORTH if text in remembered]) >= 5, remembered
+
+
+@pytest.mark.defect("F4")
+async def test_most_facts_of_conversations_that_nothing_was_trained_on_are_remembered() -> None:
+    names = ("en-people-13", "en-assistant-05", "de-group-30")
+    transcripts = [each for name in names for each in load_fact_transcripts(TRANSCRIPTS / f"{name}.txt")]
+    report = await measure_facts(TRANSCRIPTS, transcripts, lambda *_: None, embedder="local")
+    assert (report.overall.coverage or 0) >= 0.6
+    assert (report.overall.precision or 0) >= 0.65
+
+
+async def test_what_is_remembered_does_not_depend_on_what_was_embedded_before() -> None:
+    found = []
+    for embedded_first in (True, False):
+        async with connect(embedder=LocalEmbedder(ranker=False)) as memory:
+            user = memory.user("ann")
+            async with paused(memory):
+                await say(user, *WORTH, *CHATTER)
+                parts = memory._services.upkeep.parts
+                for part in parts if embedded_first else parts[1:]:
+                    await part.run()
+            found.append(await texts(user))
+    assert found[0] == found[1] != []
+
+
+async def test_an_answer_is_remembered_with_its_question(encoder: LocalEmbedder) -> None:
+    async with connect(embedder=encoder) as memory:
+        user = memory.user("ann", thread="chat", session="one")
+        await user.add("assistant", "Which medicines do you take at the moment?")
+        await user.add("user", "It is Eliquis since March, 5 mg twice a day, no more warfarin.", name="Ann")
+        await memory.upkeep()
+        known = await user.memories()
+    assert len(known) == 1
+    assert known[0].text.startswith('Assistant: "Which medicines do you take at the moment?" Ann: "It is Eliquis')
+    assert len(known[0].sources) == 2
+
+
+async def test_another_embedder_is_joined_by_the_built_in_encoder() -> None:
+    class Other:
+        name = "other"
+
+        async def embed(self, given: Sequence[str]) -> Vectors:
+            return (await DeterministicEmbedder().embed(given))[:, :8]
+
+        async def close(self) -> None:
+            pass
+
+    async with connect(embedder=Other()) as memory:
+        user = memory.user("ann")
+        await say(user, WORTH[-1], CHATTER[0])
+        await memory.upkeep()
+        assert await texts(user) == [f'ann: "{WORTH[-1]}"']
+
+
+def test_there_is_no_encoder_where_none_is_wanted() -> None:
+    assert built_in_encoder(None) is None
+    assert built_in_encoder(DeterministicEmbedder()) is None
+
+
+def test_other_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(salience, "_WEIGHTS", "0" * 64)
+    salience.load_salience.cache_clear()
+    with pytest.raises(ModelError, match="not the ones expected"):
+        salience.load_salience()
