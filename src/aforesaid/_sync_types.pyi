@@ -280,6 +280,41 @@ class SyncUserMemory:
         `reply_to` the message that this one answers, `kind` the platform's kind of message and `language` its language.
         """
 
+    def edit(
+        self,
+        message: Message | str | int,
+        text: str | None = None,
+        *,
+        name: str | None = None,
+        parts: Sequence[Part | Mapping[str, Any]] | None = None,
+        tool_calls: Sequence[ToolCall | Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reply_to: Message | str | int | None = None,
+        kind: str | None = None,
+        language: str | None = None,
+    ) -> Receipt:
+        """Store a new version of a message: what is given here, and the rest as it was.
+
+        Only the new version is shown and found; older ones stay in the log (`history(versions=True)`). It keeps the
+        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. Raises
+        NotFound for a message that the user does not have, WrongState for one that was taken back.
+        """
+
+    def take_back(self, message: Message | str | int) -> Receipt:
+        """Take a message back: it disappears from history, search and contexts.
+
+        Memories that rest on it alone are deactivated. Summaries that cover it are deleted and made again without it. A
+        tombstone and the earlier versions stay in the log (`history(versions=True)`); `erase` removes these too.
+        Taking a message back twice changes nothing. Raises NotFound for a message that the user does not have.
+        """
+
+    def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
+        """Erase messages in all their versions, so that no byte of them is left in the store, as `purge` does.
+
+        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. A message
+        that was erased before is no error; an unknown id raises NotFound.
+        """
+
     def history(
         self,
         limit: int = 50,

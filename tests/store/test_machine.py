@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from aforesaid.domain.agenda import Subject, Touch
-from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack
+from aforesaid.domain.change import AddMessage, Archive, Change, PutFacts, PutSetting, RollBack, Withdraw
 from aforesaid.domain.checks import LATEST
 from aforesaid.domain.literals import MemoryState, Within
 from aforesaid.domain.memory import STATES, MemoryDraft
@@ -28,7 +28,7 @@ from aforesaid.domain.memory_change import (
     PutDerived,
     Superseded,
 )
-from aforesaid.domain.message import draft
+from aforesaid.domain.message import draft, tombstone
 from aforesaid.domain.note import NoteMatch
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.retention import DISCARDABLE, Discard, Discardable
@@ -276,6 +276,22 @@ class BothStores(RuleBasedStateMachine):
     def purge(self, scope: Scope, often: int) -> None:
         if often == 0:
             self.both(lambda store: store.purge(scope))
+
+    @rule(scope=scopes, seq=numbers)
+    def take_back(self, scope: Scope, seq: int) -> None:
+        async def withdraw(store: Store) -> Any:  # noqa: ANN401
+            versions = await store.read(questions.VersionsOf(scope, [seq]))
+            if versions:
+                changes: list[Change] = [AddMessage(tombstone(versions[-1])), Withdraw(scope, (seq,))]
+                return versions, (await store.apply(changes)).results
+            return versions
+
+        self.both(withdraw)
+
+    @rule(scope=scopes, seqs=st.lists(numbers, min_size=1, max_size=3), often=st.integers(0, 2))
+    def erase(self, scope: Scope, seqs: list[int], often: int) -> None:
+        if often == 0:
+            self.both(lambda store: store.erase(scope, seqs))
 
     @rule(what=st.sampled_from(DISCARDABLE), before=st.sampled_from([0, LATEST]), often=st.integers(0, 2))
     def discard(self, what: Discardable, before: int, often: int) -> None:

@@ -23,7 +23,7 @@ ANN = Scope.of("ann")
 
 _OLDEST_INSERT = """
 INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL AND ?16 IS NULL
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL AND NOT ?16 AND ?17 IS NULL
 """
 _DETAILS = 13
 """The schema from which on a message can have details."""

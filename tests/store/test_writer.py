@@ -14,6 +14,7 @@ from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import NotFound, StoreBusy, StoreError, StoreFull
 from aforesaid.store import open_store, questions
+from aforesaid.store.rules.purging import purge
 from aforesaid.store.sqlite import Options
 from aforesaid.store.sqlite.connection import translated
 from aforesaid.store.sqlite.names import LatestSession, Names
@@ -223,7 +224,7 @@ def test_what_another_writer_erased_is_not_remembered(path: Path) -> None:
     # Two connections that know nothing of each other, as in two processes.
     with closing(Writer(path, Options())) as one, closing(Writer(path, Options())) as other:
         assert isinstance(say(one, "before"), Receipt)
-        other.purge(ANN, "tester", nullcontext)
+        other.erase(purge(ANN, "tester"), nullcontext)
         assert isinstance(say(other, "between"), Receipt)
         assert isinstance(say(one, "after"), Receipt)
         query = "SELECT p.name, l.text FROM log l JOIN person p ON p.id = l.owner ORDER BY l.seq"

@@ -30,14 +30,14 @@ class DayTalk(NamedTuple):
     messages: tuple[Message, ...]
 
 
-def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
-    """Return messages as they are shown: by when they were said, names for ids, the time as people read it.
+def newest(messages: Sequence[Message]) -> list[Message]:
+    """Return the newest versions of messages, by when they were said. Those that were taken back have none."""
+    return in_time_order(message for message in messages if not message.replaced)
 
-    Of a message with several versions, only the newest.
-    """
-    newest = [message for message in messages if not message.replaced] or messages
-    by_time = lines_of(in_time_order(newest))
-    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in by_time]
+
+def shown(messages: Sequence[Message], zone: tzinfo) -> list[Line]:
+    """Return messages as they are shown, in the order of `newest`: names for ids, the time as people read it."""
+    return [line._replace(text=line.text[:LONGEST], at=local(line.at, zone)) for line in lines_of(newest(messages))]
 
 
 def fenced(messages: Sequence[Message], zone: tzinfo) -> Fenced:

@@ -153,7 +153,7 @@ async def messages_for_llm(digest: Digest, scope: Scope, limit: int) -> list[Cha
     rest = [message for message in newest if message.user != scope.user]
     after = current.last
     while page := await store.read(questions.MessagesAfter(scope, after, _PAGE, here=True)):
-        rest += page
+        rest += [message for message in page if not message.replaced]
         after = page[-1].seq
     rest.sort(key=lambda message: message.position)
     head: ChatMessage = {

@@ -50,7 +50,7 @@ class _Sources(NamedTuple):
     @property
     def texts(self) -> list[str]:
         """The texts of all sources."""
-        return [message.text for message in self.messages] + [summary.text for summary in self.summaries]
+        return [message.shown_text for message in self.messages] + [summary.text for summary in self.summaries]
 
     @property
     def names(self) -> list[str]:
@@ -86,7 +86,7 @@ class Writer:
 
     async def of_messages(self, scope: Scope, messages: Sequence[Message], characters: int) -> Written:
         """Summarise messages."""
-        zone = self._zone(scope.space)
+        zone, messages = self._zone(scope.space), material.newest(messages)
         return await self._either(
             "summarize",
             lambda: self._text(
@@ -98,6 +98,7 @@ class Writer:
                 characters=characters,
             ),
             lambda: offline.summarise(material.spoken(messages, zone), characters),
+            material=bool(messages),
         )
 
     async def of_summaries(self, scope: Scope, summaries: Sequence[Summary], characters: int) -> Written:
@@ -122,7 +123,7 @@ class Writer:
         """Extend a summary with newer messages. Older ones are not read again."""
         if previous is None:
             return await self.of_messages(scope, messages, characters)
-        zone = self._zone(scope.space)
+        zone, messages = self._zone(scope.space), material.newest(messages)
         return await self._either(
             "summarize",
             lambda: self._text(
@@ -135,6 +136,7 @@ class Writer:
                 characters=characters,
             ),
             lambda: offline.roll(previous.text, material.spoken(messages, zone), characters),
+            material=bool(messages),
         )
 
     async def of_week(self, scope: Scope, name: str, days: Sequence[Summary], characters: int) -> Written:
@@ -160,7 +162,7 @@ class Writer:
         )
 
     async def of_day(self, scope: Scope, talk: DayTalk, characters: int) -> dict[str, Written]:
-        """Summarise a day for each of its participants in one call."""
+        """Summarise a day for each of its participants in one call. It has newest versions alone."""
         operation: Operation = "day"
         written: dict[str, Written] = {}
         prompt = WITHOUT_MODEL
@@ -183,7 +185,8 @@ class Writer:
         self, scope: Scope, previous: Summary | None, messages: Sequence[Message], characters: int, today: date
     ) -> Written:
         """Extend the analysis of a history."""
-        if self.has_model():
+        messages = material.newest(messages)
+        if messages and self.has_model():
             try:
                 return await self._history(scope, previous, messages, characters, today)
             except ModelError:
@@ -195,9 +198,15 @@ class Writer:
         return Written(text or NOTHING_SAID, None, WITHOUT_MODEL, None if previous is None else previous.details)
 
     async def _either(
-        self, operation: Operation, by_model: Callable[[], Awaitable[Written]], by_rules: Callable[[], str]
+        self,
+        operation: Operation,
+        by_model: Callable[[], Awaitable[Written]],
+        by_rules: Callable[[], str],
+        *,
+        material: bool = True,
     ) -> Written:
-        if self.has_model(operation):
+        """Have a model write, or rules where there is none. Without `material`, a model would invent some."""
+        if material and self.has_model(operation):
             try:
                 return await by_model()
             except ModelError:

@@ -34,6 +34,20 @@ class AddMessage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Undo what was made from messages of the user that are taken back by tombstones in the same change set.
+
+    Memories that rest on these messages alone are deactivated, and what such a memory had superseded is active again.
+    Summaries that cover one of them are deleted; what they archived is active again, and is summarised anew.
+    """
+
+    scope: Scope
+    messages: tuple[int, ...]
+    """Any version of each message."""
+    actor: str = "aforesaid"
+
+
+@dataclass(frozen=True, slots=True)
 class Archive:
     """Store a summary and archive its sources; archived messages get the next chunk id.
 
@@ -129,6 +143,7 @@ Change: TypeAlias = (
     | AddNoteVectors
     | Spend
     | AddMessage
+    | Withdraw
     | Archive
     | RollBack
     | SummaryChange

@@ -101,6 +101,14 @@ class Details:
     language: str | None = None
     taken_back: bool = False
 
+    def shown_text(self, text: str) -> str:
+        """Return a message's text with short words for what is not text: `[image: a cat on a roof]`."""
+        lines = [part.as_text for part in self.parts]
+        if text and not any(part.type == "text" for part in self.parts) and text != text_of_parts(self.parts):
+            lines.insert(0, text)
+        lines += [f"[called {call.name}: {call.arguments}]" for call in self.tool_calls]
+        return "\n".join(lines) or text
+
 
 _PLAIN: Final = Details()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aforesaid.domain import checks, clock
 from aforesaid.domain.chat_message import ChatMessage, chat_tool_calls, content_parts
@@ -46,6 +46,11 @@ class Draft(NamedTuple):
     """The message that this one replaces: its sequence number, or its id in the same thread."""
     details: str | None = None
     """What it has beside its text, as JSON (`domain.details`). None for most messages."""
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether it is what is left of a message that was taken back. It is marked as replaced from the start."""
+        return self.details == TAKEN_BACK
 
     @property
     def hash(self) -> bytes:
@@ -90,7 +95,8 @@ class Message:
     replaces: int | None = None
     """The sequence number of the version before this one."""
     replaced: bool = False
-    """Whether there is a newer version. Older versions stay in the log; only the newest is shown and found."""
+    """Whether there is a newer version, or it was taken back. Older versions stay in the log, but only the newest is
+    shown and found."""
     details: str | None = None
     """What it has beside its text, as JSON; the properties below read it. None for most messages."""
 
@@ -133,6 +139,11 @@ class Message:
     def language(self) -> str | None:
         """The language that it is in, as the application named it."""
         return self.all_details.language
+
+    @property
+    def shown_text(self) -> str:
+        """The text, with short words for images, sounds, files and tool calls: `[image: a cat on a roof]`."""
+        return self.text if self.details is None else self.all_details.shown_text(self.text)
 
     @property
     def taken_back(self) -> bool:
@@ -207,6 +218,28 @@ def draft(
         None if id is None else platform_id(id),
         None if replaces is None else _earlier_version(replaces),
         extra,
+    )
+
+
+def edited(before: Message, text: str | None, changes: dict[str, Any]) -> str:
+    """Return the text of a new version, and add to `changes` the details that stay as they were."""
+    old = before.all_details
+    if text is None:
+        made_of_parts = "parts" in changes and before.text == text_of_parts(old.parts)
+        text = "" if made_of_parts else before.text
+    elif "parts" not in changes:
+        changes["parts"] = [part for part in old.parts if part.type != "text"]
+    for name in ("parts", "tool_calls", "tool_call_id", "metadata", "reply_to", "kind", "language"):
+        changes.setdefault(name, getattr(old, name))
+    return text
+
+
+def tombstone(message: Message) -> Draft:
+    """Return the draft of the version that takes a message back."""
+    scope = Scope(message.space, message.user, message.thread)
+    at, now = checks.microseconds(message.at, "at"), clock.now()
+    return Draft(
+        scope, message.role, "", message.author, message.name, at, False, now, None, message.seq, details=TAKEN_BACK
     )
 
 
@@ -296,6 +329,7 @@ def stored_message(draft: Draft, seq: int, session: str, hash: bytes) -> Message
         chunk=None,
         hash=hash,
         replaces=draft.replaces if isinstance(draft.replaces, int) else None,
+        replaced=draft.is_tombstone,
         details=draft.details,
     )
 

@@ -182,8 +182,10 @@ class HabitCounter:
 
 
 def count(counts: Counts, messages: Sequence[Message]) -> None:
-    """Add messages to counts."""
+    """Add messages to counts. Of a message with several versions, only the newest."""
     for message in messages:
+        if message.replaced:
+            continue
         words = words_of(message.text[:_LONGEST])
         if message.role == "assistant":
             counts.last_reply = len(words)

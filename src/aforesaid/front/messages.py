@@ -8,16 +8,18 @@ from datetime import datetime
 from typing import Any, Final
 
 from aforesaid.domain import checks
-from aforesaid.domain.change import AddMessage
+from aforesaid.domain.change import AddMessage, Withdraw
 from aforesaid.domain.details import Part, ToolCall
 from aforesaid.domain.hit import Hit
 from aforesaid.domain.literals import HitKind, Role, Within
-from aforesaid.domain.message import Message, Position, draft
+from aforesaid.domain.message import Message, Position, draft, edited, tombstone
 from aforesaid.domain.message_filter import EVERY_MESSAGE, message_filter
-from aforesaid.domain.receipt import Receipt
+from aforesaid.domain.receipt import Receipt, Repeated
+from aforesaid.domain.scope import Scope
 from aforesaid.domain.session import Session
-from aforesaid.errors import InvalidInput
-from aforesaid.front.handle import UserHandle, at_once, public
+from aforesaid.domain.transfer import Purged
+from aforesaid.errors import InvalidInput, NotFound, WrongState, quoted
+from aforesaid.front.handle import IN_METHOD, UserHandle, at_once, public
 from aforesaid.models.tokens import count_tokens
 from aforesaid.recall import DEFAULT_KINDS, MIN_SCORE, Arms, SearchRequest
 from aforesaid.store import questions
@@ -25,6 +27,7 @@ from aforesaid.store import questions
 MOST_AROUND = 100
 """Maximum number of neighbouring messages per hit."""
 _DETAILS: Final = ("parts", "tool_calls", "tool_call_id", "metadata", "reply_to", "kind", "language")
+_EDITABLE: Final = ("parts", "tool_calls", "metadata", "reply_to", "kind", "language")
 _NO_DETAILS: Final = ((), (), None, None, None, None, None)
 """The values of these arguments of `add` for a message that is only a text."""
 
@@ -86,6 +89,98 @@ class UserMessages(UserHandle):
         self._services.sessions.record(receipt)
         notices = self._services.upkeep.notices(self.scope)
         return replace(receipt, notices=(*receipt.notices, *notices)) if notices else receipt
+
+    @public(unaudited="the log itself shows what was stored")
+    async def edit(
+        self,
+        message: Message | str | int,
+        text: str | None = None,
+        *,
+        name: str | None = None,
+        parts: Sequence[Part | Mapping[str, Any]] | None = None,
+        tool_calls: Sequence[ToolCall | Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reply_to: Message | str | int | None = None,
+        kind: str | None = None,
+        language: str | None = None,
+    ) -> Receipt:
+        """Store a new version of a message: what is given here, and the rest as it was.
+
+        Only the new version is shown and found; older ones stay in the log (`history(versions=True)`). It keeps the
+        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. Raises
+        NotFound for a message that the user does not have, WrongState for one that was taken back.
+        """
+        before = await self._newest(message)
+        if before.taken_back:
+            raise WrongState(f"message {quoted(before.id)} was taken back; it cannot be edited")
+        scope = Scope(before.space, before.user, before.thread)
+        given = (parts, tool_calls, metadata, reply_to, kind, language)
+        changes = {key: value for key, value in zip(_EDITABLE, given, strict=True) if value is not None}
+        new = draft(
+            scope,
+            before.role,
+            edited(before, text, changes),
+            author=before.author,
+            name=before.name if name is None else name,
+            replaces=before,
+            limit=self._services.profile.message_bytes,
+            **changes,
+        )
+        return await self._store_version([AddMessage(new, await self._services.effective.silence(scope.space))])
+
+    @public(audit=IN_METHOD)
+    async def take_back(self, message: Message | str | int) -> Receipt:
+        """Take a message back: it disappears from history, search and contexts.
+
+        Memories that rest on it alone are deactivated. Summaries that cover it are deleted and made again without it. A
+        tombstone and the earlier versions stay in the log (`history(versions=True)`); `erase` removes these too.
+        Taking a message back twice changes nothing. Raises NotFound for a message that the user does not have.
+        """
+        newest = await self._newest(message)
+        if newest.taken_back:
+            return Receipt(durable=True, results=(Repeated(newest),))
+        return await self._take_back([newest])
+
+    @public(audit=IN_METHOD, unbounded=True)
+    async def erase(self, messages: Message | str | int | Sequence[Message | str | int]) -> Purged:
+        """Erase messages in all their versions, so that no byte of them is left in the store, as `purge` does.
+
+        Memories and summaries made from them are erased too; summaries are made again. This cannot be undone. A message
+        that was erased before is no error; an unknown id raises NotFound.
+        """
+        several = [messages] if isinstance(messages, Message | str | int) else messages
+        seqs = [each.seq if isinstance(each, Message) else (await self._named(each)).seq for each in several]
+        done = await self._services.store.erase(self.scope, seqs, self._who)
+        self._services.clear_caches()
+        self._services.upkeep.nudge()
+        return done
+
+    async def _take_back(self, newest: Sequence[Message]) -> Receipt:
+        """Take back messages of the user, named by their newest versions."""
+        silence = await self._services.effective.silence(self.scope.space)
+        tombstones = [AddMessage(tombstone(message), silence) for message in newest]
+        seqs = tuple(message.seq for message in newest)
+        receipt = await self._store_version([*tombstones, Withdraw(self.scope, seqs, self._who)])
+        self._services.clear_caches()
+        return receipt
+
+    async def _store_version(self, changes: Sequence[AddMessage | Withdraw]) -> Receipt:
+        receipt = await self._services.store.apply(changes)
+        self._services.upkeep.nudge()
+        self._services.sessions.record(receipt)
+        return receipt
+
+    async def _newest(self, message: Message | str | int) -> Message:
+        """Return the newest version of one of the user's messages."""
+        seq = message.seq if isinstance(message, Message) else (await self._named(message)).seq
+        versions = await self._services.store.read(questions.VersionsOf(self.scope, [seq]))
+        if not versions:
+            raise NotFound(f"{quoted(self.scope.user)} has no message #{seq}")
+        return versions[-1]
+
+    async def _named(self, message_id: str | int) -> Message:
+        known = checks.identifier(message_id, "the message", "message")
+        return await self._services.store.read(questions.MessageById(self.scope, known))
 
     @public(audit=("messages.read", "history"))
     async def history(

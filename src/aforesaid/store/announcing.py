@@ -76,6 +76,11 @@ class _AnnouncingStore:
         self._announcements.announce_all()  # Others' summaries and memories go with it.
         return done
 
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        done = await self._inner.erase(scope, seqs, actor)
+        self._announcements.announce_all()
+        return done
+
     async def read(self, question: Question[T]) -> T:
         return await self._inner.read(question)
 

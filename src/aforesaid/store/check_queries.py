@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from aforesaid.domain.details import TAKEN_BACK
+
 Queries: TypeAlias = tuple[tuple[str, str], ...]
 
 # Where old archives have been removed, more was counted and covered than is there: their summaries stay.
@@ -101,9 +103,17 @@ REFERENCES: Final[Queries] = (
     ),
     (
         "a message is marked as replaced, but there is no newer version: message",
-        """
+        f"""
         SELECT [[o.space || '/' || ]]'#' || o.seq FROM log o
-         WHERE o.replaced AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = o.space AND ]]n.replaces = o.seq)
+         WHERE o.replaced AND o.details IS DISTINCT FROM '{TAKEN_BACK}'
+           AND NOT EXISTS (SELECT 1 FROM log n WHERE [[n.space = o.space AND ]]n.replaces = o.seq)
+        """,
+    ),
+    (
+        "a message was taken back, but its tombstone is shown: message",
+        f"""
+        SELECT [[space || '/' || ]]'#' || seq FROM log
+         WHERE details IS NOT NULL AND details = '{TAKEN_BACK}' AND NOT replaced
         """,
     ),
 )

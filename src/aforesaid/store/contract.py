@@ -70,6 +70,13 @@ class Store(Protocol):
         number is given out twice. When it raises after it began, call it again: it goes on where it stopped.
         """
 
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages of a user for good, in all their versions, like `purge`. Those that are gone are no error.
+
+        Erased are also the summaries and memories that were made with them. What these had archived is active again,
+        and is summarised anew.
+        """
+
     async def health(self) -> Component:
         """Say how the store is doing. Answers also when the store does not."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from aforesaid.domain.details import TAKEN_BACK
 from aforesaid.store.checksums import setting
 
 _LISTED: Final = "[[= ANY($2::bigint[]) ~ IN (SELECT value FROM json_each(:gone))]]"
@@ -36,6 +37,7 @@ MESSAGES: Final = (
     f"""
     UPDATE log SET replaced = false
      WHERE [[space = $1 AND ]]seq IN (SELECT replaces {_IN_LOG} AND replaces IS NOT NULL)
+       AND details IS DISTINCT FROM '{TAKEN_BACK}'
     """,
     f"UPDATE log SET replaces = NULL WHERE [[space = $1 AND ]]replaces {_LISTED}",
     f"DELETE {_IN_LOG}",

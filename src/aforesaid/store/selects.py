@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aforesaid.domain.checks import moment
+from aforesaid.domain.details import TAKEN_BACK
 from aforesaid.domain.memory import Derived, Facts, Tombstone
 from aforesaid.domain.report import AuditEntry, Setting
 from aforesaid.store import questions, records
@@ -27,6 +28,7 @@ class Select(NamedTuple):
 _USER: Final = "[[$2 ~ (SELECT id FROM person WHERE space = $1 AND name = $2)]]"
 _OWNED: Final = f"[[space = $1 AND ]]owner = {_USER}"
 _BY_NAME: Final = "space = $1 AND [[owner ~ user]] = $2"
+_SEQS: Final = "[[space = $1 AND seq = ANY($2::bigint[]) ~ seq IN (SELECT value FROM json_each($2))]]"
 _FACTS: Final = f"SELECT text, version, created_at, cause FROM facts WHERE {_OWNED} ORDER BY version"
 _ENTRY: Final = """
 SELECT policy, space, [[owner ~ user]], thread, day, messages, characters, waiting, last_seq, due_at, done_at, done_seq,
@@ -146,6 +148,28 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Select]] = {
         """,
         lambda lookup: (*_whose(lookup), list(lookup.seqs)),
         lambda _, found: [lookups.MemoryToPurge(*row) for row in found],
+    ),
+    lookups.MemoriesFrom: Select(
+        f"""
+        SELECT m.id, [[m.owner FROM memory m ~ o.name FROM memory m JOIN person o ON o.id = m.owner]]
+         WHERE [[m.space = $1 AND ]]m.id IN (SELECT memory FROM memory_source WHERE {_SEQS})
+        """,
+        lambda lookup: (lookup.space, list(lookup.seqs)),
+        lambda _, found: [lookups.MemoryToPurge(*row) for row in found],
+    ),
+    lookups.TakenBackBefore: Select(
+        f"""
+        WITH RECURSIVE earlier (seq) AS (
+            SELECT replaces FROM log WHERE {_SEQS} AND details = '{TAKEN_BACK}' AND replaces IS NOT NULL
+            UNION SELECT l.replaces FROM earlier e JOIN log l ON [[l.space = $1 AND ]]l.seq = e.seq
+             WHERE l.replaces IS NOT NULL
+        ) SELECT l.seq, [[l.owner, l.thread ~ o.name, t.name]], l.at, l.chunk, length(l.text)
+            FROM log l[[ ~  JOIN person o ON o.id = l.owner JOIN thread t ON t.id = l.thread]]
+           WHERE [[l.space = $1 AND ]]l.seq IN (SELECT seq FROM earlier)
+             AND [[l.seq != ALL($2::bigint[]) ~ l.seq NOT IN (SELECT value FROM json_each($2))]]
+        """,
+        lambda lookup: (lookup.space, list(lookup.seqs)),
+        lambda _, found: [lookups.MessageToPurge(*row) for row in found],
     ),
     lookups.EntriesOfUsers: Select(
         f"""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from aforesaid.digest import calendar
 from aforesaid.digest.calendar import CalendarLedger, CalendarRules
 from aforesaid.digest.executor import Executor
-from aforesaid.digest.material import DayTalk, Person
+from aforesaid.digest.material import DayTalk, Person, newest
 from aforesaid.digest.rolling import that_fit
 from aforesaid.digest.steps.step import Step
 from aforesaid.digest.writing import Written
@@ -119,7 +119,7 @@ class CalendarSteps:
         wanted = await self._of_those_who_want_it(messages)
         parts: dict[str, list[Written]] = {}
         characters = self._executor.profile.day_characters
-        for talk in talks(when.day, wanted):
+        for talk in talks(when.day, newest(wanted)):
             scope = Scope(when.space, talk.people[0].user, talk.messages[0].thread)
             for user, written in (await self._executor.writer.of_day(scope, talk, characters)).items():
                 parts.setdefault(user, []).append(written)

@@ -42,7 +42,7 @@ def lines_of(messages: Sequence[Message], names: Mapping[str, str] | None = None
     """
     called = {**(names or {}), **name_speakers(messages, names)}
     return [
-        Line(called[message.author], name_mentions(message.text, called), message.at, message.role)
+        Line(called[message.author], name_mentions(message.shown_text, called), message.at, message.role)
         for message in messages
     ]
 

@@ -16,6 +16,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Reader, Any], Any]]] = {
     questions.MessagesByNumber: reads.pick,
     questions.MessageCount: reads.count,
     questions.Threads: reads.threads,
+    questions.VersionsOf: reads.versions,
     questions.MessagesAfter: reads.following,
     questions.MessagesBetween: reads.said_between,
     questions.ActivityPerDay: reads.said_per_day,

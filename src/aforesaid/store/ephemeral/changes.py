@@ -118,7 +118,10 @@ class Changes:
         """Return the draft of a new version, which replaces the newest one."""
         newest = named
         while newest.replaced:
-            newest = next(each for each in self._after(draft.scope, newest.seq) if each.replaces == newest.seq)
+            later = (each for each in self._after(draft.scope, newest.seq) if each.replaces == newest.seq)
+            if (newer := next(later, None)) is None:
+                break  # the tombstone of a message that was taken back
+            newest = newer
         return new_version(draft, named.position, named.role, newest.position)
 
     def _after(self, scope: Scope, seq: int) -> Iterator[Message]:

@@ -54,7 +54,7 @@ def _part_versions(state: State, gone: Mapping[int, Message]) -> None:
     """Bring versions to what is left: one whose newer version is gone counts again."""
     for message in gone.values():
         entry = None if message.replaces is None else state.log.get(message.replaces)
-        if entry is not None:
+        if entry is not None and not entry.message.taken_back:
             state.log[entry.message.seq] = replace(entry, message=replace(entry.message, replaced=False))
     if any(message.replaced for message in gone.values()):
         owners = {(message.space, message.user) for message in gone.values()}
@@ -157,6 +157,11 @@ def _first_speaker(state: State, kept: KeptSession) -> str:
     return next(message.user for message in messages if message.session == kept.session.id)
 
 
+def _erase_derived(work: Changes, write: writes.EraseDerived) -> None:
+    users = {(write.space, user) for user in write.users}
+    _take_out(work.state.derived, lambda key: key[0] in users)
+
+
 def _erase_facts(work: Changes, write: writes.EraseFacts) -> None:
     for row in write.rows:
         owner = (row.space, row.user)
@@ -195,6 +200,7 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Changes, Any], Any]]] =
     writes.EraseSummaries: _erase_summaries,
     writes.EraseMemories: _erase_memories,
     writes.EraseUser: _erase_user,
+    writes.EraseDerived: _erase_derived,
     writes.EraseFacts: _erase_facts,
     writes.EraseMemoryVersions: _erase_memory_versions,
     writes.EraseOldRows: _erase_old_rows,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aforesaid.domain.agenda import Entry
 from aforesaid.domain.memory import MemoryRecord
+from aforesaid.domain.message import Message
 from aforesaid.domain.report import AuditEntry
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import MemoryRow, purged_by
@@ -124,7 +125,7 @@ def _was_purged(work: Changes, lookup: lookups.WasPurged) -> bool:
 def _messages_to_purge(work: Changes, lookup: lookups.MessagesToPurge) -> list[lookups.MessageToPurge]:
     space, user = person(lookup.scope)
     return [
-        lookups.MessageToPurge(each.seq, each.user, each.thread, as_microseconds(each.at), each.chunk, len(each.text))
+        _to_purge(each)
         for each in (entry.message for entry in work.state.log.values())
         if each.space == space and purged_by(user, each.user, each.author, each.role)
     ]
@@ -141,6 +142,28 @@ def _memories_to_purge(work: Changes, lookup: lookups.MemoriesToPurge) -> list[l
 
     mine = [memory for memory in state.memories.values() if memory.space == space and goes(memory)]
     return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+
+
+def _memories_from(work: Changes, lookup: lookups.MemoriesFrom) -> list[lookups.MemoryToPurge]:
+    seqs, every = set(lookup.seqs), work.state.memories.values()
+    mine = [each for each in every if each.space == lookup.space and not seqs.isdisjoint(each.sources)]
+    return [lookups.MemoryToPurge(memory.id, memory.user) for memory in mine]
+
+
+def _taken_back_before(work: Changes, lookup: lookups.TakenBackBefore) -> list[lookups.MessageToPurge]:
+    log, seqs = work.state.log, set(lookup.seqs)
+    earlier: set[int] = set()
+    for seq in seqs:
+        message: Message | None = log[seq].message
+        while message is not None and (message.taken_back or message.seq != seq) and message.replaces is not None:
+            earlier.add(message.replaces)
+            message = log[message.replaces].message
+    return [_to_purge(log[seq].message) for seq in sorted(earlier - seqs)]
+
+
+def _to_purge(message: Message) -> lookups.MessageToPurge:
+    at = as_microseconds(message.at)
+    return lookups.MessageToPurge(message.seq, message.user, message.thread, at, message.chunk, len(message.text))
 
 
 def _summaries_of_users(work: Changes, lookup: lookups.SummariesOfUsers) -> list[Summary]:
@@ -189,6 +212,8 @@ LOOKUPS: Final[Mapping[type[Question[Any]], Callable[[Changes, Any], Any]]] = {
     lookups.WasPurged: _was_purged,
     lookups.MessagesToPurge: _messages_to_purge,
     lookups.MemoriesToPurge: _memories_to_purge,
+    lookups.MemoriesFrom: _memories_from,
+    lookups.TakenBackBefore: _taken_back_before,
     lookups.SummariesOfUsers: _summaries_of_users,
     lookups.RelatedSummaries: _related,
     lookups.EntriesOfUsers: _entries_of_users,

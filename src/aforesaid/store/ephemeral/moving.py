@@ -11,7 +11,8 @@ from aforesaid.domain.transfer import Purged, Row
 from aforesaid.store.ephemeral.changes import Changes
 from aforesaid.store.ephemeral.dumping import rows
 from aforesaid.store.ephemeral.held import Held, locked
-from aforesaid.store.rules.purging import purge
+from aforesaid.store.rules.driving import Rule
+from aforesaid.store.rules.purging import erase, purge
 
 _PAGE: Final = 1_000
 
@@ -29,7 +30,15 @@ class Moving(Held):
     @locked
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good."""
+        return self._erase(purge(scope, actor))
+
+    @locked
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages for good."""
+        return self._erase(erase(scope, actor, seqs))
+
+    def _erase(self, rule: Rule[Purged]) -> Purged:
         changed = self._open.layered()
-        done = Changes(changed).run(purge(scope, actor))
+        done = Changes(changed).run(rule)
         self._state.take_over(changed)
         return done

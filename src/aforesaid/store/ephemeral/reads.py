@@ -325,6 +325,20 @@ def following(reader: Reader, question: questions.MessagesAfter) -> list[Message
     return list(islice(found, question.limit))
 
 
+def versions(reader: Reader, question: questions.VersionsOf) -> list[Message]:
+    """Return all versions of the user's messages, in the order of the log."""
+    mine = [reader.state.log[seq].message for seq in reader.state.numbers.owned(person(question.scope))]
+    before = {message.seq: message.replaces for message in mine}
+    after = {message.replaces: message.seq for message in mine if message.replaces is not None}
+    wanted: set[int] = set()
+    reached = {seq for seq in question.seqs if seq in before}
+    while reached:
+        wanted |= reached
+        near = {before.get(seq) for seq in reached} | {after.get(seq) for seq in reached}
+        reached = {seq for seq in near if seq is not None} - wanted
+    return [message for message in mine if message.seq in wanted]
+
+
 def discardable(reader: Reader, question: questions.DiscardableCount) -> int:
     """Return how much is older than a moment."""
     return retention.discardable(reader.state, question.what, question.before)

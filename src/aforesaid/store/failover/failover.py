@@ -249,10 +249,21 @@ class Failover:
         """Erase a user, here and where messages waited. What waits is stored first, or this raises."""
         await self._opened_and_well()
         done = await self._opened.purge(scope, actor)
+        await self._purge_waiting(scope, actor)
+        return done
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages. What waits is stored first, or this raises; where it waited, all of the user is erased."""
+        await self._opened_and_well()
+        done = await self._opened.erase(scope, [self._numbers.get(seq, seq) for seq in seqs], actor)
+        await self._purge_waiting(scope, actor)
+        return done
+
+    async def _purge_waiting(self, scope: Scope, actor: str) -> None:
+        """Erase a user where messages waited. They are in the store by now."""
         for each in self._fallback.stores:
             if any((user.space, user.id) == scope[:2] for user in await each.store.read(questions.Users())):
                 await each.store.purge(scope, actor)
-        return done
 
     async def close(self) -> None:
         """Try once more to store what waits, and let go of everything."""

@@ -34,7 +34,8 @@ from aforesaid.store.journalled.journal import change_record
 from aforesaid.store.journalled.layout import Layout, Touched
 from aforesaid.store.journalled.lines import Record
 from aforesaid.store.questions import Question
-from aforesaid.store.rules.purging import purge
+from aforesaid.store.rules.driving import Rule
+from aforesaid.store.rules.purging import erase, purge
 
 T = TypeVar("T")
 _ChangeSet: TypeAlias = tuple[Sequence[Change], Progress | None]
@@ -88,7 +89,11 @@ class JournalledStore(EphemeralStore):
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good: from memory, and from all files by writing them anew."""
-        return await self._alone(lambda: self._purge(scope, actor))
+        return await self._alone(lambda: self._erase(purge(scope, actor)))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages for good: from memory, and from all files by writing them anew."""
+        return await self._alone(lambda: self._erase(erase(scope, actor, seqs)))
 
     async def read(self, question: Question[T]) -> T:
         """Answer a question from memory."""
@@ -173,9 +178,9 @@ class JournalledStore(EphemeralStore):
                 self._files.note(error)
             return [error] * len(jobs)
 
-    def _purge(self, scope: Scope, actor: str) -> Purged:
+    def _erase(self, rule: Rule[Purged]) -> Purged:
         changed = self._state.layered()
-        done = Changes(changed).run(purge(scope, actor))
+        done = Changes(changed).run(rule)
         change = change_record(changed)
         if change is not None:
             self._files.append([{**change[0], ERASED: True}], change[1])

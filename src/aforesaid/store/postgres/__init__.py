@@ -24,10 +24,12 @@ from aforesaid.store.postgres.database import Database
 from aforesaid.store.postgres.migrate import migrate
 from aforesaid.store.postgres.queries import Queries
 from aforesaid.store.postgres.search import Search
-from aforesaid.store.postgres.transaction import prepared, purge_user
+from aforesaid.store.postgres.transaction import prepared, run_alone
 from aforesaid.store.postgres.writer import Writer
 from aforesaid.store.questions import Question
 from aforesaid.store.reporting import MANY
+from aforesaid.store.rules.driving import Rule
+from aforesaid.store.rules.purging import erase, purge
 
 __all__ = ["Options", "PostgresStore"]
 
@@ -125,7 +127,16 @@ class PostgresStore:
         """Erase a user from every table. What lies in freed pages and old logs is up to the database's own services."""
         self._check_open()
         async with self._purging:
-            return await self._database.write([scope.space], "eraser", lambda unit: purge_user(unit, scope, actor))
+            return await self._erase(scope, lambda: purge(scope, actor))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages from every table. What lies in freed pages and old logs is up to the database's services."""
+        self._check_open()
+        async with self._purging:
+            return await self._erase(scope, lambda: erase(scope, actor, seqs))
+
+    async def _erase(self, scope: Scope, rule: Callable[[], Rule[Purged]]) -> Purged:
+        return await self._database.write([scope.space], "eraser", lambda unit: run_alone(unit, rule()))
 
     async def close(self) -> None:
         """Finish what was handed in, then let go of everything."""

@@ -23,6 +23,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[Queries, Any], Awaitable[A
     questions.MessagesByNumber: reads.pick,
     questions.MessageCount: reads.count,
     questions.Threads: reads.threads,
+    questions.VersionsOf: reads.versions,
     questions.MessagesAfter: reads.following,
     questions.MessagesBetween: reads.said_between,
     questions.ActivityPerDay: reads.said_per_day,

@@ -54,6 +54,7 @@ _NEW_MESSAGES: Final = insert_rows(
     terms="bytea",
     hash="bytea",
     replaces="bigint",
+    replaced="boolean",
     details="text",
 )
 _NAMED: Final = "SELECT at, seq, role FROM log WHERE space = $1 AND thread = $2 AND owner = $3 AND {name} = $4"
@@ -283,7 +284,7 @@ class Appender:
         self._messages.append(
             (scope.space, seq, scope.user, scope.thread, shared, session, draft.author, draft.role, draft.name)
             + (draft.text, draft.at, draft.stored_at, draft.id, step.words, step.terms, step.hash, draft.replaces)
-            + (draft.details,)
+            + (draft.is_tombstone, draft.details)
         )
         self._count(draft, seq, step.words, shared=shared)
         stored = Stored(draft, seq, session_name, step.hash)

@@ -77,6 +77,10 @@ def _erase_user(unit: Unit, write: writes.EraseUser) -> None:
     unit.numbers[space].purges += 1
 
 
+def _erase_derived(unit: Unit, write: writes.EraseDerived) -> None:
+    unit.later(_ERASE_DERIVED, write.space, list(write.users))
+
+
 def _erase_facts(unit: Unit, write: writes.EraseFacts) -> None:
     for row in write.rows:
         unit.later(_ERASE_FACTS, row.space, row.user, row.number)
@@ -99,6 +103,7 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any | Await
     writes.EraseSummaries: _erase_summaries,
     writes.EraseMemories: _erase_memories,
     writes.EraseUser: _erase_user,
+    writes.EraseDerived: _erase_derived,
     writes.EraseFacts: _erase_facts,
     writes.EraseMemoryVersions: _erase_memory_versions,
     writes.EraseOldRows: _erase_old_rows,

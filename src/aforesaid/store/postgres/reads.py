@@ -110,6 +110,12 @@ _WITHOUT_MODEL: Final = f"""
 {rows.SUMMARY_OF_ANY_SPACE} WHERE y.kind = $1 AND y.id > $3 AND y.prompt = $2 AND y.active AND y.model IS NULL AND y.edited_by IS NULL
  ORDER BY y.id FETCH FIRST $4 ROWS WITH TIES
 """
+_VERSIONS: Final = f"""
+WITH RECURSIVE version (seq, replaces) AS (
+    SELECT seq, replaces FROM log WHERE space = $1 AND owner = $2 AND seq = ANY($3::bigint[])
+    UNION SELECT l.seq, l.replaces FROM version v JOIN log l ON l.space = $1 AND (l.replaces = v.seq OR l.seq = v.replaces)
+) {rows.MESSAGE} WHERE log.space = $1 AND log.seq IN (SELECT seq FROM version) ORDER BY log.seq
+"""
 
 
 class Place(NamedTuple):
@@ -206,6 +212,12 @@ async def pick(queries: Queries, question: questions.MessagesByNumber) -> list[M
     wanted = f"log.seq = ANY(${len(place.values) + 1}::bigint[])"
     query = f"{rows.MESSAGE} WHERE {place.of_log} AND {wanted} ORDER BY log.seq"
     return records.messages(await queries.rows(query, *place.values, list(question.seqs)))
+
+
+async def versions(queries: Queries, question: questions.VersionsOf) -> list[Message]:
+    """Return all versions of the user's messages, in the order of the log."""
+    scope = question.scope
+    return records.messages(await queries.rows(_VERSIONS, scope.space, scope.user, list(question.seqs)))
 
 
 async def following(queries: Queries, question: questions.MessagesAfter) -> list[Message]:

@@ -10,8 +10,7 @@ from aforesaid.domain.change import AddMessage, AddNoteVectors, AddVectors, Chan
 from aforesaid.domain.message import Message
 from aforesaid.domain.receipt import Result
 from aforesaid.domain.retention import Discard, Discarded
-from aforesaid.domain.scope import Scope
-from aforesaid.domain.transfer import Purged, Restore, as_expected
+from aforesaid.domain.transfer import Restore, as_expected
 from aforesaid.store.contract import Progress
 from aforesaid.store.postgres import note_search, retention, vectors
 from aforesaid.store.postgres.answers import ANSWERS
@@ -23,7 +22,6 @@ from aforesaid.store.questions import Question
 from aforesaid.store.reporting import reporting
 from aforesaid.store.rules import RULES
 from aforesaid.store.rules.driving import Operation, Rule, run_waiting
-from aforesaid.store.rules.purging import purge
 from aforesaid.store.rules.retention import discard
 from aforesaid.store.rules.spaces import spaces_of as spaces_of_change
 
@@ -116,10 +114,10 @@ async def run_rule(unit: Unit, rule: Rule[T]) -> T:
     return await run_waiting(rule, lambda operation: _perform(unit, operation))
 
 
-async def purge_user(unit: Unit, scope: Scope, actor: str) -> Purged:
-    """Delete a user from every table."""
+async def run_alone(unit: Unit, rule: Rule[T]) -> T:
+    """Carry out a rule in a transaction of its own."""
     await unit.begin()
-    return await run_rule(unit, purge(scope, actor))
+    return await run_rule(unit, rule)
 
 
 async def _perform(unit: Unit, operation: Operation) -> Any:  # noqa: ANN401 - the operation says it

@@ -29,6 +29,7 @@ from aforesaid.store.questions.messages import (
     Sessions,
     Threads,
     UserLedger,
+    VersionsOf,
 )
 from aforesaid.store.questions.notes import (
     CoveredMessages,
@@ -128,4 +129,5 @@ __all__ = [
     "Unprocessed",
     "UserLedger",
     "Users",
+    "VersionsOf",
 ]

@@ -82,6 +82,13 @@ class MessagesByNumber(OfScopeShort[list[Message]]):
 
 
 @dataclass(frozen=True, slots=True)
+class VersionsOf(OfScope[list[Message]]):
+    """All versions of those of the messages that are the user's, by sequence number. Any version names all of them."""
+
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class MessagesAfter(OfScope[list[Message]]):
     """The user's first messages with a sequence number above `after`, by sequence number.
 

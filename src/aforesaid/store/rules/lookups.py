@@ -166,6 +166,23 @@ class MemoriesToPurge(OfScope[list[MemoryToPurge]]):
 
 
 @dataclass(frozen=True, slots=True)
+class MemoriesFrom(OfSpace[list[MemoryToPurge]]):
+    """Memories with one of the messages as source, whoever has them."""
+
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBackBefore(OfSpace[list[MessageToPurge]]):
+    """The earlier versions of those of the messages that are tombstones, without those that are named themselves.
+
+    They are deleted with the tombstone: without it they would be shown again.
+    """
+
+    seqs: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class SummariesOfUsers(OfSpace[list[Summary]]):
     """All summaries of users, and all summaries of these days, whoever has them."""
 

@@ -1,22 +1,32 @@
-"""The rule for purging: what is deleted with a user, and what becomes active or due again without it."""
+"""The rules for purging users, and for erasing and taking back messages.
+
+What was made from the messages goes with them, and what becomes active or due again is made anew without them.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from typing import Final
 
 from aforesaid.domain.agenda import Entry, Subject
+from aforesaid.domain.change import Withdraw
 from aforesaid.domain.checks import microseconds, moment
 from aforesaid.domain.clock import now
+from aforesaid.domain.counting import counted
+from aforesaid.domain.memory_change import ChangeMemory
+from aforesaid.domain.message import Message
 from aforesaid.domain.scope import Scope, is_direct
 from aforesaid.domain.summary import Summary
 from aforesaid.domain.transfer import Purged
+from aforesaid.store.questions import Memories, VersionsOf
 from aforesaid.store.rules.driving import Rule, ask
 from aforesaid.store.rules.lookups import (
     EntriesOfUsers,
+    MemoriesFrom,
     MemoriesToPurge,
     MessagesToPurge,
     MessageToPurge,
@@ -24,11 +34,14 @@ from aforesaid.store.rules.lookups import (
     Progress,
     RelatedSummaries,
     SummariesOfUsers,
+    TakenBackBefore,
     WasPurged,
 )
+from aforesaid.store.rules.memories import change as change_memory
 from aforesaid.store.rules.summaries import release_sources
 from aforesaid.store.rules.users import expect_user
 from aforesaid.store.rules.writes import (
+    EraseDerived,
     EraseMemories,
     EraseMessages,
     EraseSummaries,
@@ -37,6 +50,9 @@ from aforesaid.store.rules.writes import (
     RecordAudit,
 )
 
+TAKEN_BACK_REASON: Final = "its message was taken back"
+"""Why a memory was deactivated."""
+
 
 def purge(scope: Scope, actor: str) -> Rule[Purged]:
     """Delete a user, and everything that was made from the user's words."""
@@ -44,14 +60,13 @@ def purge(scope: Scope, actor: str) -> Rule[Purged]:
     messages = yield from ask(MessagesToPurge(scope))
     if not messages and not (yield from ask(WasPurged(scope))):
         yield from expect_user(scope)
-    summaries = yield from _summaries_with(scope, messages)
+    messages += yield from ask(TakenBackBefore(space, [message.seq for message in messages]))
+    summaries = yield from _summaries_with(space, messages, user)
     memories = yield from ask(MemoriesToPurge(scope, [message.seq for message in messages]))
     of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != user]
     others = sorted({*of_others, *(message.user for message in messages)} - {user})
     yield from _plan_again(space, others, messages, summaries)
-    for summary in summaries:
-        if summary.user != user and not summary.rolled_back and not summary.replaced:
-            yield from release_sources(summary)
+    yield from _release(summary for summary in summaries if summary.user != user)
     yield EraseMemories(space, [memory.id for memory in memories])
     yield EraseSummaries(space, [summary.id for summary in summaries])
     yield EraseMessages(space, [message.seq for message in messages])
@@ -61,24 +76,86 @@ def purge(scope: Scope, actor: str) -> Rule[Purged]:
     return purged
 
 
-def _summaries_with(scope: Scope, messages: Sequence[MessageToPurge]) -> Rule[list[Summary]]:
-    """Return the user's summaries, those that cover a message, and all that were made from them or are versions."""
+def erase(scope: Scope, actor: str, seqs: Sequence[int]) -> Rule[Purged]:
+    """Delete messages of a user in all their versions, and everything that was made from them."""
+    space = scope.space
+    messages = [_to_purge(message) for message in (yield from ask(VersionsOf(scope, seqs)))]
+    if not messages:
+        return Purged(0, 0, 0)  # erased before
+    gone = [message.seq for message in messages]
+    memories = yield from ask(MemoriesFrom(space, gone))
+    summaries = yield from _without_summaries(space, messages, messages)
+    yield EraseMemories(space, [memory.id for memory in memories])
+    yield EraseMessages(space, gone)
+    of_others = [owner for owner in [*(y.user for y in summaries), *(m.user for m in memories)] if owner != scope.user]
+    purged = Purged(len(messages), len(summaries), len(memories), len(of_others))
+    yield RecordAudit(scope, actor, "messages.erase", purged.counts)
+    return purged
+
+
+def withdraw(change: Withdraw) -> Rule[None]:
+    """Undo what was made from messages that are taken back."""
+    scope = change.scope
+    versions = yield from ask(VersionsOf(scope, change.messages))
+    yield from _without_summaries(scope.space, [_to_purge(message) for message in versions], ())
+    gone = {message.seq for message in versions}
+    memories = yield from ask(Memories(scope, active=None))
+    withdrawn = {memory.id for memory in memories if memory.sources and gone.issuperset(memory.sources)}
+    for memory in memories:
+        if memory.id in withdrawn and memory.state != "deactivated":
+            after = replace(memory, state="deactivated", active=False, valid_to=moment(now()), reason=TAKEN_BACK_REASON)
+        elif memory.id not in withdrawn and memory.state == "superseded" and memory.superseded_by in withdrawn:
+            after = replace(memory, state="active", active=True, valid_to=None, superseded_by=None, reason="")
+        else:
+            continue
+        yield from change_memory(ChangeMemory(after, "take_back", change.actor))
+    yield RecordAudit(scope, change.actor, "messages.take_back", counted(len(change.messages), "message"))
+
+
+def _to_purge(message: Message) -> MessageToPurge:
+    at = microseconds(message.at, "the time")
+    return MessageToPurge(message.seq, message.user, message.thread, at, message.chunk, len(message.text))
+
+
+def _without_summaries(
+    space: str, messages: Sequence[MessageToPurge], deleted: Sequence[MessageToPurge]
+) -> Rule[list[Summary]]:
+    """Delete the summaries that were made with messages, and what was derived, and have them made again."""
+    summaries = yield from _summaries_with(space, messages)
+    owners = sorted({*(summary.user for summary in summaries), *(message.user for message in messages)})
+    yield from _plan_again(space, owners, deleted, summaries)
+    yield from _release(summaries)
+    yield EraseSummaries(space, [summary.id for summary in summaries])
+    yield EraseDerived(space, owners)
+    return summaries
+
+
+def _release(summaries: Iterable[Summary]) -> Rule[None]:
+    """Make what summaries archived active again."""
+    for summary in summaries:
+        if not summary.rolled_back and not summary.replaced:
+            yield from release_sources(summary)
+
+
+def _summaries_with(space: str, messages: Sequence[MessageToPurge], user: str | None = None) -> Rule[list[Summary]]:
+    """Return the summaries that cover a message, all of a user, and all that were made from them or are versions."""
     by_user: dict[str, list[MessageToPurge]] = defaultdict(list)
     for message in sorted(messages):
         by_user[message.user].append(message)
     days = set(_days_near(messages))
-    found = yield from ask(SummariesOfUsers(scope.space, sorted({scope.user, *by_user}), sorted(days)))
+    users = {*by_user, *(() if user is None else (user,))}
+    found = yield from ask(SummariesOfUsers(space, sorted(users), sorted(days)))
     new = {
         summary.id: summary
         for summary in found
-        if summary.user == scope.user
+        if summary.user == user
         or (summary.kind == "day" and summary.day in days)
         or _covers(summary, by_user[summary.user])
     }
     gone: dict[int, Summary] = {}
     while new:
         gone |= new
-        related = yield from ask(RelatedSummaries(scope.space, sorted(new)))
+        related = yield from ask(RelatedSummaries(space, sorted(new)))
         new = {summary.id: summary for summary in related if summary.id not in gone}
     return [gone[number] for number in sorted(gone)]
 

@@ -10,7 +10,7 @@ from aforesaid.domain.checks import moment
 from aforesaid.domain.retention import Discard, Discardable, Discarded
 from aforesaid.domain.scope import Scope
 from aforesaid.store.rules.driving import Rule, ask
-from aforesaid.store.rules.lookups import ChunkMessages, OldRow, OldRows, OldTable
+from aforesaid.store.rules.lookups import ChunkMessages, OldRow, OldRows, OldTable, TakenBackBefore
 from aforesaid.store.rules.writes import (
     EraseFacts,
     EraseMemories,
@@ -61,10 +61,14 @@ def discard(change: Discard, space: str | None = None) -> Rule[Discarded]:
 
 
 def _messages_of(archives: Sequence[OldRow], limit: int) -> Rule[list[OldRow]]:
-    """Return the messages of whole archives, until there are `limit` of them or more."""
+    """Return the messages of whole archives, until there are `limit` of them or more, and what they took back."""
     found: list[OldRow] = []
     for archive in archives:
         if len(found) < limit:
             messages = yield from ask(ChunkMessages(Scope.of(archive.user, archive.space), archive.number))
             found += [archive._replace(number=seq) for seq, _ in messages]
+    for space in {row.space for row in found}:
+        seqs = [row.number for row in found if row.space == space]
+        earlier = yield from ask(TakenBackBefore(space, seqs))
+        found += [OldRow(space, message.user, message.seq) for message in earlier]
     return found

@@ -267,6 +267,14 @@ class EraseUser(Write[None]):
 
 
 @dataclass(frozen=True, slots=True)
+class EraseDerived(Write[None]):
+    """Delete what was derived for users."""
+
+    space: str
+    users: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class EraseFacts(Write[None]):
     """Delete versions of facts."""
 

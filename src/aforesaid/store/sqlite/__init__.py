@@ -24,6 +24,7 @@ from aforesaid.store.contract import Progress
 from aforesaid.store.questions import Question
 from aforesaid.store.records import Row
 from aforesaid.store.reporting import MANY
+from aforesaid.store.rules.purging import erase, purge
 from aforesaid.store.sqlite import backup, dumping, verify
 from aforesaid.store.sqlite.answers import ANSWERS, CACHED_ANSWERS
 from aforesaid.store.sqlite.change_token import change_token
@@ -135,7 +136,11 @@ class SqliteStore:
 
     async def purge(self, scope: Scope, actor: str = "aforesaid") -> Purged:
         """Erase a user for good, from every byte of the file."""
-        return await self._engine.purge(scope, actor)
+        return await self._engine.erase(purge(scope, actor))
+
+    async def erase(self, scope: Scope, seqs: Sequence[int], actor: str = "aforesaid") -> Purged:
+        """Erase messages, from the tables and from every page of the file."""
+        return await self._engine.erase(erase(scope, actor, seqs))
 
     async def close(self) -> None:
         """Finish what was handed in, then close the file. When a call is cancelled, the next one waits for the rest."""

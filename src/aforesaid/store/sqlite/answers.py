@@ -25,6 +25,7 @@ ANSWERS: Final[Mapping[type[Question[Any]], Callable[[apsw.Connection, Any], Any
     questions.MessagesByNumber: reads.pick,
     questions.MessageCount: reads.count,
     questions.Threads: reads.threads,
+    questions.VersionsOf: reads.versions,
     questions.MessagesAfter: views.following,
     questions.MessagesBetween: views.said_between,
     questions.ActivityPerDay: views.said_per_day,

@@ -24,8 +24,8 @@ _BY_GIVEN_ID: Final = "SELECT seq FROM log WHERE thread = ? AND given_id = ?"
 _BY_TIME: Final = "SELECT seq, given_id FROM log WHERE thread = ? AND at = ? AND text = ? ORDER BY seq"
 _NEW_MESSAGE: Final = """
 INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash,
-                 replaces, details)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                 replaces, replaced, details)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COUNT_PERSON: Final = """
 UPDATE person SET messages = messages + ?2, turns = turns + ?3, open_turns = open_turns + ?3, words = words + ?4,
@@ -204,7 +204,8 @@ class Appender:
         shared_thread = None if is_direct(scope.thread) else thread
         row = (seq, owner, thread, shared_thread is not None, session, author, draft.role, draft.name, draft.text)
         self._messages.append(
-            (*row, draft.at, draft.stored_at, draft.id, words, step.hash, draft.replaces, draft.details)
+            (*row, draft.at, draft.stored_at, draft.id, words, step.hash)
+            + (draft.replaces, draft.is_tombstone, draft.details)
         )
         self._index.append((seq, prefixed_terms(owner, shared_thread, step.words)))
         self._waiting.add((thread, draft.at))

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, TypeVar, cast
 import apsw
 
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreClosed, StoreDamaged
 from aforesaid.store.groups import GroupCommitQueue, Job, deliver
+from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.caches import Caches
 from aforesaid.store.sqlite.connection import Options, identity, index_is_damaged
 from aforesaid.store.sqlite.readers import Readers
@@ -67,12 +67,12 @@ class Engine:
         result: T = await self._submit(work)
         return result
 
-    async def purge(self, scope: Scope, actor: str) -> Purged:
-        """Erase a user, also from what is kept in memory."""
+    async def erase(self, rule: Rule[Purged]) -> Purged:
+        """Erase by a rule, also from what is kept in memory."""
 
         def work(_: apsw.Connection) -> Purged:
             try:
-                return self.writer.purge(scope, actor, self._readers.gate.closed)
+                return self.writer.erase(rule, self._readers.gate.closed)
             finally:
                 self.caches.clear()
 

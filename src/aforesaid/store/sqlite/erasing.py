@@ -124,6 +124,11 @@ def _erase_user(unit: Unit, write: writes.EraseUser) -> None:
     unit.names.forget()
 
 
+def _erase_derived(unit: Unit, write: writes.EraseDerived) -> None:
+    with overwriting(unit.connection):
+        unit.connection.execute(_ERASE_DERIVED, {"space": write.space, **_listed(write.users)})
+
+
 def _erase_facts(unit: Unit, write: writes.EraseFacts) -> None:
     query = "DELETE FROM facts WHERE owner = (SELECT id FROM person WHERE space = ? AND name = ?) AND version = ?"
     _erase_rows(unit, query, [row[:3] for row in write.rows])
@@ -154,6 +159,7 @@ WRITES: Final[Mapping[type[writes.Write[Any]], Callable[[Unit, Any], Any]]] = {
     writes.EraseSummaries: _erase_summaries,
     writes.EraseMemories: _erase_memories,
     writes.EraseUser: _erase_user,
+    writes.EraseDerived: _erase_derived,
     writes.EraseFacts: _erase_facts,
     writes.EraseMemoryVersions: _erase_memory_versions,
     writes.EraseOldRows: _erase_old_rows,

@@ -1,4 +1,4 @@
-"""Erasing a user: from every table in one transaction, then from every page of the file and of its log."""
+"""Erasing a user or messages: from every table in one transaction, then from every page of the file and of its log."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Final
 
 import apsw
 
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import StoreBusy
 from aforesaid.store.checksums import SQLITE as CHECKSUMS
-from aforesaid.store.rules.purging import purge
+from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.connection import patience
 from aforesaid.store.sqlite.erasing import overwriting
 from aforesaid.store.sqlite.names import Names
@@ -25,12 +24,12 @@ _WIPE: Final = "wipe"
 _TO_WIPE: Final = CHECKSUMS.insert("mark", ("name", "value"), "ON CONFLICT DO NOTHING")
 
 
-def erase(connection: apsw.Connection, scope: Scope, actor: str) -> Purged:
-    """Delete a user from every table, in one transaction."""
+def erase(connection: apsw.Connection, rule: Rule[Purged]) -> Purged:
+    """Delete a user or messages from every table, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         with overwriting(connection):
-            done = Transaction(connection, Names(connection)).run(purge(scope, actor))
+            done = Transaction(connection, Names(connection)).run(rule)
             connection.execute(_TO_WIPE, (_WIPE, "due"))
             connection.execute("COMMIT")
     finally:
@@ -74,8 +73,8 @@ def wipe(
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         raise StoreBusy(
-            f"the user is erased, but another process still reads {path} as it was before; "
-            "stop that process and purge again, or open the file again, to clear the rest"
+            f"the rows are erased, but another process still reads {path} as it was before; "
+            "stop that process and erase again, or open the file again, to clear the rest"
         ) from None
 
 

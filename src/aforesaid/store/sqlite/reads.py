@@ -47,6 +47,15 @@ _DISPLAY_NAME: Final = """
 """
 
 
+_VERSIONS: Final = f"""
+WITH RECURSIVE version (seq, replaces) AS (
+    SELECT seq, replaces FROM log WHERE owner = ?1 AND seq IN (SELECT value FROM json_each(?2))
+    UNION SELECT l.seq, l.replaces FROM version v JOIN log l ON l.replaces = v.seq
+    UNION SELECT l.seq, l.replaces FROM version v JOIN log l ON l.seq = v.replaces
+) {rows.MESSAGE} WHERE log.seq IN (SELECT seq FROM version) ORDER BY log.seq
+"""
+
+
 def inside(connection: apsw.Connection, scope: Scope, within: Within) -> tuple[str, tuple[int, ...]]:
     """Return the condition on the log that limits a read to the scope, and what to bind to it.
 
@@ -122,6 +131,12 @@ def _by_time(within: Within) -> str:
     It is named because the planner does not know how large a user's log is.
     """
     return f"log INDEXED BY {'log_by_owner_time' if within == 'user' else 'log_by_time'}"
+
+
+def versions(connection: apsw.Connection, question: questions.VersionsOf) -> list[Message]:
+    """Return all versions of the user's messages, in the order of the log."""
+    owner = _number(find_person(connection, question.scope.space, question.scope.user))
+    return records.messages(connection.execute(_VERSIONS, (owner, json.dumps(list(question.seqs)))))
 
 
 def _position(

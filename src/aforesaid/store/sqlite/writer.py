@@ -12,9 +12,9 @@ import apsw
 
 from aforesaid.domain.clock import now
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import Scope
 from aforesaid.domain.transfer import Purged
 from aforesaid.errors import AforesaidError, InvalidInput, NotFound, SourcesChanged, StoreBusy, StoreError, StoreFailed
+from aforesaid.store.rules.driving import Rule
 from aforesaid.store.sqlite.connection import Identity, Options, connect, identity, patience, translated
 from aforesaid.store.sqlite.encryption import configured_key
 from aforesaid.store.sqlite.migrate import migrate
@@ -89,11 +89,11 @@ class Writer:
         with translated(self._path, "working on"):
             return work(self._connection)
 
-    def purge(self, scope: Scope, actor: str, quiet: Callable[[], AbstractContextManager[None]]) -> Purged:
-        """Erase a user, from the tables and then from every page."""
+    def erase(self, rule: Rule[Purged], quiet: Callable[[], AbstractContextManager[None]]) -> Purged:
+        """Erase by a rule, from the tables and then from every page."""
         with translated(self._path, "erasing from"):
             self._names.forget()
-            done = erase(self._connection, scope, actor)
+            done = erase(self._connection, rule)
             self.last_commit = now()
             self._wipe(self._options.busy_seconds, quiet)
             return done

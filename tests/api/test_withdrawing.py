@@ -1,0 +1,152 @@
+"""Editing, taking back and erasing messages through the API."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+import aforesaid
+from aforesaid import Part, ToolCall
+from aforesaid.domain.message import Message
+from aforesaid.errors import NotFound, WrongState
+from digesting import Scribe, remembering
+from making import minutes
+
+CALL = ToolCall("c1", "weather", "{}")
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message.text for message in messages]
+
+
+async def test_an_edit_keeps_what_it_does_not_name(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann", thread="general")
+        first = (
+            await ann.add("user", "one", id="m1", author="carol", name="Carol", metadata={"a": 1}, reply_to="x")
+        ).message
+        second = (await memory.user("ann").edit(first, "two")).message
+        assert (second.text, second.author, second.name, second.at) == ("two", "carol", "Carol", first.at)
+        assert (second.thread, second.metadata, second.reply_to) == ("general", {"a": 1}, "x")
+        third = (await ann.edit("m1", metadata={"b": 2}, kind="text")).message
+        assert (third.text, third.metadata, third.kind) == ("two", {"b": 2}, "text")
+        assert third.replaces == second.seq
+        fourth = (await ann.edit(first, metadata={}, parts=[Part("image", name="a.png")])).message
+        assert (fourth.text, fourth.metadata, fourth.parts) == ("two", {}, (Part("image", name="a.png"),))
+        assert texts(await ann.history()) == ["two"]
+        assert len(await ann.history(versions=True)) == 4
+
+
+async def test_an_edited_text_takes_the_place_of_the_parts_that_are_text() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        ann = memory.user("ann")
+        parts = [Part("text", "Look!"), Part("image", "a cat")]
+        first = (await ann.add("user", parts=parts)).message
+        second = (await ann.edit(first, "See!")).message
+        assert (second.text, second.parts) == ("See!", (Part("image", "a cat"),))
+        third = (await ann.edit(first, parts=[Part("image", "a dog")])).message
+        assert third.text == "See!", "words that were given stay"
+        other = (await ann.add("user", parts=parts)).message
+        changed = (await ann.edit(other, parts=[Part("image", "a dog")])).message
+        assert changed.text == "a dog", "words that were made of the parts are made again"
+
+
+async def test_a_message_that_was_taken_back_is_gone_for_readers(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann")
+        secret = (await ann.add("user", "My secret is marzipan.")).message
+        await ann.add("assistant", "I will not tell.")
+        await ann.context("What is my secret?", budget=1000)
+        receipt = await ann.take_back(secret)
+        assert receipt.message.taken_back
+        assert texts(await ann.history()) == ["I will not tell."]
+        assert await ann.search("marzipan", kinds=("message",)) == []
+        context = await ann.context("What is my secret?", budget=1000)
+        assert "marzipan" not in context.text
+        assert "marzipan" not in str(await ann.messages_for_llm())
+        again = await ann.take_back(secret.id)
+        assert (again.duplicate, again.message.seq) == (True, receipt.message.seq)
+        with pytest.raises(WrongState):
+            await ann.edit(secret, "something else")
+        for wrong in ("unknown", "#99"):
+            with pytest.raises(NotFound):
+                await ann.take_back(wrong)
+        with pytest.raises(NotFound):
+            await memory.user("bob").take_back(secret)
+        assert [row.action for row in await ann.audit()] == ["messages.take_back"]
+
+
+async def test_summaries_are_made_again_without_what_was_taken_back(location: str) -> None:
+    scribe = Scribe()
+    async with remembering(location, {"extends": "companion", "summaries": "tree"}, chat=scribe) as memory:
+        ann = memory.user("ann")
+        said = []
+        for count in range(10):
+            at = minutes(count)
+            said.append((await ann.add("user", f"Line {count}, and marzipan{count}.", at=at)).message)
+            await ann.add("assistant", "I see.", at=at + timedelta(seconds=5))
+        await memory.upkeep()
+        (before,) = await ann.summaries(kind="tree")
+        scribe.asked.clear()
+        await ann.take_back(said[3])
+        assert await ann.summaries(kind="tree") == []
+        await memory.upkeep()
+        (after,) = await ann.summaries(kind="tree")
+        assert (after.id > before.id, after.messages) == (True, 20)
+        (asked,) = [text for operation, text in scribe.asked if operation == "summarize"]
+        assert "marzipan2" in asked
+        assert "marzipan3" not in asked
+        assert (await memory.verify()).ok
+
+
+@pytest.mark.parametrize("policy", ["tree", "rolling", "tiers"])
+async def test_a_conversation_that_was_taken_back_leaves_nothing_to_summarise(policy: str) -> None:
+    scribe = Scribe()
+    async with remembering(":memory:", {"extends": "companion", "summaries": policy}, chat=scribe) as memory:
+        ann = memory.user("ann")
+        for count in range(3):
+            await ann.take_back((await ann.add("user", f"marzipan {count}", at=minutes(count))).message)
+        await ann.summarize()
+        assert "marzipan" not in str(scribe.asked)
+        assert all("marzipan" not in summary.text for summary in await ann.summaries(active=None))
+
+
+async def test_an_edited_message_does_not_break_the_summary_of_its_day() -> None:
+    scribe = Scribe()
+    async with remembering(":memory:", {"extends": "companion", "summaries": "calendar"}, chat=scribe) as memory:
+        ann = memory.user("ann")
+        first = (await ann.add("user", "I like cats.", at=minutes(-240))).message
+        await ann.edit(first, "I like dogs.")
+        scribe.answers = [{"summaries": []}]
+        await ann.day()
+        (asked,) = [text for _, text in scribe.asked]
+        assert "dogs" in asked
+        assert "cats" not in asked
+
+
+async def test_erased_messages_are_gone_and_counted(location: str) -> None:
+    async with aforesaid.connect(location) as memory:
+        ann = memory.user("ann", actor="panel")
+        first = (await ann.add("user", "secret")).message
+        await ann.edit(first, "secret again")
+        second = (await ann.add("user", "another", id="m2")).message
+        await ann.add("user", "kept")
+        done = await ann.erase([first, "m2"])
+        assert done.messages == 3
+        assert texts(await ann.history(versions=True)) == ["kept"]
+        assert (await ann.erase(second)).messages == 0
+        with pytest.raises(NotFound):
+            await ann.erase("m2")
+        erased = [row for row in await ann.audit() if row.action == "messages.erase"]
+        assert [(row.actor, row.subject) for row in erased] == [("panel", "3 messages, 0 summaries, 0 memories")]
+
+
+def test_the_blocking_api_has_all_of_it() -> None:
+    with aforesaid.open(":memory:") as memory:
+        ann = memory.user("ann")
+        first = ann.add("assistant", tool_calls=[CALL]).message
+        assert ann.edit(first, "Let me see.").message.tool_calls == (CALL,)
+        assert ann.take_back(first).message.taken_back
+        assert ann.history() == []
+        assert ann.erase(first).messages == 3

@@ -1,0 +1,231 @@
+"""Messages that are edited, taken back or erased, on every store."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aforesaid.domain.agenda import Subject, Touch
+from aforesaid.domain.change import AddMessage, Archive, Withdraw
+from aforesaid.domain.checks import LATEST
+from aforesaid.domain.literals import Within
+from aforesaid.domain.memory import MemoryDraft, MemoryRecord
+from aforesaid.domain.memory_change import AddMemory, PutDerived, Superseded
+from aforesaid.domain.message import Message, tombstone
+from aforesaid.domain.retention import Discard
+from aforesaid.domain.scope import Scope
+from aforesaid.domain.summary import SummaryDraft, ViewDraft
+from aforesaid.domain.summary_change import AddView, Advance
+from aforesaid.portability.row_importer import copy
+from aforesaid.store import Store, open_store, questions
+from making import adding, archive, minutes
+
+ANN, BOB = Scope.of("ann"), Scope.of("bob")
+GENERAL, BOB_HERE = Scope.of("ann", thread="general"), Scope.of("bob", thread="general")
+
+
+async def say(store: Store, text: str, role: str = "user", scope: Scope = ANN, **options: object) -> Message:
+    return (await store.apply([adding(scope, text, role, **options)])).message  # type: ignore[arg-type]
+
+
+async def take_back(store: Store, *messages: Message) -> list[Message]:
+    """Take back messages of one user, as the API does."""
+    scope = Scope.of(messages[0].user, messages[0].space)
+    changes = [AddMessage(tombstone(message)) for message in messages]
+    receipt = await store.apply([*changes, Withdraw(scope, tuple(message.seq for message in messages), "tester")])
+    return [result.message for result in receipt.results[: len(messages)]]  # type: ignore[union-attr]
+
+
+async def remember(store: Store, text: str, *sources: Message, supersedes: MemoryRecord | None = None) -> MemoryRecord:
+    draft = MemoryDraft(ANN, "fact", text, sources=tuple(message.seq for message in sources))
+    old = () if supersedes is None else (Superseded(supersedes.id, supersedes.revision),)
+    return (await store.apply([AddMemory(draft, supersedes=old)])).memory
+
+
+def texts(messages: list[Message]) -> list[str]:
+    return [message.text for message in messages]
+
+
+@pytest.mark.distributed
+@pytest.mark.parametrize("scope", [ANN, GENERAL])
+async def test_a_message_that_was_taken_back_is_not_shown_or_found(store: Store, scope: Scope) -> None:
+    within: Within = "user" if scope is ANN else "thread"
+    first = await say(store, "my secret is marzipan", scope=scope, at=minutes(0))
+    second = await say(store, "marzipan is nice", scope=scope, at=minutes(1))
+    (gone,) = await take_back(store, first)
+    assert (gone.text, gone.taken_back, gone.replaces, gone.at) == ("", True, first.seq, first.at)
+    assert await store.read(questions.Messages(scope, within=within)) == [second]
+    found = await store.read(questions.SearchText(scope, "secret marzipan", within=within))
+    assert [hit.message for hit in found] == [second]
+    every = await store.read(questions.Messages(scope, within=within, versions=True))
+    assert [(message.text, message.replaced, message.taken_back) for message in every] == [
+        ("my secret is marzipan", True, False),
+        ("", True, True),
+        ("marzipan is nice", False, False),
+    ]
+    assert every[1] == gone
+    assert (await store.verify()).ok
+
+
+async def test_all_versions_go_with_a_message(store: Store) -> None:
+    first = await say(store, "one", id="m1")
+    second = await say(store, "two", replaces="m1")
+    await say(store, "other")
+    await take_back(store, second)
+    assert texts(await store.read(questions.Messages(ANN))) == ["other"]
+    for seq in (first.seq, second.seq):
+        versions = await store.read(questions.VersionsOf(ANN, [seq]))
+        assert texts(versions) == ["one", "two", ""]
+    assert await store.read(questions.VersionsOf(BOB, [first.seq])) == []
+    assert (await store.verify()).ok
+
+
+async def test_a_later_version_brings_a_message_back(store: Store) -> None:
+    first = await say(store, "one")
+    (gone,) = await take_back(store, first)
+    third = await say(store, "three", replaces=first)
+    assert third.replaces == gone.seq
+    assert texts(await store.read(questions.Messages(ANN))) == ["three"]
+    assert (await store.verify()).ok
+
+
+async def test_a_summary_that_covers_it_is_deleted_and_due_again(store: Store) -> None:
+    kept = [await say(store, text, at=minutes(count)) for count, text in enumerate(("a", "b"))]
+    others = [await say(store, text, at=minutes(10 + count)) for count, text in enumerate(("secret", "d"))]
+    below = await archive(store, ANN, kept, "A and b.")
+    gone = await archive(store, ANN, others, "A secret and d.")
+    await store.apply([Archive(SummaryDraft(ANN, "All, with a secret.", summaries=(below.id, gone.id)))])
+    subject = Subject("tree", "default", "ann")
+    await store.apply([Advance("tree", 0, others[-1].seq, (Touch(subject, 4, 9, others[-1].seq, LATEST),))])
+    await store.apply([PutDerived(ANN, "habits", "k", "tells secrets")])
+    await take_back(store, others[0])
+    assert [summary.text for summary in await store.read(questions.Summaries(ANN, active=None))] == ["A and b."]
+    assert [summary.id for summary in await store.read(questions.Summaries(ANN))] == [below.id]
+    free = await store.read(questions.Messages(ANN, archived=False, versions=True))
+    assert texts(free) == ["secret", "", "d"]
+    entry = await store.read(questions.PlannedEntry(subject))
+    assert entry is not None
+    assert entry.due_at is not None
+    assert entry.due_at < LATEST
+    assert entry.messages == 4, "the message is still in the log"
+    assert await store.read(questions.DerivedText(ANN, "habits")) is None
+    assert (await store.verify()).ok
+
+
+async def test_day_summaries_of_others_who_read_it_are_deleted(store: Store) -> None:
+    secret = await say(store, "secret", scope=GENERAL, at=minutes(0))
+    theirs = await say(store, "hello", scope=BOB_HERE, at=minutes(1))
+    view = ViewDraft(BOB_HERE, "day", "Ann has a secret.", theirs.seq, theirs.seq, 1, day=minutes(0).date())
+    await store.apply([AddView(view)])
+    await take_back(store, secret)
+    assert await store.read(questions.Summaries(BOB, active=None)) == []
+    assert (await store.verify()).ok
+
+
+async def test_memories_that_rest_on_it_alone_are_deactivated(store: Store) -> None:
+    first, second = await say(store, "I moved to Rome"), await say(store, "I like tea")
+    old = await remember(store, "lives in Bonn")
+    alone = await remember(store, "lives in Rome", first, supersedes=old)
+    both = await remember(store, "drinks tea in Rome", first, second)
+    await take_back(store, first)
+    found = {memory.id: memory for memory in await store.read(questions.Memories(ANN, active=None))}
+    assert {number: memory.state for number, memory in found.items()} == {
+        old.id: "active",
+        alone.id: "deactivated",
+        both.id: "active",
+    }
+    assert (found[alone.id].reason, found[old.id].superseded_by) == ("its message was taken back", None)
+    assert [row.action for row in await store.read(questions.AuditRows(ANN, 3))] == [
+        "memory.take_back",
+        "memory.take_back",
+        "messages.take_back",
+    ]
+    assert (await store.verify()).ok
+
+
+async def test_a_message_that_was_taken_back_does_not_come_back_with_age(store: Store) -> None:
+    first, second = await say(store, "secret", at=minutes(0)), await say(store, "other", at=minutes(1))
+    (gone,) = await take_back(store, first)
+    await archive(store, ANN, [gone], "Nothing.")
+    await store.apply([Discard("messages", LATEST)])
+    assert await store.read(questions.Messages(ANN, versions=True)) == [second]
+    assert (await store.verify()).ok
+
+
+async def test_tombstones_are_copied_to_another_store(store: Store, tmp_path: Path) -> None:
+    other = await open_store(str(tmp_path / "other.db"))
+    await say(other, "was here before", at=minutes(-5))
+    first = await say(store, "secret", at=minutes(0))
+    await say(store, "kept", at=minutes(1))
+    await take_back(store, first)
+    for _ in range(2):
+        await copy(store.dump(), other)
+        assert texts(await other.read(questions.Messages(ANN))) == ["was here before", "kept"]
+        every = await other.read(questions.Messages(ANN, versions=True))
+        assert [message.taken_back for message in every] == [False, False, True, False]
+        assert (await other.verify()).ok
+    await other.close()
+
+
+@pytest.mark.distributed
+async def test_erased_messages_go_in_all_versions_with_what_was_made_of_them(store: Store) -> None:
+    first = await say(store, "secret", at=minutes(0), metadata={"k": "v"})
+    second = await say(store, "secret again", replaces=first)
+    kept = await say(store, "kept", at=minutes(1))
+    await archive(store, ANN, [first, second, kept], "A secret.")
+    memory = await remember(store, "has a secret", second, kept)
+    done = await store.erase(ANN, [second.seq], "tester")
+    assert (done.messages, done.summaries, done.memories, done.of_others) == (2, 1, 1, 0)
+    (left,) = await store.read(questions.Messages(ANN, versions=True))
+    assert left == replace(kept, active=True, chunk=None)
+    assert await store.read(questions.Summaries(ANN, active=None)) == []
+    assert memory.id not in {each.id for each in await store.read(questions.Memories(ANN, active=None))}
+    (row,) = await store.read(questions.AuditRows(ANN, 1))
+    assert (row.actor, row.action) == ("tester", "messages.erase")
+    assert (await store.erase(ANN, [second.seq])).messages == 0, "twice is as good as once"
+    assert (await store.erase(BOB, [kept.seq])).messages == 0, "it is not Bob's"
+    assert (await say(store, "new")).seq > kept.seq
+    assert (await store.verify()).ok
+
+
+async def test_what_was_taken_back_can_be_erased(store: Store) -> None:
+    first, kept = await say(store, "secret"), await say(store, "kept")
+    await take_back(store, first)
+    assert (await store.erase(ANN, [first.seq])).messages == 2
+    assert await store.read(questions.Messages(ANN, versions=True)) == [kept]
+    assert (await store.verify()).ok
+
+
+async def test_erasing_all_messages_of_a_thread_leaves_a_sound_store(store: Store) -> None:
+    mine = [await say(store, f"line {count}", scope=GENERAL, at=minutes(count * 40)) for count in range(6)]
+    theirs = await say(store, "hello", scope=BOB_HERE, at=minutes(1))
+    await archive(store, GENERAL, mine[:3])
+    await store.erase(GENERAL, [message.seq for message in mine])
+    assert await store.read(questions.Messages(GENERAL, within="thread", versions=True)) == [theirs]
+    assert (await store.read(questions.UserLedger(ANN))).messages == 0
+    assert (await store.verify()).ok
+    await say(store, "again", scope=GENERAL)
+    assert (await store.verify()).ok
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "json", "files"])
+@pytest.mark.req("C18")
+async def test_no_byte_of_an_erased_message_is_left(kind: str, tmp_path: Path) -> None:
+    place = tmp_path / "home" / ("memory.db" if kind == "sqlite" else "memory")
+    store = await open_store(f"{kind}:{place}")
+    secret = await say(store, "my Zugzwang", metadata={"note": "quizzaciously"})
+    for count in range(50):
+        await say(store, f"talk {count}")
+    await take_back(store, secret)
+    await store.erase(ANN, [secret.seq])
+
+    def left() -> list[str]:
+        words = (b"zugzwang", b"quizzaciously")
+        files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+        return [f"{word!r} in {path}" for path in files for word in words if word in path.read_bytes().lower()]
+
+    assert left() == []
+    await store.close()
+    assert left() == []
