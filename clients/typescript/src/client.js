@@ -89,27 +89,47 @@ export class UserMemory {
    */
   async add(role, text, options = {}) {
     const { signal, timeoutMs, ...fields } = options;
-    const body = { ...this.#body, session: this.#session, ...moments(fields), role, text };
+    const body = /** @type {types.NewMessage} */ ({ ...this.#body, session: this.#session, ...fields, role, text });
     return this.#client.request("POST /api/messages", { ...this.#once(), body, signal, timeoutMs });
+  }
+
+  /** @param {types.MessageToAdd[]} messages @param {types.CallOptions} [options] */
+  async addMany(messages, options = {}) {
+    const body = /** @type {types.NewMessages} */ ({ ...this.#body, session: this.#session, messages });
+    return this.#client.request("POST /api/messages/batch", { ...this.#once(), body, ...options });
   }
 
   /** @param {types.HistoryOptions} [options] */
   async history(options = {}) {
     const { signal, timeoutMs, ...query } = options;
-    return this.#client.request("GET /api/messages", { query: { ...this.#query, ...query }, signal, timeoutMs });
+    return this.#client.request("GET /api/messages", { query: { ...this.#query, ...asQuery(query) }, signal, timeoutMs });
+  }
+
+  /** @param {types.CountOptions} [options] */
+  async count(options = {}) {
+    const { signal, timeoutMs, ...chosen } = options;
+    const query = { ...this.#query, ...asQuery(chosen) };
+    return (await this.#client.request("GET /api/messages/count", { query, signal, timeoutMs })).count;
+  }
+
+  /** @param {types.ThreadsOptions} [options] */
+  async threads(options = {}) {
+    const { signal, timeoutMs, ...chosen } = options;
+    const { user, space } = this.#query;
+    return (await this.#client.request("GET /api/threads", { query: { user, space, ...chosen }, signal, timeoutMs })).threads;
   }
 
   /** @param {string} q @param {types.SearchOptions} [options] */
   async search(q, options = {}) {
     const { signal, timeoutMs, ...query } = options;
-    const found = { ...this.#query, ...moments(query), q };
+    const found = { ...this.#query, ...asQuery(query), q };
     return (await this.#client.request("GET /api/search", { query: found, signal, timeoutMs })).hits;
   }
 
   /** @param {string} text @param {types.ContextOptions} [options] */
   async context(text, options = {}) {
     const { signal, timeoutMs, ...fields } = options;
-    const body = { ...this.#body, ...moments(fields), text };
+    const body = /** @type {types.ContextWanted} */ ({ ...this.#body, ...fields, text });
     return this.#client.request("POST /api/context", { ...this.#space(), body, signal, timeoutMs, repeatable: true });
   }
 
@@ -164,13 +184,12 @@ export class UserMemory {
 }
 
 /**
- * Return fields with the time as the API takes it.
+ * Return the parameters of a query as the API takes them: metadata is a JSON text.
  *
- * @template {{ at?: Date | string }} F
- * @param {F} fields
- * @returns {Omit<F, "at"> & { at?: string }}
+ * @template {{ metadata?: Record<string, unknown> }} Q
+ * @param {Q} query
+ * @returns {types.AsSent<Q>}
  */
-function moments(fields) {
-  const { at, ...rest } = fields;
-  return { ...rest, at: at instanceof Date ? at.toISOString() : at };
+function asQuery({ metadata, ...rest }) {
+  return /** @type {any} */ (metadata === undefined ? rest : { ...rest, metadata: JSON.stringify(metadata) });
 }

@@ -105,20 +105,49 @@ test("the memory is chosen by the options of a call", options, async () => {
   assert.equal((await log("fay")).length, 2);
 });
 
-test("a step after a tool call stores the question once", options, async () => {
+test("a call that the SDK repeats stores the question once", options, async () => {
+  const { model, mock } = remembering({ memory: client.user("ivy") });
+  const answer = mock.doGenerate;
+  mock.doGenerate = async (call) => {
+    mock.doGenerate = answer;
+    throw new sdk.APICallError({ message: "busy", url: "", requestBodyValues: {}, statusCode: 503, isRetryable: true, responseHeaders: { "retry-after-ms": "1" } });
+  };
+  await sdk.generateText({ model, prompt: "Hello" });
+  assert.deepEqual(await log("ivy"), [["user", "Hello"], ["assistant", "You said: Hello"]]);
+});
+
+test("an image is stored with its message", options, async () => {
+  const { model } = remembering({ memory: client.user("jan") });
+  const image = { type: "image", image: new URL("https://example.org/cat.png"), mediaType: "image/png" };
+  const mock = { role: "user", content: [{ type: "text", text: "What is this?" }, image] };
+  await sdk.generateText({ model, messages: [mock], experimental_download: async () => [null] });
+  const [message] = (await client.user("jan").history({ role: "user" })).messages;
+  assert.deepEqual([message.text, message.parts.map((part) => [part.type, part.url])], ["What is this?", [["image", "https://example.org/cat.png"]]]);
+});
+
+test("calls and results of tools are stored, and the question once", options, async () => {
   const { model, mock } = remembering({ memory: client.user("gus") });
   mock.doGenerate = async (call) => {
     mock.doGenerateCalls.push(call);
     const asked = call.prompt.at(-1).role === "user";
     const content = asked
-      ? [{ type: "tool-call", toolCallId: "1", toolName: "weather", input: "{}" }]
+      ? [{ type: "tool-call", toolCallId: "1", toolName: "weather", input: '{"city": "Bern"}' }]
       : [{ type: "text", text: "It rains." }];
     return { content, finishReason: { unified: asked ? "tool-calls" : "stop", raw: "" }, usage: USAGE, warnings: [] };
   };
   const tools = { weather: sdk.tool({ inputSchema: sdk.jsonSchema({ type: "object" }), execute: async () => "rain" }) };
   const { text } = await sdk.generateText({ model, tools, stopWhen: sdk.stepCountIs(3), prompt: "How is the weather?" });
   assert.equal(text, "It rains.");
-  assert.deepEqual(await log("gus"), [["user", "How is the weather?"], ["assistant", "It rains."]]);
+  const stored = (await client.user("gus").history()).messages;
+  assert.deepEqual(
+    stored.map((message) => [message.role, message.text, message.tool_call_id, message.tool_calls.map((call) => call.arguments)]),
+    [
+      ["user", "How is the weather?", null, []],
+      ["assistant", "", null, ['{"city": "Bern"}']],
+      ["tool", "rain", "1", []],
+      ["assistant", "It rains.", null, []],
+    ],
+  );
 });
 
 test("without its server, a call fails, or goes on and says so", options, async () => {

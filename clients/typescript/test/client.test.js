@@ -51,6 +51,23 @@ test("threads of a user are apart", async () => {
   assert.equal((await work.history({ within: "thread" })).messages.length, 1);
 });
 
+test("many messages are stored at once, counted, and chosen by metadata and time", async () => {
+  const work = client.user("uma", { thread: "work" });
+  const topic = (/** @type {string} */ name) => ({ metadata: { topic: name } });
+  const batch = await work.addMany([
+    { role: "user", text: "The kettle is broken.", at: new Date("2026-03-01T12:00:00Z"), ...topic("home") },
+    { role: "assistant", tool_calls: [{ id: "call_1", name: "shop", arguments: '{"what": "kettle"}' }] },
+    { role: "tool", text: "ordered", tool_call_id: "call_1" },
+    { role: "user", text: "The build is red.", parts: [{ type: "image", url: "https://example.org/red.png" }], ...topic("work") },
+  ]);
+  assert.deepEqual([batch.stored, batch.ids.length, await work.count()], [4, 4, 4]);
+  const { messages } = await work.history({ metadata: { topic: "work" } });
+  assert.deepEqual(messages.map((message) => message.parts[0].url), ["https://example.org/red.png"]);
+  assert.equal(await work.count({ role: "user", since: new Date("2026-03-01T12:00:01Z") }), 1);
+  assert.deepEqual((await work.threads()).map((thread) => [thread.id, thread.messages]), [["work", 4]]);
+  assert.equal((await work.history({ role: "assistant" })).messages[0].tool_calls[0].arguments, '{"what": "kettle"}');
+});
+
 test("facts are remembered and forgotten", async () => {
   const zoe = client.user("zoe");
   assert.equal((await zoe.remember("I prefer tea over coffee", { name: "Zoe" })).outcome, "stored");

@@ -25,6 +25,20 @@ export interface Band {
   colour: "grey" | "blue" | "orange" | "red";
 }
 
+/** The acknowledgement of a batch of messages. */
+export interface Batch {
+  /** The ids of the messages, in their order. */
+  ids: string[];
+  /** Whether they survive a power cut. */
+  durable: boolean;
+  /** Number of messages that are new. */
+  stored: number;
+  /** Number of messages that had been stored before. */
+  duplicates: number;
+  /** Notices for the user. */
+  notices: string[];
+}
+
 /** A message for a chat API. */
 export interface ChatMessage {
   role: "user" | "assistant" | "system" | "tool";
@@ -43,6 +57,19 @@ export interface Component {
   waiting: number | null;
   /** When it was looked at. */
   health_check: string | null;
+}
+
+/** A part of a message. */
+export interface ContentPart {
+  type: "text" | "image" | "audio" | "file";
+  /** The text; or the caption or transcript. */
+  text: string | null;
+  url: string | null;
+  media_type: string | null;
+  name: string | null;
+  /** The SHA-256 of its bytes. */
+  hash: string | null;
+  size: number | null;
 }
 
 /** What goes to a model now. */
@@ -160,6 +187,15 @@ export interface Hit {
   around: Message[];
 }
 
+/** A user whose memory an import added to. */
+export interface ImportedUser {
+  id: string;
+  /** The display name in the file. */
+  name: string | null;
+  messages: number;
+  memories: number;
+}
+
 /** A key without its secret. */
 export interface Key {
   id: string;
@@ -182,6 +218,9 @@ export interface Loaded {
   problems: number;
   examples: ProblemShape[];
   dry_run: boolean;
+  /** Whose memory it became, most messages first: at most 100. */
+  users: ImportedUser[];
+  user_count: number;
 }
 
 /** A new key with its token. */
@@ -285,6 +324,55 @@ export interface Message {
   replaces: number | null;
   /** Whether there is a newer version. */
   replaced: boolean;
+  /** Whether it is what is left of a message that was taken back. */
+  taken_back: boolean;
+  /** Texts, images, sounds and files; empty for a plain text. */
+  parts: ContentPart[];
+  tool_calls: ToolCall[];
+  /** The call that this is the result of. */
+  tool_call_id: string | null;
+  metadata: Record<string, unknown>;
+  /** The id of the message that it replies to. */
+  reply_to: string | null;
+  /** The platform's kind of message. */
+  kind: string | null;
+  language: string | null;
+}
+
+/** A message to store. */
+export interface MessageBody {
+  /** Texts, images, sounds and files. */
+  parts?: PartBody[];
+  /** Tools that it asks for. */
+  tool_calls?: ToolCallBody[];
+  /** The call that this is the result of. */
+  tool_call_id?: string | null;
+  /** Any JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** The id of the message that it replies to. */
+  reply_to?: string | null;
+  /** The platform's kind of message. */
+  kind?: string | null;
+  /** Its language. */
+  language?: string | null;
+  role: "user" | "assistant" | "system" | "tool";
+  /** May be empty if there are parts or tool calls, or for the result of one. */
+  text?: string;
+  /** When it was said. Default: now. */
+  at?: string | null;
+  /** The platform's message id. An id that the thread already has is not stored again. */
+  id?: string | null;
+  /** The speaker, if it is not the user or the assistant. */
+  author?: string | null;
+  /** The speaker's display name. */
+  name?: string | null;
+  /** The id of the message in the thread that this is a new version of. */
+  replaces?: string | null;
+}
+
+/** A number of messages. */
+export interface MessageCount {
+  count: number;
 }
 
 /** Messages, oldest first, and how to read further back. */
@@ -322,14 +410,23 @@ export interface NewMemory {
 
 /** A message to store. */
 export interface NewMessage {
-  /** The user. Not needed with a key for one user. */
-  user?: string | null;
-  /** A channel or conversation. Default: the direct chat. */
-  thread?: string | null;
+  /** Texts, images, sounds and files. */
+  parts?: PartBody[];
+  /** Tools that it asks for. */
+  tool_calls?: ToolCallBody[];
+  /** The call that this is the result of. */
+  tool_call_id?: string | null;
+  /** Any JSON object. */
+  metadata?: Record<string, unknown> | null;
+  /** The id of the message that it replies to. */
+  reply_to?: string | null;
+  /** The platform's kind of message. */
+  kind?: string | null;
+  /** Its language. */
+  language?: string | null;
   role: "user" | "assistant" | "system" | "tool";
-  text: string;
-  /** A session by name. Default: by time. */
-  session?: string | null;
+  /** May be empty if there are parts or tool calls, or for the result of one. */
+  text?: string;
   /** When it was said. Default: now. */
   at?: string | null;
   /** The platform's message id. An id that the thread already has is not stored again. */
@@ -340,6 +437,24 @@ export interface NewMessage {
   name?: string | null;
   /** The id of the message in the thread that this is a new version of. */
   replaces?: string | null;
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** A session by name. Default: by time. */
+  session?: string | null;
+}
+
+/** Messages to store together. */
+export interface NewMessages {
+  /** The user. Not needed with a key for one user. */
+  user?: string | null;
+  /** A channel or conversation. Default: the direct chat. */
+  thread?: string | null;
+  /** A session by name. Default: by time. */
+  session?: string | null;
+  /** The messages, in their order. */
+  messages: MessageBody[];
 }
 
 /** Latency and errors of an operation in the last minutes. */
@@ -359,6 +474,22 @@ export interface Operation {
 export interface Part {
   name: string;
   value: number;
+}
+
+/** A part of a message: a text, or an image, a sound or a file by where it is. */
+export interface PartBody {
+  type: "text" | "image" | "audio" | "file";
+  /** The text; or the caption or transcript. */
+  text?: string | null;
+  /** Where it is. */
+  url?: string | null;
+  media_type?: string | null;
+  /** The file's name. */
+  name?: string | null;
+  /** The SHA-256 of its bytes. */
+  hash?: string | null;
+  /** Number of bytes. */
+  size?: number | null;
 }
 
 /** The portrait of a user. */
@@ -542,6 +673,38 @@ export interface SummaryWanted {
   user?: string | null;
   /** A channel or conversation. Default: the direct chat. */
   thread?: string | null;
+}
+
+/** A conversation of a user. */
+export interface Thread {
+  id: string;
+  /** Number of the user's messages in it. */
+  messages: number;
+  first_at: string;
+  last_at: string;
+  /** The beginning of the newest message. */
+  last_text: string;
+}
+
+/** Threads, the one with the newest message first. */
+export interface ThreadList {
+  threads: Thread[];
+}
+
+/** A tool that the model asked for. */
+export interface ToolCall {
+  id: string;
+  name: string;
+  /** As the model wrote them. */
+  arguments: string;
+}
+
+/** A tool that the model asked for. */
+export interface ToolCallBody {
+  id: string;
+  name: string;
+  /** As the model wrote them. */
+  arguments: string;
 }
 
 /** Totals over the whole store. */
@@ -816,6 +979,16 @@ export interface Routes {
         thread?: string;
         /** A session by name. */
         session?: string;
+        /** Only messages of this role. */
+        role?: "user" | "assistant" | "system" | "tool";
+        /** Only messages that this id wrote. */
+        author?: string;
+        /** Only messages said at this time or later. */
+        since?: string;
+        /** Only messages said before this time. */
+        until?: string;
+        /** Only messages whose metadata has these keys with equal values: a JSON object. */
+        metadata?: string;
       };
     };
     result: MessagePage;
@@ -834,6 +1007,51 @@ export interface Routes {
       body: NewMessage;
     };
     result: Receipt;
+  };
+  /** Count messages */
+  "GET /api/messages/count": {
+    options: {
+      query?: {
+        /** The user's own messages, the whole thread, or one session. */
+        within?: "user" | "thread" | "session";
+        /** Include archived messages, which a summary covers. */
+        archived?: boolean;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+        /** Only messages of this role. */
+        role?: "user" | "assistant" | "system" | "tool";
+        /** Only messages that this id wrote. */
+        author?: string;
+        /** Only messages said at this time or later. */
+        since?: string;
+        /** Only messages said before this time. */
+        until?: string;
+        /** Only messages whose metadata has these keys with equal values: a JSON object. */
+        metadata?: string;
+      };
+    };
+    result: MessageCount;
+  };
+  /** Store many messages */
+  "POST /api/messages/batch": {
+    options: {
+      query?: {
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+      };
+      headers?: {
+        /** A request repeated with the same key is not processed again. */
+        "Idempotency-Key"?: string;
+      };
+      body: NewMessages;
+    };
+    result: Batch;
   };
   /** Make a context */
   "POST /api/context": {
@@ -876,6 +1094,16 @@ export interface Routes {
         thread?: string;
         /** A session by name. */
         session?: string;
+        /** Only messages of this role. */
+        role?: "user" | "assistant" | "system" | "tool";
+        /** Only messages that this id wrote. */
+        author?: string;
+        /** Only messages said at this time or later. */
+        since?: string;
+        /** Only messages said before this time. */
+        until?: string;
+        /** Only messages whose metadata has these keys with equal values: a JSON object. */
+        metadata?: string;
       };
     };
     result: SearchResults;
@@ -970,6 +1198,26 @@ export interface Routes {
       };
     };
     result: Summary;
+  };
+  /** List threads */
+  "GET /api/threads": {
+    options: {
+      query?: {
+        /** Maximum number of results. */
+        limit?: number;
+        /** The id of the last thread of the page before; without it, the first page. */
+        before?: string;
+        /** The user. Not needed with a key for one user. */
+        user?: string;
+        /** The space. Only for keys for all spaces; other keys have their own. */
+        space?: string;
+        /** A channel or conversation. Default: the direct chat. */
+        thread?: string;
+        /** A session by name. */
+        session?: string;
+      };
+    };
+    result: ThreadList;
   };
   /** List sessions */
   "GET /api/sessions": {
@@ -1144,7 +1392,7 @@ export interface Routes {
     options: {
       query?: {
         /** `auto`, or the name of a format. */
-        format?: "auto" | "aforesaid" | "chatgpt" | "claude" | "telegram" | "discord" | "whatsapp" | "slack" | "openai" | "mem0";
+        format?: "auto" | "aforesaid" | "chatgpt" | "claude" | "gemini" | "telegram" | "discord" | "whatsapp" | "slack" | "signal" | "facebook" | "instagram" | "openai" | "langchain" | "mem0" | "letta";
         /** Imports everything as the memory of this user. */
         user?: string;
         /** Check the file without storing anything. */

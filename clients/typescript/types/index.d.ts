@@ -1,5 +1,5 @@
-import type { ContextWanted, FactRequest, ForgetResult, Hit, MemoryPage, Message, MessagePage, NewMessage, Receipt } from "./api.d.ts";
-import type { Context, Problem, RememberRequest, RememberResult, Routes, Summary, Wrong } from "./api.d.ts";
+import type { Batch, ContextWanted, FactRequest, ForgetResult, Hit, MemoryPage, Message, MessageBody, MessagePage, NewMessage } from "./api.d.ts";
+import type { Context, Problem, Receipt, RememberRequest, RememberResult, Routes, Summary, Thread, Wrong } from "./api.d.ts";
 
 export type * from "./api.d.ts";
 
@@ -50,17 +50,24 @@ export type PagedRoute = {
 type OptionalIfEmpty<R extends keyof Routes> =
   {} extends Routes[R]["options"] ? [options?: RequestOptions<R>] : [options: RequestOptions<R>];
 type Query<R extends keyof Routes> = Routes[R]["options"] extends { query?: infer Q } ? NonNullable<Q> : never;
+/** Fields as a caller gives them: times also as `Date`. */
+type Given<T> = { [K in keyof T]: K extends "at" | "since" | "until" ? T[K] | Date : T[K] };
 /** The options of a method: the parameters of a route, without those that the method or the user's place gives. */
-type Rest<T, Given extends PropertyKey = never> = CallOptions & Omit<T, Given | "user" | "space" | "thread" | "session" | "at">;
-type Timed = {
-  /** A date, or a text in ISO 8601 with a time zone. */
-  at?: Date | string;
+type Rest<T, Known extends PropertyKey = never> = CallOptions & Given<Omit<T, Known | "user" | "space" | "thread" | "session">>;
+type Filtered<T> = Omit<T, "metadata"> & {
+  /** Only messages whose metadata has these keys with equal values. */
+  metadata?: Record<string, unknown>;
 };
+/** A query as it is sent, with metadata as a JSON text and times as texts. */
+export type AsSent<Q> = { [K in keyof Q]: K extends "metadata" ? string : Exclude<Q[K], Date> };
 
-export type AddOptions = Rest<NewMessage, "role" | "text"> & Timed;
-export type HistoryOptions = Rest<Query<"GET /api/messages">>;
-export type SearchOptions = Rest<Query<"GET /api/search">, "q"> & Timed;
-export type ContextOptions = Rest<ContextWanted, "text"> & Timed;
+export type MessageToAdd = Given<MessageBody>;
+export type AddOptions = Rest<NewMessage, "role" | "text">;
+export type HistoryOptions = Filtered<Rest<Query<"GET /api/messages">>>;
+export type CountOptions = Filtered<Rest<Query<"GET /api/messages/count">>>;
+export type ThreadsOptions = Rest<Query<"GET /api/threads">>;
+export type SearchOptions = Filtered<Rest<Query<"GET /api/search">, "q">>;
+export type ContextOptions = Rest<ContextWanted, "text">;
 export type FactOptions = Rest<RememberRequest, "fact">;
 export type ForgetOptions = Rest<FactRequest, "fact">;
 export type MemoriesOptions = Rest<Query<"GET /api/memories">>;
@@ -111,8 +118,14 @@ export declare class UserMemory {
   private constructor();
   /** Store a message. It is on disk when the promise is fulfilled, and stored once, also if the request is repeated. */
   add(role: Role, text: string, options?: AddOptions): Promise<Receipt>;
+  /** Store many messages: all of them or none, on disk when the promise is fulfilled. */
+  addMany(messages: MessageToAdd[], options?: CallOptions): Promise<Batch>;
   /** Return the newest messages, oldest first; pass `next` as `cursor` for earlier ones. */
   history(options?: HistoryOptions): Promise<MessagePage>;
+  /** Return the number of messages, of each only the newest version. */
+  count(options?: CountOptions): Promise<number>;
+  /** Return the user's conversations, the one with the newest message first. */
+  threads(options?: ThreadsOptions): Promise<Thread[]>;
   /** Search by words and meaning; best hits first. */
   search(query: string, options?: SearchOptions): Promise<Hit[]>;
   /** Return what to send to a model that is to answer `text`, within a budget of tokens. */
