@@ -316,3 +316,14 @@ async def test_checksums_cover_every_column_that_nothing_else_checks(kind: str, 
     damage.close()
     others -= {(table, column) for table in covered for column in covered[table]}
     assert others <= counted | (given_by_sqlite if kind == "sqlite" else compared_with_the_text)
+
+
+@pytest.mark.defect("D4")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("row", ["person WHERE name = 'carol'", "thread WHERE name = 'general'"])
+async def test_a_deleted_row_is_found_where_others_refer_to_it(kind: str, row: str, tmp_path: Path) -> None:
+    store, damage = await damaged(where(kind, tmp_path))
+    damage.execute(f"DELETE FROM {row}")
+    assert not (await store.verify()).ok
+    damage.close()
+    await store.close()

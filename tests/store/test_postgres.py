@@ -62,6 +62,18 @@ async def test_two_servers_see_what_the_other_does_at_once(store: PostgresStore)
         await other.close()
 
 
+async def test_a_server_that_stops_drops_its_marks_and_those_of_servers_that_died_long_ago() -> None:
+    store = await PostgresStore.open(clean_database())
+    await store.apply([adding(ANN, "tea")])
+    with psycopg.connect(store.dsn, autocommit=True) as connection:
+        connection.execute("SET aforesaid.reach = 'all'")
+        died = "INSERT INTO writer (space, writer, batch, at) VALUES ('default', %s, 1, now() - %s::interval)"
+        connection.execute(died, ("died long ago", "8 days"))
+        connection.execute(died, ("may still be there", "6 days"))
+        await store.close()
+        assert connection.execute("SELECT writer FROM writer").fetchall() == [("may still be there",)]
+
+
 @pytest.mark.req("C9", "D12")
 async def test_many_writers_of_several_servers_keep_everything_in_order(store: PostgresStore) -> None:
     others = [await PostgresStore.open(store.dsn) for _ in range(2)]

@@ -7,14 +7,14 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import psycopg
 
 from aforesaid.errors import AforesaidError, StoreClosed
 from aforesaid.store.postgres.breaker import Breaker
 from aforesaid.store.postgres.connection import Options, Pool, can_be_repeated, is_gone, translate
-from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, Row, opening
+from aforesaid.store.postgres.queries import SNAPSHOT, WRITING, Queries, opening
 from aforesaid.store.postgres.unit import Unit
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ _MARK: Final = """
 INSERT INTO writer (space, writer, batch) VALUES ($1, $2, $3)
 ON CONFLICT (space, writer) DO UPDATE SET batch = excluded.batch, at = excluded.at
 """
-_OLD_MARKS: Final = "DELETE FROM writer WHERE at < now() - interval '7 days'"
-_OWN_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1)"
+_DROP_MARKS: Final = "DELETE FROM writer WHERE starts_with(writer, $1) OR at < now() - interval '7 days'"
+"""Drops the marks of a process that ends, and those of processes that died without dropping theirs."""
 
 
 class Database:
@@ -50,21 +50,6 @@ class Database:
         self._name = uuid.uuid4().hex
         self._batches = 0
         self._marked = False
-
-    async def rows(self, space: str | None, query: str, *values: Any) -> list[Row]:  # noqa: ANN401
-        """Ask one thing, in one round trip."""
-
-        async def ask(seconds: float) -> list[Row]:
-            async with self.pool.connection(seconds) as connection:
-                queries = self._queries(connection, SNAPSHOT, space)
-                try:
-                    found, _ = await queries.together((query, values), ("COMMIT", ()))
-                except psycopg.Error:
-                    await queries.finish(keep=False)
-                    raise
-                return found
-
-        return await self._persist("reading", ask)
 
     async def read(self, space: str | None, work: Callable[[Queries], Awaitable[T]]) -> T:
         """Run several reads that all see the same moment."""
@@ -133,17 +118,13 @@ class Database:
 
         return await self._persist("writing to", attempt)
 
-    async def tidy(self) -> None:
-        """Forget the marks of processes that ended long ago."""
-        await self._simply(_OLD_MARKS)
-
     async def close(self) -> None:
         """Let go of everything."""
         if self._marked and self.breaker.state == "closed":
             try:
-                await asyncio.wait_for(self._simply(_OWN_MARKS, self._name), 5)
+                await asyncio.wait_for(self._drop_marks(), 5)
             except (psycopg.Error, OSError, TimeoutError, StoreClosed):
-                self._marked = False  # they are tidied up by whoever opens the store in a week
+                self._marked = False  # whoever closes the store in a week drops them
         await self.pool.close()
 
     def _queries(self, connection: Connection, begin: str, space: str | None) -> Queries:
@@ -152,10 +133,10 @@ class Database:
         seconds = self._answer_seconds if begin == WRITING else None
         return Queries(connection, opening(begin, space, distributed=distributed), seconds, distributed=distributed)
 
-    async def _simply(self, query: str, *values: Any) -> None:  # noqa: ANN401
+    async def _drop_marks(self) -> None:
         async with self.pool.connection() as connection:
             queries = self._queries(connection, WRITING, None)
-            queries.later(query, *values)
+            queries.later(_DROP_MARKS, self._name)
             await queries.finish(keep=True)
 
     async def _persist(self, doing: str, attempt: Callable[[float], Awaitable[T]]) -> T:

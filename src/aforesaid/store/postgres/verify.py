@@ -38,21 +38,27 @@ _DATABASE: Final = (
     ),
 )
 
+_REFERRED: Final = (
+    *((table, "owner", "person", "name") for table in ("log", "summary", "memory", "facts", "forgotten", "derived")),
+    ("setting", "owner", "person", "name"),
+    ("log", "author", "person", "name"),
+    ("session", "opened_by", "person", "name"),
+    *((table, "thread", "thread", "name") for table in ("log", "session", "summary")),
+    ("summary", "replaces", "summary", "id"),
+    ("memory", "speaker", "person", "name"),
+    ("memory", "superseded_by", "memory", "id"),
+)
+"""Columns that refer to a row of a table by one of its columns, and have no foreign key."""
 _REFERENCES: Final = (
-    (
-        "a message is of a person who is not written down: message",
-        """
-        SELECT l.space || '/#' || l.seq FROM log l
-         WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.space = l.space AND p.name = l.owner)
-            OR NOT EXISTS (SELECT 1 FROM person p WHERE p.space = l.space AND p.name = l.author)
-        """,
-    ),
-    (
-        "a message is in a thread that is not written down: message",
-        """
-        SELECT l.space || '/#' || l.seq FROM log l
-         WHERE NOT EXISTS (SELECT 1 FROM thread t WHERE t.space = l.space AND t.name = l.thread)
-        """,
+    *(
+        (
+            f"a row of {table} refers to a row of {target} that does not exist, by its {column}:",
+            f"""
+            SELECT DISTINCT x.space || '/' || x.{column} FROM {table} x WHERE x.{column} IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM {target} y WHERE y.space = x.space AND y.{key} = x.{column})
+            """,
+        )
+        for table, column, target, key in _REFERRED
     ),
     (
         "a vector is of a message that does not exist: message",
