@@ -201,25 +201,43 @@ async def test_what_a_provider_reports_is_not_shown_in_a_channel(tmp_path: Path,
             assert session.stats.unanswered == 1
 
 
-async def test_edits_and_deletions_are_recorded_and_erase_nothing(memory: aforesaid.Memory, room: Room) -> None:
+async def test_an_edit_is_a_new_version_and_a_deletion_takes_the_message_back(
+    memory: aforesaid.Memory, room: Room
+) -> None:
     address = Address("room", "ann")
     later = NOON + timedelta(minutes=5)
+    ann = memory.user("ann", space="room")
     async with BotSession(memory, room) as session:
-        await session.hear(incoming("I live in Bern.", id="1", name="Ann"))
+        await session.hear(incoming("I live in Bern.", id="1", name="Ann", attachments=("map.png (2 kB)",)))
         await session.idle()
-        for _ in range(2):
+        for _ in range(2):  # a platform may deliver an edit again, or report a link preview as one
             await session.edited(Edited(address, "1", "I live in Bonn.", later, "Ann"))
-            await session.deleted(Deleted(address, "1", later))
-        await session.edited(Edited(address, "1", "I live in Bern.", later, "Ann"))
         await session.edited(Edited(address, "nobody-knows-it", "hello", later))
         await session.deleted(Deleted(address, "nobody-knows-it", later))
-    log = await texts(memory)
-    assert [text for role, text in log if role != "assistant"] == [
-        "I live in Bern.",
-        "(edited) I live in Bonn.",
-        "(deleted the message of 2026-03-05 12:00 UTC)",
+        assert [text for role, text in await texts(memory) if role != "assistant"] == [
+            "I live in Bonn.\n[attached: map.png (2 kB)]"
+        ]
+        assert (await ann.history())[0].at == NOON
+        await session.edited(Edited(address, "1", "I live in Bern.", later, "Ann"))
+        for _ in range(2):
+            await session.deleted(Deleted(address, "1", later))
+        await session.edited(Edited(address, "1", "I live in Brig.", later, "Ann"))
+        assert (session.stats.edits, session.stats.deletions) == (2, 1)
+    assert [text for role, text in await texts(memory) if role != "assistant"] == []
+    assert await ann.search("Bonn", min_score=0, kinds=["message"]) == []
+    versions = [each for each in await ann.history(versions=True) if each.role == "user"]
+    assert [each.taken_back for each in versions] == [False, False, False, True]
+
+
+async def test_a_reply_names_the_message_that_it_replies_to(memory: aforesaid.Memory, room: Room) -> None:
+    async with BotSession(memory, room) as session:
+        await session.hear(incoming("Tea or coffee?", id="1"))
+        await session.hear(incoming("The first.", id="2", reply_to="1"))
+        await session.idle()
+    assert [each.reply_to for each in await memory.user("ann", space="room").history() if each.role == "user"] == [
+        None,
+        "1",
     ]
-    assert [role for role, text in log if "deleted" in text] == ["tool"]
 
 
 async def test_attachments_are_noted_and_what_no_store_can_hold_is_replaced(

@@ -168,8 +168,7 @@ async def test_edits_attachments_and_what_nobody_wrote(telegram: FakeTelegram, t
         await telegram.wait_for(lambda: len(telegram.sent) == 4)
         said = [m.text for m in await memory.user("1001", space="telegram").history() if m.role == "user"]
         assert said == [
-            "I live in Bern.",
-            "(edited) I live in Bonn.",
+            "I live in Bonn.",
             "the plan\n[attached: plan.pdf (82 kB)]",
             "[attached: voice message, 3 s]",
         ]

@@ -12,9 +12,7 @@ from types import TracebackType
 from typing import Final, Self
 from weakref import WeakValueDictionary
 
-from cachetools import LRUCache
-
-from aforesaid.assistant import NOT_DURABLE, Answer, Assistant, failure, is_command
+from aforesaid.assistant import Answer, Assistant, failure, is_command
 from aforesaid.background import BackgroundLoop
 from aforesaid.bots.contract import Address, Attended, Deleted, Edited, Equipped, IncomingMessage, Platform, Pressed
 from aforesaid.bots.message_times import MessageTimes
@@ -24,10 +22,10 @@ from aforesaid.bots.reminding import Reminding
 from aforesaid.bots.replying import Replying, found
 from aforesaid.bots.sending import Sender
 from aforesaid.bots.stats import BotStats
+from aforesaid.bots.storage_notices import StorageNotices
 from aforesaid.domain.message import Message
-from aforesaid.domain.receipt import Receipt
 from aforesaid.domain.report import Component
-from aforesaid.errors import AforesaidError, StoreError
+from aforesaid.errors import AforesaidError, StoreError, WrongState
 from aforesaid.memory import Memory, UserMemory
 
 _log: Final = logging.getLogger("aforesaid.bots")
@@ -40,8 +38,7 @@ PATIENCE: Final = 10.0
 """Maximum seconds that a stopping bot waits for replies in progress."""
 _CATCH_UP: Final = 60.0
 """Seconds between two checks for replies that are still pending."""
-_NOTICE_CACHE_SIZE: Final = 10_000
-"""Maximum number of people whose notices are remembered, so that each is sent once."""
+_ATTACHED: Final = "[attached: "
 _SHORT: Final = 20
 """Maximum characters of an answer to a two-step command."""
 
@@ -74,9 +71,7 @@ class BotSession:
         self._queue = PerThreadQueue(at_once)
         self._patience = patience
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self._told: LRUCache[tuple[str, str], frozenset[str]] = LRUCache(_NOTICE_CACHE_SIZE)
-        self._not_stored_for: LRUCache[Address, None] = LRUCache(_NOTICE_CACHE_SIZE)
-        """Addresses that got a notice about a failed write, and no notice yet that writing works again."""
+        self._notices = StorageNotices(self._say)
         self._replying = Replying(platform, self.assistant, self.stats, self._times)
         self._pending = PendingReplies(memory, platform.name)
         self._answering: set[str] = set()
@@ -147,40 +142,31 @@ class BotSession:
             self._do(pending.address, partial(self._reply, incoming, message, pending), pending)
 
     async def edited(self, edit: Edited) -> None:
-        """Store the edited text as a new message. The original stays in the log."""
+        """Store the edited text as a new version of the message. The earlier version stays in the log."""
         text = _clean(edit.text)
         if not text or not text.strip():
             return
-        stamp = edit.at.astimezone(UTC).strftime("%Y%m%dT%H%M%S")
         async with self._turn(edit.address.thread_key):
-            user = self._user(edit.address)
-            before = await found(user, edit.id)
-            if before is None or before.text == text:
-                # A command is never stored, and a link preview edits a message without changing its text.
-                return
-            name = _clean(edit.name)
-            at = self._times.received(edit.address.thread_key, edit.at)
-            await user.add("user", f"(edited) {text}", id=f"{edit.id}:edited:{stamp}", at=at, name=name)
-            self.stats.edits += 1
+            before = await found(self._user(edit.address), edit.id)
+            if before is None:
+                return  # a command, which is never stored
+            try:
+                receipt = await self._user(edit.address).edit(
+                    before, _with_attachments(text, before.text), name=_clean(edit.name)
+                )
+            except WrongState:
+                return  # the message was deleted
+            # A link preview edits a message without changing its text: then there is no new version.
+            self.stats.edits += not receipt.duplicate
 
     async def deleted(self, deletion: Deleted) -> None:
-        """Store that a message was deleted on the platform. It stays in the log; `purge` and `forget` erase it."""
+        """Take back a message that was deleted on the platform: it is not shown, found or summarised any more."""
         async with self._turn(deletion.address.thread_key):
             before = await found(self._user(deletion.address), deletion.id)
-            if before is None:
-                return
-            # The note belongs to the author of the message, whoever deleted it.
-            user = self._user(deletion.address._replace(user=before.user))
-            said = before.at.astimezone(UTC)
-            await user.add(
-                "tool",
-                f"(deleted the message of {said:%Y-%m-%d %H:%M} UTC)",
-                id=f"{deletion.id}:deleted",
-                at=self._times.received(deletion.address.thread_key, deletion.at),
-                author=before.author,
-                name=before.name,
-            )
-            self.stats.deletions += 1
+            if before is not None:
+                # The message belongs to its author, whoever deleted it.
+                receipt = await self._user(deletion.address._replace(user=before.user)).take_back(before)
+                self.stats.deletions += not receipt.duplicate
 
     async def pressed(self, pressed: Pressed) -> None:
         """Handle a pressed button as if its word had been written, and send the answer."""
@@ -303,7 +289,8 @@ class BotSession:
         """Send replies that could not be sent before. Return the seconds until the next try."""
         if self.stats.connected:
             await self._resume()
-            await self._probe()
+            if self._notices.failing and await self._pending.can_write():
+                self._notices.store_works()
         return _CATCH_UP
 
     def _reachable(self, to: Address) -> bool:
@@ -330,7 +317,7 @@ class BotSession:
         answered = incoming.wanted and self._queue.waiting(thread) < MOST_WAITING
         pending = PendingReply(incoming.address, incoming.id, time(), called=incoming.called)
         at = self._times.received(thread, incoming.at)
-        adding = user.add("user", text, id=incoming.id, at=at, name=_clean(incoming.name))
+        adding = user.add("user", text, id=incoming.id, at=at, name=_clean(incoming.name), reply_to=incoming.reply_to)
         if answered:
             # The note is written first: after a kill a noted message is either stored, or delivered again.
             try:
@@ -341,8 +328,8 @@ class BotSession:
         else:
             receipt = await adding
         self.stats.stored += not receipt.duplicate
-        self._store_works()
-        self._tell(incoming.address, receipt)
+        self._notices.store_works()
+        self._notices.stored(incoming.address, receipt)
         if answered:
             self._do(incoming.address, lambda: self._reply(incoming, receipt.message, pending), pending)
         elif incoming.wanted:
@@ -354,7 +341,10 @@ class BotSession:
     async def _reply(self, incoming: IncomingMessage, message: Message, pending: PendingReply) -> bool:
         """Answer a stored message: store the reply, then send it. Return False if it could not be sent."""
         answer, name = await self._replying.reply(
-            self._user(incoming.address), incoming, message, lambda receipt: self._tell(incoming.address, receipt)
+            self._user(incoming.address),
+            incoming,
+            message,
+            lambda receipt: self._notices.stored(incoming.address, receipt),
         )
         return await self._sender.send(
             incoming.address,
@@ -365,19 +355,6 @@ class BotSession:
             sent=lambda parts: self._pending.sent(pending, parts),
         )
 
-    def _tell(self, to: Address, receipt: Receipt) -> None:
-        """Send notices about storing once, and once more when the problem is over."""
-        news = frozenset((*receipt.notices, *(() if receipt.durable else (NOT_DURABLE,))))
-        key = (to.space, to.user)
-        before = self._told.get(key, frozenset())
-        if news == before:
-            return
-        self._told[key] = news
-        for notice in sorted(news - before):
-            self._say(to, Answer(f"({notice})"))
-        if NOT_DURABLE in before - news:
-            self._say(to, Answer("(What you say is stored durably again, and so is what you said in between.)"))
-
     def _not_stored(self, incoming: IncomingMessage, error: AforesaidError) -> None:
         self.stats.failed(f"a message could not be stored: {error}")
         if isinstance(error, StoreError):
@@ -386,26 +363,20 @@ class BotSession:
             )
         if incoming.wanted:
             if isinstance(error, StoreError):
-                self._not_stored_for[incoming.address] = None
+                self._notices.store_failed(incoming.address)
             told = f"(I could not store that, so I will not remember it. {failure(error)})"
             self._say(incoming.address, Answer(told), incoming.id)
-
-    async def _probe(self) -> None:
-        """Check whether a store that failed works again, so that people get the notice without writing again."""
-        if self._not_stored_for and await self._pending.can_write():
-            self._store_works()
-
-    def _store_works(self) -> None:
-        """Notify everybody whose message could not be stored that storing works again."""
-        while self._not_stored_for:
-            to, _ = self._not_stored_for.popitem()
-            self._say(to, Answer("(I can store messages again. What I could not store is lost to me: send it again.)"))
 
 
 def _whole(incoming: IncomingMessage) -> str:
     """Return the text of a message with a line per attachment."""
-    notes = "\n".join(f"[attached: {each}]" for each in incoming.attachments)
+    notes = "\n".join(f"{_ATTACHED}{each}]" for each in incoming.attachments)
     return "\n".join(part for part in (_clean(incoming.text) or "", _clean(notes) or "") if part)
+
+
+def _with_attachments(text: str, before: str) -> str:
+    """Return the new text of an edited message with the lines of its attachments, which an edit leaves as they are."""
+    return "\n".join([text, *(line for line in before.splitlines() if line.startswith(_ATTACHED))])
 
 
 def _clean(text: str | None) -> str | None:

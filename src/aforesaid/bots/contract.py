@@ -57,6 +57,8 @@ class IncomingMessage:
     """Names that people call the bot by."""
     quoted: str | None = None
     """The text of the message that this one replies to."""
+    reply_to: str | None = None
+    """The platform's id of that message."""
     attachments: tuple[str, ...] = ()
     """Descriptions of the attachments: `photo`, `plan.pdf (82 kB)`."""
 

@@ -53,6 +53,7 @@ def read_message(
         people=people.around(message, bot),
         called=called,
         quoted=quoted.content if isinstance(quoted, discord.Message) else None,
+        reply_to=str(quoted.id) if isinstance(quoted, discord.Message) else None,
         attachments=attachments,
     )
 
