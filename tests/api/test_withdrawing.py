@@ -38,6 +38,16 @@ async def test_an_edit_keeps_what_it_does_not_name(location: str) -> None:
         assert len(await ann.history(versions=True)) == 4
 
 
+async def test_an_edit_that_changes_nothing_stores_nothing() -> None:
+    async with aforesaid.connect(":memory:") as memory:
+        ann = memory.user("ann")
+        first = (await ann.add("user", "one", metadata={"a": 1})).message
+        edited = await ann.edit(first, "two")
+        again = await ann.edit(first, "two", metadata={"a": 1})
+        assert (again.duplicate, again.message) == (True, edited.message)
+        assert len(await ann.history(versions=True)) == 2
+
+
 async def test_an_edited_text_takes_the_place_of_the_parts_that_are_text() -> None:
     async with aforesaid.connect(":memory:") as memory:
         ann = memory.user("ann")

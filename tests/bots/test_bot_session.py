@@ -232,7 +232,7 @@ async def test_an_edit_is_a_new_version_and_a_deletion_takes_the_message_back(
 async def test_a_reply_names_the_message_that_it_replies_to(memory: aforesaid.Memory, room: Room) -> None:
     async with BotSession(memory, room) as session:
         await session.hear(incoming("Tea or coffee?", id="1"))
-        await session.hear(incoming("The first.", id="2", reply_to="1"))
+        await session.hear(replace(incoming("The first.", id="2"), reply_to="1"))
         await session.idle()
     assert [each.reply_to for each in await memory.user("ann", space="room").history() if each.role == "user"] == [
         None,

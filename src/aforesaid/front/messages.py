@@ -107,8 +107,9 @@ class UserMessages(UserHandle):
         """Store a new version of a message: what is given here, and the rest as it was.
 
         Only the new version is shown and found; older ones stay in the log (`history(versions=True)`). It keeps the
-        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. Raises
-        NotFound for a message that the user does not have, WrongState for one that was taken back.
+        message's time, author and role. A new `text` without `parts` also replaces the parts of type text. An edit that
+        changes nothing stores nothing (`receipt.duplicate`). Raises NotFound for a message that the user does not have,
+        WrongState for one that was taken back.
         """
         before = await self._newest(message)
         if before.taken_back:
@@ -126,6 +127,8 @@ class UserMessages(UserHandle):
             limit=self._services.profile.message_bytes,
             **changes,
         )
+        if (new.text, new.name, new.details) == (before.text, before.name, before.details):
+            return Receipt(durable=True, results=(Repeated(before),))
         return await self._store_version([AddMessage(new, await self._services.effective.silence(scope.space))])
 
     @public(audit=IN_METHOD)
