@@ -138,3 +138,23 @@ def test_a_list_of_200_mb_is_streamed(tmp_path: Path) -> None:
     found, megabytes = map(int, done.stdout.split())
     assert found == count
     assert megabytes < 120
+
+
+@pytest.mark.defect("N4")
+async def test_a_message_that_is_too_long_is_stored_in_pieces(tmp_path: Path) -> None:
+    whole = "".join(f"line {number} with grüner Tee\n" for number in range(5_000))
+    files = [{"file_name": f"{number}.txt", "extracted_content": "ü" * 30_000} for number in range(4)]
+    message = {
+        "uuid": "m",
+        "sender": "human",
+        "text": whole,
+        "attachments": files,
+        "created_at": "2026-03-01T10:00:00Z",
+    }
+    report, store = await load(written(tmp_path / "conversations.json", [{"uuid": "t", "chat_messages": [message]}]))
+    found = await history(store, "me", "claude:t")
+    assert (report.problems, len(found)) == (0, 3)
+    assert "".join(each.text for each in found) == whole.rstrip()
+    assert all(each.text.startswith("line ") for each in found)
+    assert [part.name for part in found[0].parts] == ["0.txt", "1.txt", "2.txt", "3.txt"]
+    assert all(part.text is not None and part.text.endswith("ü […]") for part in found[0].parts)

@@ -113,7 +113,18 @@ async def test_a_newer_export_brings_the_edited_text(tmp_path: Path) -> None:
     report = await load_into(store, newer)
     assert report.new == {"edited message": 1}
     assert (await load_into(store, newer)).new == {}
+    assert (await load_into(store, tmp_path / "result.json")).new == {}, "the older export is older"
     assert await said(store, "user1") == ["green tea", "ok"]
+    chat["messages"] = [telegram(1, "sencha", edited="2026-03-01T13:00:00"), telegram(2, "ok")]
+    assert (await load_into(store, written(newer, chat))).new == {"edited message": 1}
+    assert await said(store, "user1") == ["sencha", "ok"]
+
+
+async def test_one_id_with_two_texts_is_counted(tmp_path: Path) -> None:
+    chat = {"name": "Bob", "type": "personal_chat", "id": 1, "messages": [telegram(1, "tea"), telegram(1, "coffee")]}
+    report, store = await load(written(tmp_path / "result.json", chat))
+    assert await said(store, "user1") == ["tea"]
+    assert report.skipped == {"messages whose id is stored with another text": 1}
 
 
 def discord(number: int, text: str = "", **more: object) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from aforesaid.domain.change import AddMessage
 from aforesaid.domain.checks import MESSAGE_BYTES
 from aforesaid.domain.known_ids import KnownIds
 from aforesaid.domain.message import Message, draft
+from aforesaid.domain.message_filter import MessageFilter
 from aforesaid.domain.receipt import Repeated, Stored
 from aforesaid.domain.scope import DEFAULT_SPACE
 from aforesaid.domain.session import SESSION_SILENCE
@@ -25,12 +26,15 @@ from aforesaid.portability.import_items import ImportedMessage, ImportedRow, Ite
 from aforesaid.portability.import_report import ImportReport, Loaded
 from aforesaid.portability.input_files import Source
 from aforesaid.portability.json_fields import somebody
+from aforesaid.portability.long_messages import storable_pieces
 from aforesaid.portability.row_importer import NAMES, RowImporter
 from aforesaid.portability.time_order import TimeOrder
-from aforesaid.store import Progress, Store
+from aforesaid.store import Progress, Store, questions
 
 BATCH: Final = 1_000
 """Entries read and stored at a time."""
+_VERSIONS: Final = 1_000
+"""Maximum messages of one moment that are searched for the versions of one."""
 _DETAILS: Final = ("parts", "reply_to", "kind", "metadata", "tool_calls", "tool_call_id")
 
 
@@ -132,23 +136,45 @@ class Loader:
         done = 0
         while page := await asyncio.to_thread(_next_messages, items):
             done += len(page)
-            changes = [change for item in page if (change := self._change(item)) is not None]
+            pieces = chain.from_iterable(storable_pieces(item, self._options.message_bytes) for item in page)
+            changes = [(item, change) for item in pieces if (change := self._change(item)) is not None]
             if changes and not self._options.dry_run:
                 await self._apply(changes)
             if progress is not None:
                 progress("messages", done, messages.total)
 
-    async def _apply(self, changes: Sequence[AddMessage]) -> None:
-        receipt = await self._store.apply(changes)
+    async def _apply(self, changes: Sequence[tuple[ImportedMessage, AddMessage]]) -> None:
+        """Store messages. One that is stored with another text becomes a new version, if its author edited it."""
+        receipt = await self._store.apply([change for _, change in changes])
         edits: list[AddMessage] = []
-        for change, result in zip(changes, receipt.results, strict=True):
+        for (item, change), result in zip(changes, receipt.results, strict=True):
             if isinstance(result, Stored):
                 self._report.new["message"] += 1
             elif isinstance(result, Repeated) and result.message.text != change.draft.text:
-                edits.append(_new_version(change, result.message))
+                if item.metadata.get("edited") and await self._is_shown(result.message, change):
+                    edits.append(_new_version(change, result.message))
+                else:
+                    self._report.skipped["messages whose id is stored with another text"] += 1
         if edits:
             receipt = await self._store.apply(edits)
             self._report.new["edited message"] += sum(isinstance(result, Stored) for result in receipt.results)
+
+    async def _is_shown(self, stored: Message, change: AddMessage) -> bool:
+        """Return whether a message can get a new version: it has the same owner and role, and was not taken back."""
+        if stored.user != change.draft.scope.user or stored.role != change.draft.role:
+            return False
+        if not stored.replaced:
+            return True
+        at = stored.position.at
+        same_time = MessageFilter(since=at, until=at + 1)
+        question = questions.Messages(change.draft.scope, "thread", limit=_VERSIONS, versions=True, where=same_time)
+        versions = {stored.seq}
+        for message in sorted(await self._store.read(question), key=lambda each: each.seq):
+            if message.replaces in versions:
+                versions.add(message.seq)
+                if not message.replaced:
+                    return True
+        return False
 
     def _timed(self, page: Sequence[Item]) -> list[Item]:
         """Give messages without a time the time of the next one in their thread, or of the one before.

@@ -55,7 +55,7 @@ class TimeOrder:
         """Collect a message."""
         self.total += 1
         self._run.append(_Placed(_LAST if message.at is None else message.at, self.total, message))
-        self._characters += len(message.text)
+        self._characters += len(message.text) + sum(len(part.text or "") for part in message.parts)
         if len(self._run) >= self._run_messages or self._characters >= RUN_CHARACTERS:
             self._write_run()
 

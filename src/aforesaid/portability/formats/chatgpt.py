@@ -27,6 +27,7 @@ from aforesaid.portability.reader_helpers import (
     mapping_of,
     name_of,
     objects,
+    objects_of,
     shown_branch,
     until_damaged,
     with_address,
@@ -85,12 +86,12 @@ class _Reader:
         if content.raw("content_type") == _INSTRUCTIONS:
             yield from self._custom_instructions(found, content, where, conversation)
             return
-        metadata = mapping_of(found, "metadata")
+        metadata = Fields(mapping_of(found, "metadata"))
         role = _ROLES.get(str(mapping_of(found, "author").get("role")))
         if (
             role is None
             or content.raw("content_type") in (*_REASONING, *_WEB)
-            or metadata.get("is_visually_hidden_from_conversation") is True
+            or metadata.raw("is_visually_hidden_from_conversation") is True
         ):
             yield HIDDEN
             return
@@ -112,10 +113,7 @@ class _Reader:
         )
 
     def _content(
-        self,
-        found: Fields,
-        content: Fields,
-        metadata: Any,  # noqa: ANN401 - whatever JSON holds
+        self, found: Fields, content: Fields, metadata: Fields
     ) -> tuple[str, tuple[Part, ...], tuple[ToolCall, ...]]:
         """Return the text of a message, its pictures, recordings and files, and the tool that it calls."""
         pieces = content.items("parts") or [content.raw("text")]
@@ -125,9 +123,9 @@ class _Reader:
             return "", (), (ToolCall(found.text("id"), str(recipient), said),)
         media = [self._media(piece) for piece in pieces if isinstance(piece, dict) and "asset_pointer" in piece]
         files = [
-            attachment(file.get("name"), file.get("mime_type") or file.get("mimeType"), size=file.get("size"))
-            for file in metadata.get("attachments") or []
-            if isinstance(file, dict) and not str(file.get("mime_type") or file.get("mimeType")).startswith("image/")
+            attachment(file.raw("name"), name_of(file, "mime_type", "mimeType"), size=file.raw("size"))
+            for file in objects_of(metadata, "attachments")
+            if not (name_of(file, "mime_type", "mimeType") or "").startswith("image/")
         ]
         if media and mapping_of(found, "author").get("role") == "tool":
             said = ""  # instructions about the picture, for the model
@@ -199,26 +197,21 @@ def _fenced(text: str | None) -> str | None:
     return "\n".join(inside) or text
 
 
-def _without_codes(text: str, metadata: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+def _without_codes(text: str, metadata: Fields) -> str:
     """Return a text in which sources and names stand instead of the app's codes."""
-    known = {
-        str(reference.get("matched_text")): reference
-        for reference in metadata.get("content_references") or []
-        if isinstance(reference, dict) and reference.get("matched_text")
-    }
+    known = {str(reference.raw("matched_text")): reference for reference in objects_of(metadata, "content_references")}
     text = _CODE.sub(lambda match: _reference(match, known.get(match[0])), text)
     return _OLD_SOURCE.sub("", _STRAY.sub("", text))
 
 
-def _reference(match: re.Match[str], known: dict[str, Any] | None) -> str:
+def _reference(match: re.Match[str], known: Fields | None) -> str:
     if known is not None:
-        sources = [item for item in known.get("items") or [] if isinstance(item, dict) and item.get("url")]
+        sources = [item for item in objects_of(known, "items") if name_of(item, "url")]
         if sources:
-            return (
-                f" ({', '.join(with_address(str(item.get('title') or ''), item['url']).strip() for item in sources)})"
-            )
-        shown = known.get("alt") or known.get("name") or known.get("title")
-        if isinstance(shown, str) and shown.strip():
+            links = (with_address(name_of(item, "title") or "", item.raw("url")).strip() for item in sources)
+            return f" ({', '.join(links)})"
+        shown = name_of(known, "alt", "name", "title")
+        if shown is not None:
             return shown
     kind, _, rest = match[1].partition("\ue202")
     if kind == "entity":

@@ -26,11 +26,6 @@ from aforesaid.portability.reader_helpers import (
     until_damaged,
 )
 
-_PART_CHARACTERS: Final = 10_000
-"""Maximum characters kept of the text in an attachment. All details of a message may have 64 KiB."""
-_ARGUMENTS_CHARACTERS: Final = 10_000
-"""Maximum characters kept of the arguments of a tool call, such as a document that the model wrote."""
-_NO_PARENT: Final = "00000000-0000-4000-8000-000000000000"
 _UNSEEN_BLOCKS: Final = ("This block is not supported on your current device yet.",)
 """What stands in `text` for something that is only in `content`."""
 
@@ -51,7 +46,7 @@ def _conversation(reading: ReadOptions, found: Fields, where: str) -> Iterator[I
     shown = _shown(messages, found.raw("current_leaf_message_uuid"))
     for _ in range(len(messages) - len(shown)):
         yield REPLACED
-    kept = [entry for entry in entries if not isinstance(entry, dict) or entry.get("uuid") in shown or not shown]
+    kept = [entry for entry in entries if not isinstance(entry, dict) or str(entry.get("uuid")) in shown]
     yield from each(placed(kept, where), partial(_message, thread, name_of(found, "name"), reading))
 
 
@@ -96,12 +91,10 @@ def _part(file: Fields) -> Part:
         name_of(file, "file_name") or ("pasted text" if words else None),
         file.raw("file_type") if "/" in str(file.raw("file_type")) else None,
         size=file.raw("file_size"),
-        text=None if words is None else words[:_PART_CHARACTERS],
+        text=words,
     )
 
 
 def _call(block: Fields, number: int) -> ToolCall:
     arguments = json.dumps(block.raw("input"), ensure_ascii=False)
-    if len(arguments) > _ARGUMENTS_CHARACTERS:
-        arguments = json.dumps({"beginning": arguments[:_ARGUMENTS_CHARACTERS]}, ensure_ascii=False)
     return ToolCall(name_of(block, "id") or f"call-{number}", name_of(block, "name") or "tool", arguments)

@@ -105,7 +105,7 @@ def _message(thread: str, ids: Ids, found: Fields, where: str) -> Item:
     share = Fields(mapping_of(found, "share"))
     text = lines(
         "" if _NOTICES.match(text) else text,
-        *(repaired(share.raw(key)) for key in ("share_text", "link") if share.has(key) and share.raw(key) not in text),
+        *(words for key in ("share_text", "link") if (words := repaired(share.raw(key))) not in text),
     )
     if not text and not parts:
         return NOTICE if found.has("content") else NO_WORDS

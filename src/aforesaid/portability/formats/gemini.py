@@ -87,8 +87,8 @@ def _entry(ids: Ids, reading: ReadOptions, found: Fields, where: str) -> Iterato
     at = any_moment(found.needed("time"), "time", reading.zone)
     links = [str(each.raw("url")) for each in objects_of(found, "details")] + [str(found.raw("titleUrl"))]
     talk = next((match[1] for link in links if (match := _CONVERSATION.search(link))), "activity")
-    files = [name if isinstance(name, str) else name.get("name") for name in found.items("attachedFiles") if name]
-    parts = tuple(attachment(name) for name in files)
+    files = [file.get("name") if isinstance(file, dict) else file for file in found.items("attachedFiles")]
+    parts = tuple(attachment(file) for file in files if isinstance(file, str) and file)
     yield from _exchange(ids, where, f"gemini:{talk}", at, question, answer, parts)
 
 

@@ -172,7 +172,8 @@ def _block_text(block: Any, names: _Names) -> str:  # noqa: ANN401 - whatever JS
     leaf = _leaf_text(block, names)
     if leaf is not None:
         return leaf
-    inner = [_block_text(item, names) for item in block.get("elements") or []]
+    fields = Fields(block)
+    inner = [_block_text(item, names) for item in fields.items("elements")]
     match block.get("type"):
         case "rich_text":
             return lines(*inner)
@@ -183,7 +184,7 @@ def _block_text(block: Any, names: _Names) -> str:  # noqa: ANN401 - whatever JS
         case "section" | "header" | "markdown":
             text = block.get("text")
             head = text if isinstance(text, str) else _block_text(text, names)
-            return lines(head, *(_block_text(item, names) for item in block.get("fields") or []))
+            return lines(head, *(_block_text(item, names) for item in fields.items("fields")))
         case _:
             return "".join(inner)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from aforesaid.domain.details import Part
 from aforesaid.errors import InvalidInput, quoted
@@ -23,6 +23,7 @@ from aforesaid.portability.reader_helpers import (
     mapping_of,
     name_of,
     objects,
+    objects_of,
     reaction_counts,
     until_damaged,
     with_address,
@@ -96,7 +97,7 @@ def _message(thread: str, bot: object, reading: ReadOptions, found: Fields, wher
         text = lines(f"Forwarded from {forwarded}:", text)
         kind = kind or "forward"
     answered = found.raw("reply_to_message_id")
-    reactions = [(each.get("emoji"), each.get("count")) for each in found.items("reactions") if isinstance(each, dict)]
+    reactions = [(given.raw("emoji"), given.raw("count")) for given in objects_of(found, "reactions")]
     return ImportedMessage(
         where,
         thread,
@@ -147,10 +148,9 @@ def _described(found: Fields) -> Iterator[str]:
     if place or names:
         point = f"{place['latitude']}, {place['longitude']}" if "latitude" in place and "longitude" in place else ""
         yield f"Location: {', '.join(filter(None, [*names, point]))}"
-    poll = mapping_of(found, "poll")
-    if poll:
-        answers = [each for each in poll.get("answers") or [] if isinstance(each, dict)]
-        yield lines(f"Poll: {_text(poll.get('question'))}", *(_answer(each) for each in answers))
+    poll = Fields(mapping_of(found, "poll"))
+    if poll.raw_all():
+        yield lines(f"Poll: {_text(poll.raw('question'))}", *map(_answer, objects_of(poll, "answers")))
     for key, label in (("game_title", "Game"), ("todo_list", "List")):
         if found.has(key):
             title = found.raw(key)
@@ -160,9 +160,9 @@ def _described(found: Fields) -> Iterator[str]:
         yield f"Invoice: {invoice.get('title', '')}"
 
 
-def _answer(answer: dict[str, Any]) -> str:
-    votes = answer.get("voters")
-    return f"- {_text(answer.get('text'))}" + (f" ({votes})" if isinstance(votes, int) else "")
+def _answer(answer: Fields) -> str:
+    votes = answer.raw("voters")
+    return f"- {_text(answer.raw('text'))}" + (f" ({votes})" if isinstance(votes, int) else "")
 
 
 def _media(found: Fields) -> tuple[tuple[Part, ...], str | None]:
