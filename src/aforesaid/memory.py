@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from aforesaid.domain import checks
 from aforesaid.domain.literals import Role, SettingValue
 from aforesaid.domain.receipt import Receipt
-from aforesaid.domain.scope import DEFAULT_SPACE, Scope
+from aforesaid.domain.scope import DEFAULT_SPACE, Scope, chat_thread
 from aforesaid.domain.setting import EVERYBODY
 from aforesaid.errors import InvalidInput
 from aforesaid.front.contexts import UserContexts
@@ -228,3 +228,14 @@ class UserMemory(
     UserMessages, UserConversations, UserKnowledge, UserMemories, UserSummaries, UserContexts, UserOperations
 ):
     """The memory of one user."""
+
+    @public(unaudited="reads nothing", untimed="reads nothing")
+    def chat(self, chat: str | int) -> UserMemory:
+        """Return the memory of the same user in one of several private chats, such as a session of an app.
+
+        Like the direct chat, a chat belongs to the user alone: its contexts include what was said in the user's other
+        chats. A thread that `Memory.user` names is a channel: its contexts include nothing that was said in private.
+        """
+        space, user, _, session = self.scope
+        name = chat_thread(user, checks.identifier(chat, "the chat", "chat"))
+        return UserMemory(self._services, Scope.of(user, space, name, session), self._actor)

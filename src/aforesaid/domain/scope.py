@@ -61,6 +61,11 @@ def chat_thread(user: str, chat: str) -> str:
     return f"{_chats_of(user)}{chat}"
 
 
+def chat_name(thread: str) -> str:
+    """Return the name of a chat from that of its thread; other threads unchanged."""
+    return thread.partition("/")[2] if thread.startswith(_CHAT) else thread
+
+
 def is_direct(thread: str) -> bool:
     """Return whether a thread is a direct chat, which belongs to one user."""
     return thread.startswith((_DIRECT, _CHAT))
