@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LLM := .venv-llm
 PEERS := .venv-peers
+INTEGRATIONS := .cache/integrations
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test programs test-citus test-llm test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
+.PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -31,6 +32,10 @@ test-llm: $(LLM)/.ready  ## test with a small real model, served by llama.cpp (n
 test-client: $(READY)  ## test the TypeScript client and its AI SDK middleware, and check its types (needs Node.js and npm)
 	npm install --prefix clients/typescript --no-audit --no-fund --ignore-scripts --no-package-lock
 	cd clients/typescript && npx tsc --project . && AFORESAID_PYTHON=$(abspath $(BIN)/python) npm test
+
+test-integrations: $(INTEGRATIONS)/.ready  ## test the adapters for agent frameworks, also with the frameworks' own tests (about 10 minutes)
+	$(INTEGRATIONS)/bin/python -m pytest tests/integrations --confcutdir=tests/integrations -p no:cacheprovider -W default
+	$(INTEGRATIONS)/bin/python tools/framework_tests.py .cache/framework-sources
 
 check: $(READY)  ## run lint, type and import checks only
 	$(BIN)/ruff check .
@@ -143,3 +148,11 @@ $(PEERS)/.ready: pyproject.toml bench/peers/requirements.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/peers/requirements.txt --editable .
 	@touch $(PEERS)/.ready
+
+# The frameworks as published today, in a separate environment. Nothing else depends on them.
+$(INTEGRATIONS)/.ready: pyproject.toml tests/integrations/requirements.txt
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(INTEGRATIONS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement tests/integrations/requirements.txt \
+		--editable '.[agent-framework,anthropic,autogen,google-adk,haystack,langchain,langgraph,llama-index,openai-agents,pydantic-ai]'
+	@touch $(INTEGRATIONS)/.ready

@@ -6,12 +6,14 @@ passed on by name, and `_sync_types.pyi` (made from the async classes) tells edi
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -74,11 +76,21 @@ class _Loop:
 
     def run(self, call: Callable[[], Awaitable[T]]) -> T:
         """Run a call on the loop and wait for its result. Raises StoreClosed after `stop`, and in a forked child."""
+        with self._refused():
+            return self._portal.call(call)
+
+    async def wait(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Run a call on the loop and await its result on the caller's. Raises StoreClosed as `run` does."""
+        with self._refused():
+            return await asyncio.wrap_future(self._portal.start_task_soon(call))
+
+    @contextmanager
+    def _refused(self) -> Iterator[None]:
         if os.getpid() != self._process:
             # The thread of the loop is not in the child, so nothing would ever answer.
             raise StoreClosed("this memory was opened before this process was forked; open it in the child process")
         try:
-            return self._portal.call(call)
+            yield
         except RuntimeError as error:
             if self._closed or not self.running:
                 raise StoreClosed("this memory has been closed") from error
@@ -152,3 +164,10 @@ class SyncMemory(SyncUserMemory):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def unwrapped(memory: object) -> tuple[Any, _Loop | None]:
+    """Return the async memory inside a sync one, and the loop that it must be called on; None for an async one."""
+    if isinstance(memory, SyncUserMemory):
+        return memory._target, memory._loop  # noqa: SLF001 - the sync classes hide everything of their own
+    return memory, None

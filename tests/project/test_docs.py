@@ -18,6 +18,8 @@ from aforesaid.profiles import BUILT_IN, Profile
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ELSEWHERE = {"use-with-agent-frameworks"}
+"""Pages whose examples need more than this environment: tests/integrations/test_page.py runs them."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,7 +27,7 @@ def page_name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in ELSEWHERE], ids=page_name)
 def test_every_example_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFORESAID_STORE", str(tmp_path / "default.db"))
     command = Path(sys.executable).with_name("aforesaid")

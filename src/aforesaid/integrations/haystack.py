@@ -1,0 +1,141 @@
+"""Haystack components: write chat messages to a memory, read them back, and retrieve what is remembered.
+
+    pipeline.add_component("history", AforesaidChatHistory(memory.user("ann").chat("chat-1")))
+    pipeline.add_component("writer", AforesaidChatWriter(memory.user("ann").chat("chat-1")))
+    pipeline.add_component("retriever", AforesaidRetriever(memory.user("ann")))
+
+Messages with tool calls, results, images and files come back as they were written.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from haystack import Document, component
+from haystack.dataclasses import ChatMessage, ChatRole
+from haystack.dataclasses import ToolCall as HaystackToolCall
+
+from aforesaid.domain.details import ToolCall
+from aforesaid.domain.hit import Hit
+from aforesaid.domain.message import Message
+from aforesaid.integrations import conversation
+from aforesaid.integrations.calls import AnyUser, Calls
+from aforesaid.memory import UserMemory
+
+_FRAMEWORK: Final = "haystack"
+"""The key in the metadata of a message under which Haystack's message is stored."""
+
+
+@component
+class AforesaidChatWriter:
+    """Stores chat messages in a thread of a user. Needs a memory from `aforesaid.open`, unless it is awaited."""
+
+    def __init__(self, user: AnyUser) -> None:
+        self._calls = Calls(user, UserMemory)
+
+    @component.output_types(messages_written=int)
+    def run(self, messages: list[ChatMessage]) -> dict[str, int]:
+        """Store messages, all of them or none."""
+        new = [_as_message(each) for each in messages]
+        self._calls.run(lambda user: conversation.add_all(user, new))
+        return {"messages_written": len(new)}
+
+    @component.output_types(messages_written=int)
+    async def run_async(self, messages: list[ChatMessage]) -> dict[str, int]:
+        """Store messages, all of them or none."""
+        new = [_as_message(each) for each in messages]
+        await self._calls.wait(lambda user: conversation.add_all(user, new))
+        return {"messages_written": len(new)}
+
+
+@component
+class AforesaidChatHistory:
+    """Reads the last messages that a user has in a thread, and puts new messages after them."""
+
+    def __init__(self, user: AnyUser, *, last: int | None = None) -> None:
+        self._calls = Calls(user, UserMemory)
+        self._last = last
+
+    @component.output_types(messages=list[ChatMessage])
+    def run(self, messages: list[ChatMessage] | None = None) -> dict[str, list[ChatMessage]]:
+        """Return the stored messages, and then `messages`."""
+        stored = self._calls.run(lambda user: conversation.own_messages(user, self._last))
+        return {"messages": [*map(_as_chat, stored), *(messages or ())]}
+
+    @component.output_types(messages=list[ChatMessage])
+    async def run_async(self, messages: list[ChatMessage] | None = None) -> dict[str, list[ChatMessage]]:
+        """Return the stored messages, and then `messages`."""
+        stored = await self._calls.wait(lambda user: conversation.own_messages(user, self._last))
+        return {"messages": [*map(_as_chat, stored), *(messages or ())]}
+
+
+@component
+class AforesaidRetriever:
+    """Searches messages, memories and summaries of a user."""
+
+    def __init__(self, user: AnyUser, *, top_k: int = 10, min_score: float | None = None) -> None:
+        self._calls = Calls(user, UserMemory)
+        self._top_k = top_k
+        self._min_score = min_score
+
+    @component.output_types(documents=list[Document])
+    def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """Return what is found, best first."""
+        return {
+            "documents": [_as_document(hit) for hit in self._calls.run(lambda user: self._find(user, query, top_k))]
+        }
+
+    @component.output_types(documents=list[Document])
+    async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
+        """Return what is found, best first."""
+        hits = await self._calls.wait(lambda user: self._find(user, query, top_k))
+        return {"documents": [_as_document(hit) for hit in hits]}
+
+    async def _find(self, user: UserMemory, query: str, top_k: int | None) -> list[Hit]:
+        return await user.search(query, top_k or self._top_k, min_score=self._min_score)
+
+
+def _as_document(hit: Hit) -> Document:
+    meta = {"kind": hit.kind, "at": hit.at.isoformat(), "sources": list(hit.sources)}
+    return Document(id=f"{hit.kind}:{hit.id}", content=hit.text, score=hit.score, meta=meta)
+
+
+def _as_message(message: ChatMessage) -> dict[str, Any]:
+    """Return a message as the arguments of `add`. Whatever they cannot express is in the metadata."""
+    role = message.role.value
+    results = message.tool_call_results
+    text = "\n".join(str(each.result) for each in results) if results else "\n".join(message.texts)
+    new: dict[str, Any] = {"role": role, "text": text, "name": message.name}
+    if text and message.to_dict() == ChatMessage.from_dict({"role": role, "content": [{"text": text}]}).to_dict():
+        return new
+    new["tool_calls"] = [
+        ToolCall(call.id or f"call-{at}", call.tool_name, json.dumps(call.arguments, ensure_ascii=False))
+        for at, call in enumerate(message.tool_calls)
+    ]
+    new["tool_call_id"] = results[0].origin.id if len(results) == 1 else None
+    return conversation.with_original(new, _FRAMEWORK, "chat message", message.to_dict())
+
+
+def _as_chat(message: Message) -> ChatMessage:
+    """Return the message that was written; for messages from elsewhere, and edited ones, the one they make."""
+    stored = conversation.original(message, _FRAMEWORK)
+    if stored is not None:
+        whole = ChatMessage.from_dict(dict(stored))
+        if _as_message(whole)["text"] == message.text:
+            return whole
+    if message.tool_call_id is not None:
+        origin = HaystackToolCall(tool_name=message.name or "tool", arguments={}, id=message.tool_call_id)
+        return ChatMessage.from_tool(message.text, origin=origin)
+    if message.role == "assistant":
+        calls = [HaystackToolCall(call.name, _arguments(call), id=call.id) for call in message.tool_calls]
+        return ChatMessage.from_assistant(message.text or None, tool_calls=calls or None)
+    return ChatMessage.from_dict({"role": ChatRole(message.role).value, "content": [{"text": message.text}]})
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    try:
+        found = json.loads(call.arguments)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"input": call.arguments}

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("autogen_core", reason="AutoGen is not installed (make test-integrations)")
+
+from autogen_core.memory import MemoryContent, MemoryMimeType
+from autogen_core.model_context import BufferedChatCompletionContext
+from autogen_core.models import SystemMessage, UserMessage
+
+import aforesaid
+from aforesaid.errors import InvalidInput
+from aforesaid.integrations.autogen import AforesaidMemory
+
+CONTENTS = [
+    MemoryContent(content="The tortoise is called Rex.", mime_type=MemoryMimeType.TEXT, metadata={"source": "Ann"}),
+    MemoryContent(content={"tortoise": {"age": 40}}, mime_type=MemoryMimeType.JSON),
+    MemoryContent(content="# Tortoise\nLikes *salad*.", mime_type=MemoryMimeType.MARKDOWN),
+]
+
+
+@pytest.mark.anyio
+async def test_contents_are_found_as_they_were_added(memory: aforesaid.SyncMemory) -> None:
+    notes = AforesaidMemory(memory.user("ann").chat("notes"))
+    for content in CONTENTS:
+        await notes.add(content)
+    found = (await notes.query("tortoise", min_score=0.0)).results
+    assert len(found) == len(CONTENTS)
+    assert all(any(each.content == content.content for each in found) for content in CONTENTS)
+    assert next(each for each in found if each.content == CONTENTS[0].content).metadata["source"] == "Ann"
+    await notes.clear()
+    assert (await notes.query("tortoise")).results == []
+
+
+@pytest.mark.anyio
+async def test_what_is_remembered_goes_into_the_context_of_the_model() -> None:
+    async with aforesaid.connect(":memory:") as opened:
+        notes = AforesaidMemory(opened.user("ann").chat("notes"))
+        await notes.add(CONTENTS[0])
+        context = BufferedChatCompletionContext(buffer_size=5)
+        assert (await notes.update_context(context)).memories.results == []
+        await context.add_message(UserMessage(content="What is the tortoise called?", source="ann"))
+        assert len((await notes.update_context(context)).memories.results) == 1
+        added = (await context.get_messages())[-1]
+        assert isinstance(added, SystemMessage)
+        assert "The tortoise is called Rex." in added.content
+
+
+@pytest.mark.anyio
+async def test_bytes_are_refused(memory: aforesaid.SyncMemory) -> None:
+    with pytest.raises(InvalidInput, match="bytes"):
+        await AforesaidMemory(memory.user("ann")).add(MemoryContent(content=b"\0", mime_type=MemoryMimeType.BINARY))

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langgraph.store.base", reason="LangGraph is not installed (make test-integrations)")
+
+import aforesaid
+from aforesaid.errors import InvalidInput
+from aforesaid.integrations.langgraph import AforesaidStore
+
+VALUES: dict[str, Any] = {
+    "plain": {"text": "Ann lives in Bern"},
+    "nested": {"a": [1, 2.5, None, True, {"b": "ü"}], "empty": {}, "none": None},
+    "long key " + "x" * 400: {"n": -1},
+    "": {"text": "a key may be empty"},
+    "#12": {"text": "a key that looks like the id of a message"},
+    "tab\tand\nline": {"text": "control characters"},
+}
+
+
+def test_any_value_comes_back_under_any_key(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    for key, value in VALUES.items():
+        store.put(("things",), key, value)
+    assert {key: store.get(("things",), key).value for key in VALUES} == VALUES
+    assert {item.key: item.value for item in store.search(("things",))} == VALUES
+
+
+def test_a_value_that_is_put_again_is_the_only_one(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    for number in range(5):
+        store.put(("things",), "key", {"number": number})
+    item = store.get(("things",), "key")
+    assert item.value == {"number": 4}
+    assert item.updated_at > item.created_at
+    assert [found.value for found in store.search(("things",))] == [{"number": 4}]
+
+
+def test_a_deleted_value_is_gone_and_can_be_put_again(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    for text in ("first", "second", "third"):
+        store.put(("things",), "key", {"text": text})
+        assert store.get(("things",), "key").value == {"text": text}
+        store.delete(("things",), "key")
+        assert store.get(("things",), "key") is None
+        assert store.search((), query=text) == []
+        assert store.list_namespaces() == []
+
+
+def test_values_are_found_by_what_they_say(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    store.put(("users", "ann"), "home", {"text": "Ann lives in Bern", "year": 2024})
+    store.put(("users", "bob"), "pet", {"text": "Bob has a tortoise", "year": 2020})
+    found = store.search(("users",), query="tortoise")
+    assert found[0].key == "pet"
+    assert found[0].score > 0
+    assert [item.key for item in store.search(("users",), query="tortoise", filter={"year": {"$gt": 2021}})] == ["home"]
+
+
+def test_only_the_indexed_fields_are_found(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory, index={"fields": ["title"]})
+    store.put(("books",), "one", {"title": "Tortoises", "note": "borrowed from the library"})
+    store.put(("books",), "two", {"title": "Bern", "note": "about a tortoise"}, index=False)
+    found = store.search(("books",), query="tortoises library")
+    assert [(item.key, item.score is None) for item in found] == [("one", False), ("two", True)]
+
+
+def test_what_was_put_is_there_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with aforesaid.open(path) as opened:
+        AforesaidStore(opened).put(("a", "b"), "key", {"text": "kept"})
+    with aforesaid.open(path) as opened:
+        store = AforesaidStore(opened)
+        assert store.get(("a", "b"), "key").value == {"text": "kept"}
+        assert store.list_namespaces() == [("a", "b")]
+
+
+def test_two_programs_that_put_the_same_new_key_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with aforesaid.open(path) as one, aforesaid.open(path) as other:
+        stores = [AforesaidStore(one), AforesaidStore(other)]
+        for number in range(4):
+            stores[number % 2].put(("things",), "key", {"number": number})
+            assert [store.get(("things",), "key").value for store in stores] == [{"number": number}] * 2
+
+
+def test_documents_are_no_reason_to_learn(memory: aforesaid.SyncMemory) -> None:
+    AforesaidStore(memory).put(("things",), "key", {"text": "My name is Ann and I live in Bern."})
+    memory.upkeep()
+    assert memory.user("langgraph").portrait() is None
+    assert memory.user("langgraph").memories() == []
+
+
+@pytest.mark.anyio
+async def test_a_memory_from_connect_is_awaited() -> None:
+    async with aforesaid.connect(":memory:") as opened:
+        store = AforesaidStore(opened)
+        await store.aput(("things",), "key", {"text": "kept"})
+        assert (await store.aget(("things",), "key")).value == {"text": "kept"}
+        with pytest.raises(InvalidInput, match=r"aforesaid\.open"):
+            store.get(("things",), "key")
+
+
+def test_a_filter_with_an_unknown_operator_is_refused(memory: aforesaid.SyncMemory) -> None:
+    store = AforesaidStore(memory)
+    store.put(("things",), "key", {"n": 1})
+    with pytest.raises(InvalidInput, match=r"\$near"):
+        store.search(("things",), filter={"n": {"$near": 1}})
+    assert store.search(("things",), filter={"n": {"$gt": "text"}}) == []
