@@ -111,3 +111,13 @@ def test_what_is_restored_is_verified(run: Run, tmp_path: Path) -> None:
     connection.close()
     wrong = run("restore", "copy.db", "--store", "wrong.db")
     assert (wrong.exit_code, "#1 is not what was stored" in wrong.stdout) == (1, True)
+
+
+@pytest.mark.defect("N4")
+def test_a_chat_from_standard_input_is_read_as_a_whole(run: Run) -> None:
+    long_ago = "".join(f"02/03/26, 21:05 - Ann: {number} {'x' * 200}\n" for number in range(1_500))
+    chat = f"{long_ago}03/25/26, 21:06 - Ann: the first day above twelve\n"
+    found = as_json(run("import", "-", "--store", "piped.db", "--json", stdin=chat.encode()))
+    assert (found["format"], found["new"]["message"]) == ("whatsapp", 1_501)
+    first, *_ = as_json(run("history", "--store", "piped.db", "--user", "Ann", "--limit", "2000", "--json"))
+    assert first["at"].startswith("2026-02-03")

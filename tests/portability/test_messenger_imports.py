@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import aforesaid
 from portability.imported import history, lines, load, load_into, packed, said, users, written
 
 pytestmark = pytest.mark.defect("N4")
@@ -118,6 +119,27 @@ async def test_a_newer_export_brings_the_edited_text(tmp_path: Path) -> None:
     chat["messages"] = [telegram(1, "sencha", edited="2026-03-01T13:00:00"), telegram(2, "ok")]
     assert (await load_into(store, written(newer, chat))).new == {"edited message": 1}
     assert await said(store, "user1") == ["sencha", "ok"]
+
+
+async def test_a_message_that_was_taken_back_stays_away(tmp_path: Path) -> None:
+    chat = {
+        "name": "Bob",
+        "type": "personal_chat",
+        "id": 1,
+        "messages": [telegram(1, "my password"), telegram(2, "ok")],
+    }
+    edited = [telegram(1, "my pass phrase", edited="2026-03-01T12:00:00"), telegram(2, "ok")]
+    old = written(tmp_path / "result.json", chat)
+    newer = written(tmp_path / "newer" / "result.json", {**chat, "messages": edited})
+    async with aforesaid.connect(":memory:", embedder="none") as memory:
+        await memory.load(old)
+        ann = memory.user("user1", thread="telegram:1")
+        first, _ = await ann.history()
+        await ann.take_back(first)
+        await memory.load(old)
+        report = await memory.load(newer)
+        assert [message.text for message in await ann.history()] == ["ok"]
+    assert report.skipped == {"messages whose id is stored with another text": 1}
 
 
 async def test_one_id_with_two_texts_is_counted(tmp_path: Path) -> None:

@@ -154,6 +154,17 @@ async def test_a_file_that_is_none_is_refused(server: Running) -> None:
     assert len(await server.memory.users()) == 3
 
 
+@pytest.mark.defect("N4")
+async def test_a_chat_that_was_taken_in_says_whose_memory_it_is(server: Running) -> None:
+    chat = "14.03.26, 21:05 - Zoë: tea?\n14.03.26, 21:06 - Yan: <Media omitted>\n14.03.26, 21:07 - Yan: yes\n"
+    async with browsing(server, str.__str__(server.here.link)) as (browser, csrf):
+        file = {"file": ("..\\WhatsApp Chat with Yan (1).txt", chat.encode())}
+        answer = await browser.post("/data/import", data={"csrf": csrf}, files=file)
+        assert "It is now the memory of" in answer.text
+        assert 'href="/person?user=Yan">Yan</a> (1)' in answer.text.replace("&amp;", "&").replace("space=default&", "")
+    assert [message.thread for message in await server.memory.user("Zoë").history()] == ["whatsapp:Yan"]
+
+
 async def test_what_goes_wrong_is_told_on_a_page(server: Running) -> None:
     async with browsing(server, str.__str__(server.here.link)) as (browser, _):
         for path in ("/memories/999", "/memories?category=nonsense", "/nowhere", "/person", "/memories/x"):
