@@ -18,7 +18,7 @@ _HEAD: Final = """// Written by `make rest` from the server's OpenAPI descriptio
 // A test fails when it is not up to date.
 """
 _REFERENCE: Final = "#/components/schemas/"
-_BYTES: Final = "BodyInit"
+_BYTES: Final = "string | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream<Uint8Array>"
 _SIMPLE: Final = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 _TEXT: Final = "text/plain"
 _STREAM: Final = "ReadableStream<Uint8Array>"

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, RequestTimeout, TooManyRequests, Unavailable } from "./errors.js";
+import { ApiError, ConnectionError, InvalidResponse, RequestTimeout, TooManyRequests, Unavailable } from "./errors.js";
 import { backoffMs, sleep } from "./http.js";
 
 /** @import * as types from "../types/index.d.ts" */
@@ -23,7 +23,9 @@ export async function* follow(http, query, options) {
   for (let failures = 0; ; failures++) {
     try {
       const headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-      const { data } = await http.send("GET /api/events", { query, headers, signal, retries: connected ? 0 : undefined });
+      const { data, response } = await http.send("GET /api/events", { query, headers, signal, retries: connected ? 0 : undefined });
+      const type = response.headers.get("content-type") ?? "nothing";
+      if (!type.startsWith("text/event-stream")) throw new InvalidResponse(`expected a stream of events, not ${type}`);
       connected = true;
       for await (const event of parse(/** @type {ReadableStream<Uint8Array>} */ (data), idleMs, signal)) {
         failures = 0;
@@ -33,6 +35,7 @@ export async function* follow(http, query, options) {
           yield /** @type {types.MemoryEvent} */ ({ type, id: id ?? null, data: JSON.parse(event.data) });
         }
       }
+      if (failures >= reconnects) throw new ConnectionError("the server ends every event stream at once");
     } catch (error) {
       if (!connected || failures >= reconnects || !isPassing(error)) throw error;
     }

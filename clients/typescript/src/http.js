@@ -187,10 +187,15 @@ function defined(headers = {}) {
 /** @param {any} body @param {Record<string, string>} headers @returns {RequestInit} */
 function content(body, headers) {
   if (body === undefined) return { headers };
-  const plain = Object.getPrototypeOf(body) === Object.prototype;
-  if (plain) return { headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(body) };
+  if (!isBytes(body)) return { headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify(body) };
   const streaming = body instanceof ReadableStream ? { duplex: "half" } : {};
   return { headers: { ...headers, "Content-Type": "application/octet-stream" }, body, ...streaming };
+}
+
+/** @param {unknown} body */
+function isBytes(body) {
+  const kinds = [Blob, ArrayBuffer, ReadableStream];
+  return typeof body === "string" || ArrayBuffer.isView(body) || kinds.some((kind) => body instanceof kind);
 }
 
 /** Return the value of a JSON answer, the text of a plain one, or the stream of any other. @param {Response} response */

@@ -8,6 +8,7 @@ import {
   ConnectionError,
   Forbidden,
   InvalidInput,
+  InvalidResponse,
   NotFound,
   PreconditionFailed,
   RequestTimeout,
@@ -223,6 +224,21 @@ test("a connection that breaks before the first event misses nothing", async () 
   assert.deepEqual(textsOf([(await first).value]), ["In between"]);
   await events.return(/** @type {never} */ (undefined));
   await proxy.stop();
+});
+
+test("a stream ends with an error when its key is revoked, and for an answer that is not a stream", async () => {
+  const admin = new Aforesaid({ baseUrl: server.baseUrl, key: await server.addKey("admin-2", "--role", "admin") });
+  const { id, token } = await admin.request("POST /api/keys", { body: { name: "short", role: "reader", space: "default" } });
+  const { promise: began, fetch } = noticing();
+  const events = new Aforesaid({ baseUrl: server.baseUrl, key: token, fetch }).user("ned").events();
+  const refused = assert.rejects(events.next(), Unauthorized);
+  await began;
+  await admin.request("DELETE /api/keys/{key_id}", { path: { key_id: id } });
+  await refused;
+  const page = createServer((_, response) => response.writeHead(200, { "content-type": "text/html" }).end("<p>Hello"));
+  const wrong = new Aforesaid({ baseUrl: await listening(page) }).user("ned").events();
+  await assert.rejects(wrong.next(), InvalidResponse);
+  await stopped(page);
 });
 
 /** Return a `fetch`, and a promise that is fulfilled when the first bytes of a body have arrived. */

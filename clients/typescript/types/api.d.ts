@@ -1400,7 +1400,7 @@ export interface Routes {
         /** The space. Only for keys for all spaces; other keys have their own. */
         space?: string;
       };
-      body: BodyInit;
+      body: string | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer> | ReadableStream<Uint8Array>;
     };
     result: Loaded;
   };
