@@ -82,6 +82,17 @@ def test_what_is_too_much_goes_snippets_first_then_recent_messages_then_the_olde
         assert sum(report.left_out for report in made.reports) == gone
 
 
+def test_recent_messages_that_are_also_hits_leave_no_holes_in_the_conversation() -> None:
+    def message(section: SectionName, number: int) -> Item:
+        return item(section, f"message {number}", 100, place=number, shows=frozenset((number,)))
+
+    newest_first = [message("recent", number) for number in range(14, 0, -1)]
+    hits = [message("snippets", number) for number in (10, 8, 6)]
+    made = assemble({"recent": newest_first, "snippets": hits}, tokens={**SHARES, "recent": 200, "snippets": 300})
+    assert kept(made, "recent") == [f"message {number}" for number in range(6, 15)]
+    assert kept(made, "snippets") == []
+
+
 def test_what_has_a_low_priority_goes_before_what_is_wanted_less() -> None:
     offered: Offered = {"snippets": [item("snippets", "best", priority=1), *several("snippets", 2)]}
     made = assemble(offered, count=lambda items: added_up(items) + 961)

@@ -222,9 +222,9 @@ class Assembler:
         waiting, section.waiting = section.waiting, []
         before = len(section.kept)
         for place, item in enumerate(waiting):
-            if item.shows and item.shows <= self._shown:
+            if name not in _CONTIGUOUS and item.shows and item.shows <= self._shown:
                 self._left_out.append(LeftOut(item, "it is already included"))
-            elif (cost := section.cost(item)) <= self._budget - self._spent:
+            elif (cost := section.cost(item)) <= self._budget - self._spent + self._tokens_found(item):
                 self._take(section, item, cost)
             elif name in _CONTIGUOUS:
                 section.waiting += waiting[place:]
@@ -256,6 +256,13 @@ class Assembler:
             # It is also a search hit. It is shown once, among the recent messages.
             self._drop_found(item.shows)
         self._shown.update(item.shows)
+
+    def _tokens_found(self, item: Item) -> int:
+        """Return the tokens of a recent message as a search hit, which are free when it is shown as recent."""
+        found = self._sections.get("snippets") if item.section == "recent" else None
+        if found is None or item.shows.isdisjoint(self._shown):
+            return 0
+        return sum(each.tokens for each in found.kept if each.shows <= item.shows)
 
     def _drop_found(self, shown: frozenset[int]) -> None:
         section = self._sections.get("snippets")

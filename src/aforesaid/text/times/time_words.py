@@ -107,7 +107,7 @@ CALENDARS: Final = {
         )
         + ("september|sep", "oktober|okt", "november|nov", "dezember|dez"),
         units={"weekend": "wochenende", "day": "tag(?:e|en)?", "week": "woche(?:n)?", "month": "monat(?:e|en)?"}
-        | {"year": "jahr(?:e|en)?"},
+        | {"year": "jahr(?:e|en|es)?"},
         upcoming="nachste[nrms]?|kommende[nrms]?",
         past="letzte[nrms]?|vergangene[nrms]?|vorige[nrms]?",
         present="diese[nrms]?",

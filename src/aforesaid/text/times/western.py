@@ -27,7 +27,9 @@ Rules = tuple[tuple[re.Pattern[str], Resolve], ...]
 _ISO: Final = re.compile(r"(?<![\d/-])(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?![\d/-])")
 _DOTTED: Final = re.compile(r"(?<![\d.])(\d{1,2})\.(\d{1,2})\.(?:(\d{4})|(?!\d))")
 _OF: Final = r"(?:of |de |di |d')?"
+_OF_YEAR: Final = r"(?:of |del? |del? l'|dell'|im |the )?"
 _MONTHS: Final = 12
+_YEARS: Final = {"yearnext": 1, "yearlast": -1, "yearthis": 0}
 
 
 @cache
@@ -36,7 +38,8 @@ def western(language: str) -> Rules:
     words = CALENDARS.get(language, CALENDARS["english"])
     months = _numbered("month", words.months)
     day = r"(?<![\d.])(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|°|\.)? " + _OF
-    year = r"(?:\.?,? (?:of |de |del )?(?P<year>\d{4})(?!\d))?"
+    relative_year = _relative_year(words)
+    year = rf"(?:\.?,? {_OF_YEAR}(?:(?P<year>\d{{4}})(?!\d)|{relative_year}))?"
     which = _which(words)
     weekdays, units = _numbered("weekday", words.weekdays), _units(words)
     return (
@@ -48,6 +51,7 @@ def western(language: str) -> Rules:
         *((_word(_amount(form, words)), _amounts(words, -1)) for form in words.ago),
         *((_word(_amount(form, words)), _amounts(words, 1)) for form in words.ahead),
         (_word(rf"(?:{which('before')} )?{weekdays}(?: {which('after')})?"), _weekday),
+        (_word(rf"{months},? {_OF_YEAR}{relative_year}"), _month_of_year),
         (_word(rf"{which('before')} {units}|{units.replace('unit_', 'other_')} {which('after')}"), _unit),
         (
             _word(rf"(?:(?P<in>{words.before_month})(?:[ -]|(?<=')))?(?:{which('before')} )?(?P<name>{months}){year}"),
@@ -98,6 +102,25 @@ def _which(words: CalendarWords) -> Callable[[str], str]:
     return which
 
 
+def _relative_year(words: CalendarWords) -> str:
+    """Return the pattern of "next year" after a day or a month, with the words in either order."""
+
+    def which(side: str) -> str:
+        said = zip(_YEARS, (words.upcoming, words.past, words.present), strict=True)
+        return "(?:" + "|".join(f"(?P<{name}_{side}>{pattern})" for name, pattern in said) + ")"
+
+    unit = f"(?:{words.units['year']})"
+    return f"(?:{which('before')} {unit}|{unit} {which('after')})(?!\\w)"
+
+
+def _year(match: re.Match[str], today: date) -> int | None:
+    """Return the year that was said, as a number or from today; None if none was."""
+    if match.groupdict().get("year"):
+        return int(match["year"])
+    said = (group.partition("_")[0] for group, text in match.groupdict().items() if text)
+    return next((today.year + _YEARS[name] for name in said if name in _YEARS), None)
+
+
 def _amount(form: str, words: CalendarWords) -> str:
     numbers = "|".join([r"\d{1,3}", *sorted(filter(None, words.numbers), key=len, reverse=True)])
     number = rf"(?P<number>{numbers})"
@@ -116,8 +139,7 @@ def _dotted(match: re.Match[str], today: date, towards: Direction) -> Days | Non
 
 
 def _dated(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-    year = match["year"]
-    return day_of_month(today, _number(match, "month") + 1, int(match["day"]), int(year) if year else None, towards)
+    return day_of_month(today, _number(match, "month") + 1, int(match["day"]), _year(match, today), towards)
 
 
 def _counted(count: int) -> Resolve:
@@ -149,12 +171,17 @@ def _months(words: CalendarWords) -> Resolve:
     """Read whole months. A name with another meaning ("may", "Julio") needs a year or a word that shows the month."""
 
     def resolve(match: re.Match[str], today: date, towards: Direction) -> Days | None:
-        year, which = match["year"], _which_one(match)
+        year, which = _year(match, today), _which_one(match)
         if match["name"] in words.ambiguous and not (year or match["in"] or which != "any"):
             return None
-        return month_named(today, _number(match, "month") + 1, int(year) if year else None, which, towards)
+        return month_named(today, _number(match, "month") + 1, year, which, towards)
 
     return resolve
+
+
+def _month_of_year(match: re.Match[str], today: date, towards: Direction) -> Days | None:
+    """Read a month of a year that is counted from today: "June next year"."""
+    return month_named(today, _number(match, "month") + 1, _year(match, today), "any", towards)
 
 
 def _which_one(match: re.Match[str]) -> Which:
