@@ -292,6 +292,7 @@ async def test_a_langchain_history(tmp_path: Path) -> None:
         },
         {"type": "human", "content": "tea?", "id": "m1"},
         {"values": {"messages": [{"type": "human", "content": "tea?"}]}},
+        {"messages": [{"type": "human", "content": "tea?"}]},
     ],
 )
 async def test_other_forms_of_langchains_messages(tmp_path: Path, entry: dict[str, Any]) -> None:
@@ -378,15 +379,15 @@ LETTA_MESSAGES = [
     letta(1, "user", json.dumps({"type": "login", "last_login": "never"})),
     letta(2, "user", json.dumps({"type": "user_message", "message": "I like tea", "time": "x"})),
     letta(3, "assistant", "The user likes tea. I should answer.", tool_calls=send("Noted!")),
-    letta(4, "tool", json.dumps({"status": "OK", "message": "None"}), name="send_message", tool_call_id="c1"),
+    letta(4, "tool", json.dumps({"status": "OK", "message": "None"}), tool_call_id="c1"),
 ]
 
 
-@pytest.mark.parametrize("new_form", [False, True])
-async def test_a_letta_agent_file(tmp_path: Path, *, new_form: bool) -> None:
+@pytest.mark.parametrize(("new_form", "as_text"), [(False, False), (True, False), (True, True)])
+async def test_a_letta_agent_file(tmp_path: Path, *, new_form: bool, as_text: bool) -> None:
     blocks = [
         {"id": "block-0", "label": "human", "value": "- Name: Ann\n- Likes tea\n"},
-        {"id": "block-1", "label": "persona", "value": "I am kind."},
+        {"id": "block-1", "label": "void-persona", "value": "I am kind."},
     ]
     agent: dict[str, Any] = {"name": "barista", "messages": LETTA_MESSAGES}
     value: dict[str, Any] = (
@@ -394,7 +395,10 @@ async def test_a_letta_agent_file(tmp_path: Path, *, new_form: bool) -> None:
         if new_form
         else {"agent_type": "memgpt_agent", "core_memory": blocks, **agent}
     )
-    report, store = await load(written(tmp_path / "barista.af", value), user="ann")
+    source = written(tmp_path / "barista.af", value)
+    if as_text:
+        source.write_text(json.dumps(source.read_text("utf-8")), "utf-8")
+    report, store = await load(source, user="ann")
     assert (report.format, report.problems) == ("letta", 0)
     assert [(message.role, message.text) for message in await history(store, "ann", "letta:barista")] == [
         ("user", "I like tea"),

@@ -77,7 +77,7 @@ _OF_OBJECTS: Final = (
     ({"messages"}, "openai"),
     ({"type", "call_id"}, "openai"),
 )
-_LONG_LISTS: Final = ("messages", "chats", "results", "memories", "agents", "mapping", "chat_messages", "values")
+_LONG_LISTS: Final = ("chats", "results", "memories", "agents", "mapping", "chat_messages", "values")
 """Keys whose values are not read: they can be longer than the beginning of the file."""
 _IN_ARCHIVES: Final = (
     ("result.json", "telegram"),
@@ -104,7 +104,9 @@ def choose(source: Source, wanted: str = "auto") -> tuple[str, Reader]:
 
 
 def _of_names(source: Source) -> str | None:
-    """Detect a format from the names of the files in a folder or archive."""
+    """Detect a format from the names of files."""
+    if source.named(".af"):
+        return "letta"
     if len(source.names) == 1 and "/" not in source.names[0]:
         return None
     if any(slack.DAY.search(name) for name in source.names) and source.called("users.json", "channels.json"):
@@ -141,6 +143,9 @@ def _of_head(head: bytes) -> str | None:
     first = _first_object(text)
     if first.get("aforesaid") is None and first.get("role") is not None and first.get("type") == "message":
         return "openai"  # an item of the Responses API
+    message = first.get("messages")
+    if first.keys() == {"messages"} and isinstance(message, dict) and "type" in message and "role" not in message:
+        return "langchain"  # the state of a graph
     for wanted, format_ in _OF_OBJECTS:
         if wanted <= first.keys():
             return format_
@@ -148,7 +153,10 @@ def _of_head(head: bytes) -> str | None:
 
 
 def _first_object(text: str) -> dict[str, Any]:
-    """Return the fields of the first object of a file, or of the first object in its list. Long values are None."""
+    """Return the fields of the first object of a file, or of the first object in its list.
+
+    Of its messages, only the first is there. Other values that are no texts are None.
+    """
     if text.startswith("["):
         text = text[1:].lstrip()
     found: dict[str, Any] = {}
@@ -158,6 +166,10 @@ def _first_object(text: str) -> dict[str, Any]:
     with suppress(InvalidInput):  # the data is only the beginning of the file
         for key in stream.members():
             found[key] = None
+            if key == "messages":
+                # Nothing that follows them tells more.
+                found[key] = next((stream.value() for _ in stream.elements()), None)
+                break
             if key in _LONG_LISTS:
                 stream.skip()
             elif stream.peek() == '"':

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -19,6 +21,7 @@ from aforesaid.portability.import_items import (
     ImportedRow,
     Item,
     ReadOptions,
+    Skipped,
 )
 from aforesaid.portability.imported_memory import imported_memory, numbered
 from aforesaid.portability.input_files import Source
@@ -38,8 +41,12 @@ from aforesaid.portability.reader_helpers import (
 
 _SEND: Final = "send_message"
 """The tool with which agents of the older kind speak to the user. Their other text is their inner monologue."""
-_ABOUT_THE_MODEL: Final = ("persona", "system", "custom_persona")
-"""Labels of blocks that are not about the user."""
+_ABOUT_THE_USER: Final = re.compile(
+    r"(?:^|[^a-z])(?:human|users?|customer|preferences?|profile|facts|custom_instructions|archival)(?:[^a-z]|$)",
+    re.IGNORECASE,
+)
+"""Labels of blocks about the user. Others have the agent's persona, rules and notes."""
+_OF_THE_AGENT: Final = Skipped("memory blocks that are not about the user")
 _KEYS: Final = ("agents", "blocks", "core_memory", "messages", "name", "id", "created_at", "archival_memory")
 
 
@@ -51,6 +58,9 @@ def read(source: Source, reading: ReadOptions) -> Iterator[Item]:
 
 
 def _file(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
+    if stream.peek() == '"':
+        # Some versions write the file as JSON in a JSON text.
+        stream = JsonStream(io.BytesIO(str(stream.value()).encode(errors="surrogatepass")))
     values: dict[str, Any] = {}
     for key in stream.members():
         if key in _KEYS:
@@ -66,8 +76,8 @@ def _file(stream: JsonStream, reading: ReadOptions) -> Iterator[Item]:
 def _agent(agent: Fields, blocks: list[Fields], written: object, where: str, reading: ReadOptions) -> Iterator[Item]:
     thread = f"letta:{name_of(agent, 'name') or agent.raw('id') or 'agent'}"[:255]
     entries = [entry for entry in agent.items("messages") if isinstance(entry, dict)]
-    speaks_by_tool = any(call.name == _SEND for entry in entries for call in _calls(entry))
-    read_message = partial(_message, thread, Ids("letta"), reading, speaks_by_tool)
+    spoken = frozenset(call.id for entry in entries for call in _calls(entry) if call.name == _SEND)
+    read_message = partial(_message, thread, Ids("letta"), reading, spoken)
     yield from each(placed(agent.items("messages"), where), read_message)
     times = [entry.get("created_at") for entry in entries if entry.get("created_at")]
     start = any_moment(
@@ -83,7 +93,8 @@ def _calls(entry: dict[str, Any]) -> tuple[Any, ...]:
     return ()
 
 
-def _message(thread: str, ids: Ids, reading: ReadOptions, speaks_by_tool: bool, found: Fields, where: str) -> Item:  # noqa: FBT001
+def _message(thread: str, ids: Ids, reading: ReadOptions, spoken: frozenset[str], found: Fields, where: str) -> Item:
+    """Return a message. `spoken` has the ids of the calls with which the agent spoke to the user."""
     role = str(found.raw("role"))
     if role in ("system", "approval"):
         return HIDDEN
@@ -96,10 +107,10 @@ def _message(thread: str, ids: Ids, reading: ReadOptions, speaks_by_tool: bool, 
             return NOTICE
         text = said
     elif role == "tool":
-        if name_of(found, "name") == _SEND:
+        if name_of(found, "name") == _SEND or name_of(found, "tool_call_id") in spoken:
             return NOTICE
         text = _result(text)
-    elif role == "assistant" and speaks_by_tool:
+    elif role == "assistant" and spoken:
         if not calls:
             return HIDDEN
         text = "\n".join(filter(None, (_spoken(call.arguments) for call in calls if call.name == _SEND)))
@@ -165,8 +176,8 @@ def _object(text: str) -> dict[str, Any] | None:
 def _block(block: Fields, start: datetime | None, where: str, reading: ReadOptions) -> Iterator[Item]:
     """Yield a memory for each line of a block."""
     label = name_of(block, "label") or "archival"
-    if label in _ABOUT_THE_MODEL:
-        yield HIDDEN
+    if not _ABOUT_THE_USER.search(label):
+        yield _OF_THE_AGENT
         return
     at = any_moment(block.raw("created_at"), "created_at", reading.zone) or start
     if at is None:
