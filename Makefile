@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 LLM := .venv-llm
 PEERS := .venv-peers
 INTEGRATIONS := .cache/integrations
+# One more than there are cores: tests wait for disks, servers and browsers a quarter of the time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test programs test-citus test-llm test-integrations test-client check pyright format stubs tables rest store-errors requirements prove mutants docs bench bench-postgres bench-citus torture eval build clean bench-server bench-proxy bench-peers bench-growth pictures
@@ -18,7 +20,7 @@ demo: $(READY)  ## run a demonstration: store, search and summarise eight weeks 
 	$(BIN)/aforesaid demo $(ARGS)
 
 test: $(READY) programs check  ## run lint, type and import checks, then all tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 programs:  ## install the Debian packages that some tests need (as root), or list the missing ones
 	@sh tools/system_packages.sh
@@ -105,7 +107,7 @@ bench-growth: $(READY)  ## benchmark growth, up to a million messages (about 15 
 
 torture: $(READY)  ## run the torture tests: kill -9, torn writes, full disks, wrong clocks (about an hour)
 	@mkdir -p artifacts && rm -f artifacts/torture.txt
-	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
+	TORTURE_FIGURES=artifacts/torture.txt OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile tests/torture tests/api/test_arguments.py tests/recall/test_search.py tests/store/test_machine.py tests/store/test_machine_postgres.py --torture -p no:cacheprovider --timeout=0 --junitxml=artifacts/torture.xml; ended=$$?; $(BIN)/python tools/proofs_page.py && exit $$ended
 
 eval: $(READY)  ## measure recall on labelled conversations: make eval DATA=folder
 	$(BIN)/aforesaid eval $(DATA) --baseline like
