@@ -10,10 +10,11 @@ from pathlib import Path
 import apsw
 import pytest
 
+from aforesaid.domain.message import message_hash
 from aforesaid.domain.scope import Scope
 from aforesaid.errors import InvalidInput, StoreRefused, StoreTooNew, StoreUnavailable
 from aforesaid.store import default_location, locate, open_store, questions, sqlite_path
-from aforesaid.store.sqlite import Options, SqliteStore, append, connection, migrate, sharing, writer
+from aforesaid.store.sqlite import Options, SqliteStore, connection, migrate, sharing
 from aforesaid.store.sqlite.connection import file_system_of, refuse_unsafe_places
 from aforesaid.store.sqlite.migrate import APPLICATION_ID, migrations
 from making import add
@@ -21,30 +22,33 @@ from making import add
 ANN = Scope.of("ann")
 
 
-_OLDEST_INSERT = """
-INSERT INTO log (seq, owner, thread, shared, session, author, role, name, text, at, stored_at, given_id, words, hash)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14 WHERE ?15 IS NULL AND NOT ?16 AND ?17 IS NULL
+_FIRST_ROWS = """
+INSERT INTO person (space, name, owner, created_at, messages, turns, open_turns, words, last_seq, last_at)
+VALUES ('default', 'ann', 1, 50, 1, 1, 1, 3, 1, 50);
+INSERT INTO thread (space, name) VALUES ('default', 'direct:ann');
+INSERT INTO session (thread, name, automatic, opened_by, started_at, last_at, first_seq, last_seq, messages, timeout)
+VALUES (1, 's-1', 1, 1, 50, 50, 1, 1, 1, 9);
+INSERT INTO log (owner, thread, shared, session, author, role, text, at, stored_at, words, hash)
+VALUES (1, 1, 0, 1, 1, 'user', 'written long ago', 50, 50, 3, ?);
+INSERT INTO log_index (rowid, terms) SELECT seq, terms FROM log_index_content;
 """
-_DETAILS = 13
-"""The schema from which on a message can have details."""
+"""One message, in columns that every schema has."""
 
 
 @pytest.mark.parametrize("schema", [step.number for step in migrations()[:-1]])
 async def test_a_file_of_an_earlier_version_is_brought_up_to_date(
     path: Path, schema: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as earlier:
+    with monkeypatch.context() as earlier, closing(connection.connect(path, Options(), create=True)) as old:
         earlier.setattr(migrate, "migrations", lambda: migrations()[:schema])
-        if schema < _DETAILS:
-            earlier.setattr(append, "_NEW_MESSAGE", _OLDEST_INSERT)
-            earlier.setattr(writer, "wipe_is_due", lambda _: False)
-        store = await open_store(path)
-        await add(store, ANN, "written long ago")
-        await store.close()
+        migrate.migrate(old, path)
+        stored = message_hash("default", "ann", "direct:ann", None, "user", "ann", None, "written long ago", 50, 50)
+        old.execute(_FIRST_ROWS, (stored,))
     store = await open_store(path)
     assert [hit.text for hit in await store.read(questions.SearchText(ANN, "written"))] == ["written long ago"]
     assert [due.text for due in await store.read(questions.UnembeddedMessages("any", 10))] == ["written long ago"]
-    assert (await store.verify()).ok
+    report = await store.verify()
+    assert report.ok, report
     await store.close()
 
 
